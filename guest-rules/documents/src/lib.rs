@@ -1,0 +1,1 @@
+//! Placeholder until the component lands in the next commit.
