@@ -1,1 +1,5 @@
-//! Placeholder.
+//! holdfast.
+pub mod config;
+pub mod components;
+mod delivery;
+pub mod domain;
