@@ -46,6 +46,5 @@ pub mod signing {
             "holdfast:host/blobs.blob": crate::components::lent::Blob,
             "holdfast:host/secrets.secret": crate::components::lent::Secret,
         },
-        additional_derives: [PartialEq],
     });
 }

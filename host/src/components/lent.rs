@@ -57,6 +57,9 @@ impl Lent {
 
 impl wit::blobs::Host for Lent {}
 
+/// The types of the world need nothing from the host.
+impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
+
 impl wit::blobs::HostBlob for Lent {
     async fn size(&mut self, blob: Resource<Blob>) -> wasmtime::Result<u64> {
         Ok(self.table.get(&blob)?.0.len() as u64)

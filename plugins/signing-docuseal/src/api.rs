@@ -32,7 +32,7 @@ pub(crate) fn call<T: DeserializeOwned>(
         headers,
         body,
     };
-    let response = http::send(request).map_err(unreachable)?;
+    let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
     serde_json::from_slice(&response.body).map_err(|error| {
         ProviderError::Unreachable(format!("answer to {method} {path} is not understood: {error}"))
@@ -47,7 +47,7 @@ pub(crate) fn fetch(url: &str) -> Result<Blob> {
         headers: Vec::new(),
         body: Vec::new(),
     };
-    let response = http::fetch(request).map_err(unreachable)?;
+    let response = http::fetch(&request).map_err(unreachable)?;
     match response.status {
         200 => Ok(response.body),
         403 | 404 => Err(ProviderError::NotFound),

@@ -4,7 +4,7 @@
 
 use crate::api::Result;
 use crate::bindings::exports::holdfast::signing::signing::{
-    Blob, BlobBorrow, Callback, CallbackError, CallbackSubject, Field, Guest, Submission,
+    Callback, CallbackError, CallbackSubject, Field, Guest, Submission,
     SubmissionRequest, Template,
 };
 use crate::bindings::holdfast::host::blobs;
