@@ -31,8 +31,8 @@ const MAX_CHARACTERS: usize = 300;
 ///
 /// The authoritative copy carries one small grey line in the bottom margin: `Authoritative
 /// copy`, the envelope and, when given, the secured party. Every other copy carries
-/// `Non-authoritative copy` across the page and, framed, at its top. The marks are text, upright
-/// on the page as displayed, and artifacts to screen readers. The information dictionary says
+/// `Non-authoritative copy` across the page and, as text, at its top. The lines are searchable,
+/// upright on the page as displayed, and artifacts to screen readers. The information dictionary says
 /// the same in the keys `CopyStatus`, `EnvelopeId`, `SecuredParty` and `MarkedAt`; XMP metadata
 /// that the document brought along is left as it is, and so are all other objects.
 ///
@@ -147,7 +147,9 @@ fn draw_authoritative(
     }
 }
 
-/// The phrase from corner to corner, light enough to read the contract through it.
+/// The phrase from corner to corner, light enough to read the contract through it. It is
+/// drawn, not written: slanted text would end up between the words of the contract when the
+/// page is searched or read aloud, and the banner says the same in text.
 fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
     let line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
     let diagonal = width.hypot(height);
@@ -160,7 +162,8 @@ fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, 
     }));
     surface.push_transform(&Transform::from_translate(width / 2.0, height / 2.0));
     surface.push_transform(&Transform::from_rotate(angle.to_degrees()));
-    fonts.draw(surface, &line, -line.width(size) / 2.0, size * (ASCENT - DESCENT) / 2.0, size);
+    let baseline = size * (ASCENT - DESCENT) / 2.0;
+    fonts.draw_outlines(surface, &line, -line.width(size) / 2.0, baseline, size);
     surface.pop();
     surface.pop();
 }

@@ -138,6 +138,13 @@ impl Fonts {
         surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, false);
     }
 
+    /// Draws the outlines of a line as a picture of it, which no reader takes for text.
+    pub(crate) fn draw_outlines(&self, surface: &mut Surface<'_>, line: &Line, x: f32, baseline: f32, size: f32) {
+        let font = self.typeface(line.style).font.clone();
+        let start = Point::from_xy(x, baseline);
+        surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, true);
+    }
+
     /// Breaks text into shaped lines no wider than `width` at `size`.
     pub(crate) fn wrap(&self, text: &str, style: Style, size: f32, width: f32) -> Vec<Line> {
         Words::new(self, text, style).lines(width / size).iter().map(|line| self.line(line, style)).collect()

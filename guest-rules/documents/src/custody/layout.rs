@@ -137,7 +137,7 @@ impl Record<'_> {
         if self.facts.parties.is_empty() {
             return;
         }
-        let columns = columns([("Party", 150.0), ("E-mail", 162.0), ("Role", 84.0), ("Signed", 108.0)]);
+        let columns = columns([("Party", 132.0), ("E-mail", 164.0), ("Role", 68.0), ("Signed", 140.0)]);
         self.heading("Parties", 70.0);
         self.columns(&columns);
         for party in &self.facts.parties {
@@ -188,7 +188,7 @@ impl Record<'_> {
         if self.facts.timeline.is_empty() {
             return;
         }
-        let columns = columns([("Time", 116.0), ("Actor", 120.0), ("Event", 268.0)]);
+        let columns = columns([("Time", 138.0), ("Actor", 118.0), ("Event", 248.0)]);
         self.heading("Chain of custody", 70.0);
         self.columns(&columns);
         for entry in &self.facts.timeline {
