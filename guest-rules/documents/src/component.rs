@@ -1,0 +1,34 @@
+//! The functions as the sandbox exports them.
+
+use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
+use crate::{CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture};
+
+struct Documents;
+
+impl Guest for Documents {
+    fn fill(pdf: Vec<u8>, fields: Vec<FilledField>) -> Result<Vec<u8>, DocumentError> {
+        crate::fill(&pdf, &fields)
+    }
+
+    fn mark(pdf: Vec<u8>, request: MarkRequest) -> Result<Vec<u8>, DocumentError> {
+        crate::mark(&pdf, &request)
+    }
+
+    fn picture_to_pdf(picture: Picture) -> Result<Vec<u8>, DocumentError> {
+        crate::picture_to_pdf(&picture)
+    }
+
+    fn merge(pdfs: Vec<Vec<u8>>) -> Result<Vec<u8>, DocumentError> {
+        crate::merge(&pdfs)
+    }
+
+    fn page_image(pdf: Vec<u8>, page: u32, width: u32) -> Result<PageImage, DocumentError> {
+        crate::page_image(&pdf, page, width)
+    }
+
+    fn custody_record(facts: CustodyFacts) -> Result<Vec<u8>, DocumentError> {
+        crate::custody_record(&facts)
+    }
+}
+
+bindings::export!(Documents with_types_in bindings);

@@ -1,0 +1,22 @@
+//! The types of `wit/documents`, used natively and in the sandbox alike.
+
+#[allow(
+    missing_docs,
+    unsafe_code,
+    clippy::all,
+    reason = "generated; the contract's own comments are in the WIT file"
+)]
+pub(crate) mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit/documents",
+        world: "documents-rules",
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        default_bindings_module: "crate::contract::bindings",
+    });
+}
+
+pub use bindings::holdfast::documents::types::{
+    Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
+    PageImage, Party, Picture, PictureFormat, TimelineEntry,
+};

@@ -1,0 +1,187 @@
+//! Values at their places.
+
+use std::collections::BTreeMap;
+
+use krilla::color::rgb;
+use krilla::geom::PathBuilder;
+use krilla::num::NormalizedF32;
+use krilla::paint::{Fill, LineCap, LineJoin, Stroke};
+use krilla::surface::Surface;
+
+use crate::error::{Result, other};
+use crate::fit::{self, Fitted};
+use crate::flatten;
+use crate::geometry::DisplayedBox;
+use crate::overlay::Overlay;
+use crate::picture::Drawable;
+use crate::source::{Source, SourcePage, confirm};
+use crate::target::{Placement, Role, Target};
+use crate::text::{Fonts, Style};
+use crate::{FieldValue, FilledField};
+
+/// The ink of values: near black, and blue enough to tell them from print.
+const INK: (u8, u8, u8) = (16, 24, 72);
+const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
+
+/// Writes values at their places and makes them, and the values of form fields the document
+/// brought along, part of the pages.
+///
+/// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap where the box
+/// is tall and shrink where it is not. Typed signatures stand on a thin line, pictures keep
+/// their proportions, a checkbox is a drawn tick. Values stay searchable text.
+///
+/// The document is rewritten as a whole. Its form (AcroForm) is gone afterwards: appearances
+/// of widgets are painted into the pages first, and text fields that carry a value but no
+/// appearance are drawn from the value. Signatures that the document carried cannot survive
+/// that; other annotations stay as they are. The output is read back before it is returned.
+///
+/// # Errors
+///
+/// `encrypted` and `unreadable` for the document, `over-limit` for a value that no size makes
+/// fit its box or a picture with too many pixels, `other` for an area that is not on its page.
+pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
+    let Source { document, pages } = Source::open(pdf)?;
+    let mut target = Target::Rewrite(document);
+    write_values(&mut target, &pages, fields)?;
+    target.document_mut().prune_objects();
+    let filled = target.save(pdf, "filled")?;
+    confirm(&filled, pages.len())?;
+    Ok(filled)
+}
+
+/// Flattens the form of a document and paints values on its pages.
+pub(crate) fn write_values(
+    target: &mut Target,
+    pages: &[SourcePage],
+    fields: &[FilledField],
+) -> Result<()> {
+    let flattened = flatten::form(target, pages)?;
+
+    let fonts = Fonts::load()?;
+    let mut drawings: BTreeMap<usize, Vec<Drawing>> = BTreeMap::new();
+    for missing in flattened.without_appearance {
+        let drawing = prepare(&fonts, &missing.value, missing.space)?;
+        drawings.entry(missing.page).or_default().extend(drawing);
+    }
+    for field in fields {
+        for area in &field.areas {
+            let (index, page) = page_of(pages, area.page)?;
+            let drawing = prepare(&fonts, &field.value, page.geometry.area(area)?)?;
+            drawings.entry(index).or_default().extend(drawing);
+        }
+    }
+
+    let mut overlay = Overlay::new();
+    let mut placements = flattened.placements;
+    let mut drawn = Vec::new();
+    for (index, drawings) in drawings.iter().filter(|(_, drawings)| !drawings.is_empty()) {
+        let geometry = &pages[*index].geometry;
+        overlay.page((geometry.width, geometry.height), |surface| {
+            drawings.iter().try_for_each(|drawing| drawing.draw(&fonts, surface))
+        })?;
+        drawn.push(*index);
+    }
+    let forms = overlay.import_into(target)?;
+    for (index, form) in drawn.into_iter().zip(forms) {
+        let matrix = pages[index].geometry.to_user;
+        placements.entry(index).or_default().push(Placement { form, matrix, role: Role::Content });
+    }
+    for (index, placements) in &placements {
+        target.paint(pages[*index].id, placements)?;
+    }
+    Ok(())
+}
+
+fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| number.checked_sub(1))
+        .and_then(|index| Some((index, pages.get(index)?)))
+        .ok_or_else(|| other(format!("page {number} of {}", pages.len())))
+}
+
+/// A value, laid out.
+enum Drawing {
+    Text(Fitted),
+    Signature { name: Fitted, space: DisplayedBox },
+    Picture { picture: Box<Drawable>, space: DisplayedBox },
+    Tick(DisplayedBox),
+}
+
+/// Nothing for values that leave no trace: empty text, an unticked box.
+fn prepare(fonts: &Fonts, value: &FieldValue, space: DisplayedBox) -> Result<Option<Drawing>> {
+    Ok(match value {
+        FieldValue::Text(text) if text.trim().is_empty() => None,
+        FieldValue::Text(text) => Some(Drawing::Text(fit::text(fonts, text, Style::Regular, space)?)),
+        FieldValue::Typed(name) if name.trim().is_empty() => None,
+        FieldValue::Typed(name) => {
+            Some(Drawing::Signature { name: fit::signature(fonts, name, space)?, space })
+        }
+        FieldValue::Drawn(picture) => {
+            Some(Drawing::Picture { picture: Box::new(Drawable::read(picture)?), space })
+        }
+        FieldValue::Checkbox(true) => Some(Drawing::Tick(space)),
+        FieldValue::Checkbox(false) => None,
+    })
+}
+
+impl Drawing {
+    fn draw(&self, fonts: &Fonts, surface: &mut Surface<'_>) -> Result<()> {
+        surface.set_stroke(None);
+        surface.set_fill(Some(solid(INK)));
+        match self {
+            Self::Text(fitted) => fitted.draw(fonts, surface),
+            Self::Signature { name, space } => {
+                name.draw(fonts, surface);
+                rule(surface, *space);
+            }
+            Self::Picture { picture, space } => picture.draw(surface, *space)?,
+            Self::Tick(space) => tick(surface, *space),
+        }
+        Ok(())
+    }
+}
+
+/// A single opaque colour.
+pub(crate) fn solid((red, green, blue): (u8, u8, u8)) -> Fill {
+    Fill {
+        paint: rgb::Color::new(red, green, blue).into(),
+        opacity: NormalizedF32::ONE,
+        ..Fill::default()
+    }
+}
+
+fn rule(surface: &mut Surface<'_>, space: DisplayedBox) {
+    let mut path = PathBuilder::new();
+    let y = fit::signature_baseline(space);
+    path.move_to(space.x, y);
+    path.line_to(space.x + space.width, y);
+    stroke(surface, path, LINE_UNDER_SIGNATURE, 0.5);
+}
+
+fn tick(surface: &mut Surface<'_>, space: DisplayedBox) {
+    let side = space.width.min(space.height);
+    let left = space.x + (space.width - side) / 2.0;
+    let top = space.y + (space.height - side) / 2.0;
+    let mut path = PathBuilder::new();
+    path.move_to(left + side * 0.18, top + side * 0.54);
+    path.line_to(left + side * 0.41, top + side * 0.78);
+    path.line_to(left + side * 0.84, top + side * 0.22);
+    stroke(surface, path, INK, side * 0.11);
+}
+
+fn stroke(surface: &mut Surface<'_>, path: PathBuilder, (red, green, blue): (u8, u8, u8), width: f32) {
+    let Some(path) = path.finish() else {
+        return;
+    };
+    surface.set_fill(None);
+    surface.set_stroke(Some(Stroke {
+        paint: rgb::Color::new(red, green, blue).into(),
+        width,
+        line_cap: LineCap::Round,
+        line_join: LineJoin::Round,
+        ..Stroke::default()
+    }));
+    surface.draw_path(&path);
+    surface.set_stroke(None);
+}

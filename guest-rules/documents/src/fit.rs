@@ -1,0 +1,169 @@
+//! Text made to fit a box: the contract says what was agreed, so none of it may be cut off.
+
+use krilla::surface::Surface;
+
+use crate::error::{Result, over_limit};
+use crate::geometry::DisplayedBox;
+use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Line, Style, Words};
+
+/// Characters of one value. A field is not a page.
+const MAX_CHARACTERS: usize = 20_000;
+
+/// Comfortable reading; boxes on forms are often taller than their line.
+const LARGEST: f32 = 11.0;
+
+/// Under this, words may be broken anywhere: smaller is the worse evil.
+const SMALLEST_READABLE: f32 = 5.0;
+
+/// Under this, nothing is text any more.
+const SMALLEST: f32 = 0.4;
+
+/// Lines of text with their place in a box.
+pub(crate) struct Fitted {
+    lines: Vec<Line>,
+    size: f32,
+    x: f32,
+    first_baseline: f32,
+    distance: f32,
+}
+
+/// Fits text to a box: as large as is comfortable, wrapped where the box is tall, smaller
+/// where it must be.
+pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox) -> Result<Fitted> {
+    if text.chars().count() > MAX_CHARACTERS {
+        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a field")));
+    }
+    let words = Words::new(fonts, text.trim_end(), style);
+    let padding = (space.width * 0.04).min(2.0);
+    let width = (space.width - 2.0 * padding).max(0.0);
+    let mut size = LARGEST.min(space.height / (ASCENT + DESCENT));
+    while size >= SMALLEST {
+        let room = width / size;
+        let may_break_words = size <= SMALLEST_READABLE;
+        if may_break_words || words.widest() <= room {
+            let lines = words.lines(room);
+            let height = block_height(lines.len(), size);
+            if height <= space.height + 0.01 {
+                return Ok(place(fonts, &lines, style, size, space, padding));
+            }
+        }
+        size *= 0.96;
+    }
+    Err(over_limit(format!(
+        "a text of {} characters in a box of {:.1} x {:.1} points",
+        text.chars().count(),
+        space.width,
+        space.height
+    )))
+}
+
+/// A name as a signature: one line, as large as the box allows, on the box's bottom line.
+pub(crate) fn signature(fonts: &Fonts, name: &str, space: DisplayedBox) -> Result<Fitted> {
+    if name.chars().count() > MAX_CHARACTERS {
+        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a signature")));
+    }
+    let line = fonts.line(name.trim(), Style::Italic);
+    let size = (space.height * 0.8 / (ASCENT + DESCENT))
+        .min(28.0)
+        .min(space.width * 0.94 / line.width(1.0).max(0.01));
+    Ok(Fitted {
+        x: space.x + space.width * 0.03,
+        first_baseline: signature_baseline(space) - (DESCENT * size).min(space.height * 0.16),
+        lines: vec![line],
+        size,
+        distance: 0.0,
+    })
+}
+
+/// Where the thin line under a typed signature runs.
+pub(crate) fn signature_baseline(space: DisplayedBox) -> f32 {
+    space.y + space.height * 0.95
+}
+
+fn block_height(lines: usize, size: f32) -> f32 {
+    size * (ASCENT + DESCENT + LEADING * lines.saturating_sub(1) as f32)
+}
+
+fn place(
+    fonts: &Fonts,
+    lines: &[String],
+    style: Style,
+    size: f32,
+    space: DisplayedBox,
+    padding: f32,
+) -> Fitted {
+    let free = space.height - block_height(lines.len(), size);
+    // One line sits in the middle of its box; several start at the top, as one writes.
+    let above = if lines.len() == 1 && space.height < 3.0 * size * LEADING {
+        free / 2.0
+    } else {
+        free.min(padding)
+    };
+    Fitted {
+        lines: lines.iter().map(|line| fonts.line(line, style)).collect(),
+        size,
+        x: space.x + padding,
+        first_baseline: space.y + above.max(0.0) + ASCENT * size,
+        distance: LEADING * size,
+    }
+}
+
+impl Fitted {
+    pub(crate) fn draw(&self, fonts: &Fonts, surface: &mut Surface<'_>) {
+        for (index, line) in self.lines.iter().enumerate() {
+            let baseline = self.first_baseline + self.distance * index as f32;
+            fonts.draw(surface, line, self.x, baseline, self.size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(width: f32, height: f32) -> DisplayedBox {
+        DisplayedBox { x: 0.0, y: 0.0, width, height }
+    }
+
+    fn widest(fitted: &Fitted) -> f32 {
+        fitted.lines.iter().map(|line| line.width(fitted.size)).fold(0.0, f32::max)
+    }
+
+    #[test]
+    fn a_short_value_keeps_a_comfortable_size() {
+        let fonts = Fonts::load().unwrap();
+        let fitted = text(&fonts, "2026-05-01", Style::Regular, space(120.0, 18.0)).unwrap();
+        assert_eq!(fitted.lines.len(), 1);
+        assert!((fitted.size - LARGEST).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_tall_box_wraps_before_it_shrinks() {
+        let fonts = Fonts::load().unwrap();
+        let value = "1200 West Peachtree Street Northwest, Suite 2200, Atlanta, Georgia";
+        let fitted = text(&fonts, value, Style::Regular, space(150.0, 60.0)).unwrap();
+        assert!(fitted.lines.len() > 1);
+        assert!(fitted.size > 9.0, "{}", fitted.size);
+    }
+
+    #[test]
+    fn everything_fits_or_is_refused() {
+        let fonts = Fonts::load().unwrap();
+        for (width, height) in [(200.0, 12.0), (40.0, 10.0), (300.0, 4.0), (12.0, 12.0), (6.0, 90.0)] {
+            for value in ["A", "Maximiliana Featherstonehaugh-Cholmondeley", "a b c d e f g\nsecond\nthird", "x".repeat(700).as_str()] {
+                if let Ok(fitted) = text(&fonts, value, Style::Regular, space(width, height)) {
+                    assert!(widest(&fitted) <= width + 0.01, "{width} {height} {value}");
+                    let bottom = fitted.first_baseline + fitted.distance * (fitted.lines.len() - 1) as f32 + DESCENT * fitted.size;
+                    assert!(bottom <= height + 0.02, "{width} {height} {value}: {bottom}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_no_box_could_hold_is_refused_not_cut() {
+        let fonts = Fonts::load().unwrap();
+        let outcome = text(&fonts, &"word ".repeat(700), Style::Regular, space(10.0, 4.0));
+        assert!(matches!(outcome, Err(crate::DocumentError::OverLimit(_))));
+    }
+}

@@ -1,0 +1,196 @@
+//! Where a displayed page lies in the coordinates its content is written in.
+
+use hayro_syntax::page::Page;
+
+use crate::Area;
+use crate::error::{Result, other};
+
+/// An affine map in PDF order: `x' = a x + c y + e`, `y' = b x + d y + f`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Matrix(pub(crate) [f64; 6]);
+
+impl Matrix {
+    pub(crate) const IDENTITY: Self = Self([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+
+    /// The map that does `self` first and then `next`.
+    pub(crate) fn then(self, next: Self) -> Self {
+        let ([a, b, c, d, e, f], [na, nb, nc, nd, ne, nf]) = (self.0, next.0);
+        Self([
+            a * na + b * nc,
+            a * nb + b * nd,
+            c * na + d * nc,
+            c * nb + d * nd,
+            e * na + f * nc + ne,
+            e * nb + f * nd + nf,
+        ])
+    }
+
+    /// None for a map that flattens the plane.
+    pub(crate) fn inverse(self) -> Option<Self> {
+        let [a, b, c, d, e, f] = self.0;
+        let determinant = a * d - b * c;
+        if !determinant.is_finite() || determinant.abs() < 1e-12 {
+            return None;
+        }
+        Some(Self([
+            d / determinant,
+            -b / determinant,
+            -c / determinant,
+            a / determinant,
+            (c * f - d * e) / determinant,
+            (b * e - a * f) / determinant,
+        ]))
+    }
+
+    pub(crate) fn apply(self, (x, y): (f64, f64)) -> (f64, f64) {
+        let [a, b, c, d, e, f] = self.0;
+        (a * x + c * y + e, b * x + d * y + f)
+    }
+
+    /// The upright box around a mapped rectangle.
+    pub(crate) fn apply_to_box(self, rectangle: Box2) -> Box2 {
+        let corners = [
+            (rectangle.x0, rectangle.y0),
+            (rectangle.x1, rectangle.y0),
+            (rectangle.x0, rectangle.y1),
+            (rectangle.x1, rectangle.y1),
+        ];
+        Box2::around(corners.map(|corner| self.apply(corner)))
+    }
+}
+
+/// An upright rectangle; `x0 <= x1` and `y0 <= y1`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Box2 {
+    pub(crate) x0: f64,
+    pub(crate) y0: f64,
+    pub(crate) x1: f64,
+    pub(crate) y1: f64,
+}
+
+impl Box2 {
+    pub(crate) fn around(points: [(f64, f64); 4]) -> Self {
+        let mut around = Self {
+            x0: f64::INFINITY,
+            y0: f64::INFINITY,
+            x1: f64::NEG_INFINITY,
+            y1: f64::NEG_INFINITY,
+        };
+        for (x, y) in points {
+            around.x0 = around.x0.min(x);
+            around.y0 = around.y0.min(y);
+            around.x1 = around.x1.max(x);
+            around.y1 = around.y1.max(y);
+        }
+        around
+    }
+
+    /// From the four numbers of a PDF rectangle, whichever corners they name.
+    pub(crate) fn from_corners([ax, ay, bx, by]: [f64; 4]) -> Option<Self> {
+        [ax, ay, bx, by].iter().all(|number| number.is_finite()).then(|| Self {
+            x0: ax.min(bx),
+            y0: ay.min(by),
+            x1: ax.max(bx),
+            y1: ay.max(by),
+        })
+    }
+
+    pub(crate) fn width(self) -> f64 {
+        self.x1 - self.x0
+    }
+
+    pub(crate) fn height(self) -> f64 {
+        self.y1 - self.y0
+    }
+}
+
+/// A page as people see it, after /Rotate and CropBox.
+///
+/// The numbers come from the same crate that the placement component reads pages with, so a
+/// field is written exactly where placement found room for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageGeometry {
+    /// Default user space units.
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+    /// From displayed coordinates (origin bottom-left, y up) to the page's user space.
+    pub(crate) to_user: Matrix,
+}
+
+impl PageGeometry {
+    /// None where the page box cannot be mapped, for example when it is not finite.
+    pub(crate) fn of(page: &Page<'_>) -> Option<Self> {
+        let (width, height) = page.render_dimensions();
+        let to_top_left = Matrix(page.initial_transform(true).as_coeffs());
+        let flip = Matrix([1.0, 0.0, 0.0, -1.0, 0.0, f64::from(height)]);
+        let to_user = flip.then(to_top_left.inverse()?);
+        let sound = width.is_finite()
+            && height.is_finite()
+            && width > 0.0
+            && height > 0.0
+            && to_user.0.iter().all(|number| number.is_finite());
+        sound.then_some(Self { width, height, to_user })
+    }
+
+    /// A rectangle of user space where it is displayed: origin top-left, y down.
+    pub(crate) fn displayed(&self, user: Box2) -> Option<DisplayedBox> {
+        let shown = self.to_user.inverse()?.apply_to_box(user);
+        Some(DisplayedBox {
+            x: shown.x0 as f32,
+            y: self.height - shown.y1 as f32,
+            width: shown.width() as f32,
+            height: shown.height() as f32,
+        })
+    }
+
+    /// An area of the contract in points; refuses what is not a rectangle on the page.
+    pub(crate) fn area(&self, area: &Area) -> Result<DisplayedBox> {
+        // Placement rounds; a hair over the edge is still the edge.
+        const SLACK: f64 = 0.001;
+        let numbers = [area.x, area.y, area.w, area.h];
+        let sound = numbers.iter().all(|number| number.is_finite())
+            && area.w > 0.0
+            && area.h > 0.0
+            && area.x >= -SLACK
+            && area.y >= -SLACK
+            && area.x + area.w <= 1.0 + SLACK
+            && area.y + area.h <= 1.0 + SLACK;
+        if !sound {
+            return Err(other(format!(
+                "an area is no rectangle on page {}: x {} y {} w {} h {}",
+                area.page, area.x, area.y, area.w, area.h
+            )));
+        }
+        let (width, height) = (f64::from(self.width), f64::from(self.height));
+        Ok(DisplayedBox {
+            x: (area.x * width) as f32,
+            y: (area.y * height) as f32,
+            width: (area.w * width) as f32,
+            height: (area.h * height) as f32,
+        })
+    }
+}
+
+/// A rectangle on a displayed page in points, origin top-left, y growing downward.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DisplayedBox {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inverse_undoes_its_matrix() {
+        let matrix = Matrix([0.0, 2.0, -3.0, 0.5, 7.0, -11.0]);
+        let there_and_back = matrix.then(matrix.inverse().unwrap());
+        for (number, expected) in there_and_back.0.iter().zip(Matrix::IDENTITY.0) {
+            assert!((number - expected).abs() < 1e-9);
+        }
+        assert_eq!(Matrix([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]).inverse(), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! The marks that tell an authoritative copy from every other.
+
+use std::collections::BTreeMap;
+
+use krilla::color::rgb;
+use krilla::geom::{PathBuilder, Rect, Transform};
+use krilla::num::NormalizedF32;
+use krilla::paint::Fill;
+use krilla::surface::Surface;
+use lopdf::{Dictionary, IncrementalDocument, Object, text_string};
+
+use crate::error::{Result, other, over_limit};
+use crate::fill::solid;
+use crate::moment::Moment;
+use crate::overlay::Overlay;
+use crate::source::{Source, confirm};
+use crate::target::{Placement, Role, Target};
+use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Style};
+use crate::{CopyKind, MarkRequest};
+
+const AUTHORITATIVE: &str = "Authoritative copy";
+const NON_AUTHORITATIVE: &str = "Non-authoritative copy";
+
+const GREY: (u8, u8, u8) = (112, 112, 118);
+const RED: (u8, u8, u8) = (158, 27, 36);
+
+/// Names on a mark. Longer ones would push the mark over the page.
+const MAX_CHARACTERS: usize = 300;
+
+/// Marks every page, behind the original bytes.
+///
+/// The authoritative copy carries one small grey line in the bottom margin: `Authoritative
+/// copy`, the envelope and, when given, the secured party. Every other copy carries
+/// `Non-authoritative copy` across the page and, as text, at its top. The lines are searchable,
+/// upright on the page as displayed, and artifacts to screen readers. The information dictionary says
+/// the same in the keys `CopyStatus`, `EnvelopeId`, `SecuredParty` and `MarkedAt`; XMP metadata
+/// that the document brought along is left as it is, and so are all other objects.
+///
+/// The input is a byte prefix of the output, so a signature in it stays valid, unless its
+/// cross-reference table had to be repaired: then the document is rewritten first. A document
+/// certified with "no changes allowed" (DocMDP level 1) is returned **unchanged** as the
+/// authoritative copy, because any mark would break the certification it is kept for; its
+/// non-authoritative copies are marked like all others.
+///
+/// # Errors
+///
+/// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without
+/// an envelope id or with a time that is none.
+pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
+    Moment::parse(&request.marked_at, "marked-at")?;
+    if request.envelope_id.trim().is_empty() {
+        return Err(other("a mark names its envelope"));
+    }
+    let named = [Some(&request.envelope_id), request.secured_party.as_ref()];
+    if named.iter().flatten().any(|name| name.chars().count() > MAX_CHARACTERS) {
+        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a name on a mark")));
+    }
+    let source = Source::open(pdf)?;
+    if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
+        return Ok(pdf.to_vec());
+    }
+    if source.needs_rewrite() {
+        return mark_rewritten(pdf, source, request);
+    }
+    let pages = source.pages.len();
+    match mark_behind(pdf, source, request) {
+        Ok(marked) if confirm(&marked, pages).is_ok() => Ok(marked),
+        // Accepted by the parser that wrote it, refused by the other one.
+        _ => mark_rewritten(pdf, Source::open(pdf)?, request),
+    }
+}
+
+fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
+    let pages = source.pages.len();
+    let rewritten = Target::Rewrite(source.document).save(pdf, "rewritten")?;
+    let source = Source::open(&rewritten)?;
+    if source.pages.len() != pages {
+        return Err(crate::error::unreadable("pages are lost when it is repaired"));
+    }
+    let marked = mark_behind(&rewritten, source, request)?;
+    confirm(&marked, pages)?;
+    Ok(marked)
+}
+
+fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
+    let Source { document, pages } = source;
+    let update = IncrementalDocument::create_from(pdf.to_vec(), document);
+    let mut target = Target::Update(update);
+
+    // Pages of one size share one mark.
+    let fonts = Fonts::load()?;
+    let mut overlay = Overlay::new();
+    let mut sizes = BTreeMap::new();
+    for page in &pages {
+        let size = (page.geometry.width, page.geometry.height);
+        let key = (size.0.to_bits(), size.1.to_bits());
+        if !sizes.contains_key(&key) {
+            sizes.insert(key, overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
+        }
+    }
+    let forms = overlay.import_into(&mut target)?;
+    for page in &pages {
+        let key = (page.geometry.width.to_bits(), page.geometry.height.to_bits());
+        let form = sizes.get(&key).and_then(|index| forms.get(*index));
+        let form = *form.ok_or_else(|| other("a mark was lost"))?;
+        let placement = Placement { form, matrix: page.geometry.to_user, role: Role::Artifact };
+        target.paint(page.id, &[placement])?;
+    }
+    describe(&mut target, request)?;
+    target.save(pdf, &format!("{request:?}"))
+}
+
+fn draw(
+    fonts: &Fonts,
+    surface: &mut Surface<'_>,
+    size: (f32, f32),
+    request: &MarkRequest,
+) -> Result<()> {
+    match request.kind {
+        CopyKind::Authoritative => draw_authoritative(fonts, surface, size, request),
+        CopyKind::NonAuthoritative => {
+            draw_across(fonts, surface, size);
+            draw_banner(fonts, surface, size, request);
+        }
+    }
+    Ok(())
+}
+
+/// One discreet line, growing upwards where a narrow page breaks it.
+fn draw_authoritative(
+    fonts: &Fonts,
+    surface: &mut Surface<'_>,
+    (width, height): (f32, f32),
+    request: &MarkRequest,
+) {
+    let mut text = format!("{AUTHORITATIVE} · {}", request.envelope_id);
+    if let Some(party) = request.secured_party.as_deref().filter(|name| !name.trim().is_empty()) {
+        text.push_str(" · Secured party: ");
+        text.push_str(party);
+    }
+    let size = (width.min(height) * 0.02).clamp(2.0, 6.5);
+    let lines = fonts.wrap(&text, Style::Regular, size, width * 0.92);
+    surface.set_fill(Some(solid(GREY)));
+    for (above, line) in lines.iter().rev().enumerate() {
+        let baseline = height - size * (1.1 + LEADING * above as f32);
+        fonts.draw(surface, line, (width - line.width(size)) / 2.0, baseline, size);
+    }
+}
+
+/// The phrase from corner to corner, light enough to read the contract through it. It is
+/// drawn, not written: slanted text would end up between the words of the contract when the
+/// page is searched or read aloud, and the banner says the same in text.
+fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
+    let line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
+    let diagonal = width.hypot(height);
+    let size = (diagonal * 0.72 / line.width(1.0)).min(width.min(height) * 0.3);
+    let angle = -height.atan2(width);
+    surface.set_fill(Some(Fill {
+        paint: rgb::Color::new(RED.0, RED.1, RED.2).into(),
+        opacity: NormalizedF32::new(0.13).unwrap_or(NormalizedF32::ONE),
+        ..Fill::default()
+    }));
+    surface.push_transform(&Transform::from_translate(width / 2.0, height / 2.0));
+    surface.push_transform(&Transform::from_rotate(angle.to_degrees()));
+    let baseline = size * (ASCENT - DESCENT) / 2.0;
+    fonts.draw_outlines(surface, &line, -line.width(size) / 2.0, baseline, size);
+    surface.pop();
+    surface.pop();
+}
+
+/// The phrase in a small frame that shows on any background.
+fn draw_banner(
+    fonts: &Fonts,
+    surface: &mut Surface<'_>,
+    (width, height): (f32, f32),
+    request: &MarkRequest,
+) {
+    let mut size = (width.min(height) * 0.022).clamp(2.0, 8.0);
+    let text = format!("{NON_AUTHORITATIVE} · {}", request.envelope_id);
+    let mut line = fonts.line(&text, Style::Bold);
+    if line.width(size) > width * 0.94 {
+        line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
+        size = size.min(width * 0.94 / line.width(1.0));
+    }
+    let (x, top) = ((width - line.width(size)) / 2.0, size * 0.6);
+    let pad = size * 0.5;
+    let frame = Rect::from_xywh(x - pad, top, line.width(size) + 2.0 * pad, size * 1.5);
+    if let Some(frame) = frame {
+        let mut path = PathBuilder::new();
+        path.push_rect(frame);
+        if let Some(path) = path.finish() {
+            surface.set_fill(Some(solid((255, 255, 255))));
+            surface.draw_path(&path);
+        }
+    }
+    surface.set_fill(Some(solid(RED)));
+    fonts.draw(surface, &line, x, top + size * 1.1, size);
+}
+
+/// Says in the metadata what the pages say.
+fn describe(target: &mut Target, request: &MarkRequest) -> Result<()> {
+    let information = target.document().trailer.get(b"Info").ok().cloned();
+    let existing = information
+        .as_ref()
+        .and_then(|object| target.resolve(object).as_dict().ok())
+        .cloned()
+        .unwrap_or_else(Dictionary::new);
+    let id = match information.and_then(|object| object.as_reference().ok()) {
+        Some(id) if target.dictionary(id).is_some() => id,
+        _ => target.add(existing)?,
+    };
+    let status = match request.kind {
+        CopyKind::Authoritative => AUTHORITATIVE,
+        CopyKind::NonAuthoritative => NON_AUTHORITATIVE,
+    };
+    let dictionary = target.edit(id)?;
+    dictionary.set("CopyStatus", text_string(status));
+    dictionary.set("EnvelopeId", text_string(&request.envelope_id));
+    dictionary.set("MarkedAt", text_string(&request.marked_at));
+    match &request.secured_party {
+        Some(party) => dictionary.set("SecuredParty", text_string(party)),
+        None => drop(dictionary.remove(b"SecuredParty")),
+    }
+    target.document_mut().trailer.set("Info", Object::Reference(id));
+    Ok(())
+}

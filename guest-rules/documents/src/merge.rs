@@ -1,0 +1,205 @@
+//! Several documents, one after the other.
+
+use std::collections::BTreeMap;
+
+use lopdf::{Dictionary, Document, Object, ObjectId};
+
+use crate::error::{Result, other, over_limit};
+use crate::fill::write_values;
+use crate::source::{MAX_PAGES, Source, confirm};
+use crate::target::Target;
+
+/// Documents of one package.
+const MAX_DOCUMENTS: usize = 100;
+
+/// Page attributes that may come from further up the page tree.
+const INHERITABLE: [&[u8]; 4] = [b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
+
+/// Makes one document with the pages of all, in the order given.
+///
+/// Forms are flattened as [`crate::fill`] does it: fields of different documents may share
+/// names, and a name must not come to mean two values. Links and other annotations stay, layers
+/// keep their visibility; bookmarks, named destinations, attachments, scripts and metadata of
+/// the parts do not survive. A single document goes the same way as several.
+///
+/// # Errors
+///
+/// Those of every part, with its number (1-based) in the text; `over-limit` past 100 documents
+/// or 2,000 pages; `other` without any document.
+pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
+    if pdfs.is_empty() {
+        return Err(other("nothing to merge"));
+    }
+    if pdfs.len() > MAX_DOCUMENTS {
+        return Err(over_limit(format!("{MAX_DOCUMENTS} documents")));
+    }
+    let mut target = Target::Rewrite(Document::with_version("1.7"));
+    let root = target.add(Dictionary::new())?;
+    let tree = target.add(Dictionary::new())?;
+    let mut pages = Vec::new();
+    let mut layers = Layers::default();
+    for (index, pdf) in pdfs.iter().enumerate() {
+        append(&mut target, pdf, tree, &mut pages, &mut layers)
+            .map_err(|error| with_part(error, index + 1))?;
+    }
+    let count = pages.len();
+    let node = target.edit(tree)?;
+    node.set("Type", "Pages");
+    node.set("Count", count as i64);
+    node.set("Kids", pages);
+    let catalog = target.edit(root)?;
+    catalog.set("Type", "Catalog");
+    catalog.set("Pages", Object::Reference(tree));
+    if let Some(properties) = layers.into_properties() {
+        catalog.set("OCProperties", properties);
+    }
+    target.document_mut().trailer.set("Root", Object::Reference(root));
+    target.document_mut().prune_objects();
+    let merged = target.save(&pdfs.concat(), "merged")?;
+    confirm(&merged, count)?;
+    Ok(merged)
+}
+
+fn append(
+    target: &mut Target,
+    pdf: &[u8],
+    tree: ObjectId,
+    pages: &mut Vec<Object>,
+    layers: &mut Layers,
+) -> Result<()> {
+    let (flat, ids) = flattened(pdf)?;
+    if pages.len() + ids.len() > MAX_PAGES {
+        return Err(over_limit(format!("{MAX_PAGES} pages")));
+    }
+    let mut known = BTreeMap::new();
+    // Pages refer to each other (links) and to their parents. Knowing them beforehand keeps
+    // the old page tree out of the copy.
+    let mut news = Vec::with_capacity(ids.len());
+    for id in &ids {
+        let new = target.add(Object::Null)?;
+        known.insert(*id, new);
+        news.push(new);
+    }
+    for (id, new) in ids.iter().zip(&news) {
+        let mut page = flat.get_dictionary(*id)?.clone();
+        for key in INHERITABLE {
+            if !page.has(key)
+                && let Some(value) = inherited(&flat, *id, key)
+            {
+                page.set(key, value);
+            }
+        }
+        // Positions in a structure tree and article threads that stay behind.
+        for key in ["Parent", "StructParents", "B", "AA"] {
+            page.remove(key.as_bytes());
+        }
+        let Object::Dictionary(mut copy) =
+            target.import(&flat, &Object::Dictionary(page), &mut known)?
+        else {
+            return Err(other("a page was lost"));
+        };
+        copy.set("Type", "Page");
+        copy.set("Parent", Object::Reference(tree));
+        target.document_mut().objects.insert(*new, Object::Dictionary(copy));
+        pages.push(Object::Reference(*new));
+    }
+    layers.add(target, &flat, &mut known)
+}
+
+/// The document without its form, and its pages in order.
+fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
+    let source = Source::open(pdf)?;
+    let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
+    let mut target = Target::Rewrite(source.document);
+    write_values(&mut target, &source.pages, &[])?;
+    match target {
+        Target::Rewrite(document) => Ok((document, ids)),
+        Target::Update(_) => Err(other("a document to merge is rewritten")),
+    }
+}
+
+fn inherited(document: &Document, page: ObjectId, key: &[u8]) -> Option<Object> {
+    let mut node = page;
+    for _ in 0..64 {
+        let dictionary = document.get_dictionary(node).ok()?;
+        if let Ok(value) = dictionary.get(key) {
+            return Some(value.clone());
+        }
+        node = dictionary.get(b"Parent").ok()?.as_reference().ok()?;
+    }
+    None
+}
+
+/// Optional content of all parts: what was hidden in its own document stays hidden.
+#[derive(Default)]
+struct Layers {
+    all: Vec<Object>,
+    hidden: Vec<Object>,
+}
+
+impl Layers {
+    fn add(
+        &mut self,
+        target: &mut Target,
+        from: &Document,
+        known: &mut BTreeMap<ObjectId, ObjectId>,
+    ) -> Result<()> {
+        let Some(properties) = from
+            .catalog()
+            .ok()
+            .and_then(|catalog| catalog.get_deref(b"OCProperties", from).ok()?.as_dict().ok())
+        else {
+            return Ok(());
+        };
+        let list = |dictionary: &Dictionary, key: &[u8]| -> Vec<Object> {
+            let items = dictionary.get_deref(key, from).and_then(Object::as_array);
+            items.cloned().unwrap_or_default()
+        };
+        let all = list(properties, b"OCGs");
+        let hidden = match properties.get_deref(b"D", from).and_then(Object::as_dict) {
+            Ok(configuration) => {
+                let on = list(configuration, b"ON");
+                let starts_off = configuration
+                    .get_deref(b"BaseState", from)
+                    .and_then(Object::as_name)
+                    .is_ok_and(|state| state == b"OFF");
+                if starts_off {
+                    all.iter().filter(|layer| !on.contains(layer)).cloned().collect()
+                } else {
+                    list(configuration, b"OFF")
+                }
+            }
+            Err(_) => Vec::new(),
+        };
+        for layer in all {
+            self.all.push(target.import(from, &layer, known)?);
+        }
+        for layer in hidden {
+            self.hidden.push(target.import(from, &layer, known)?);
+        }
+        Ok(())
+    }
+
+    fn into_properties(self) -> Option<Dictionary> {
+        if self.all.is_empty() {
+            return None;
+        }
+        let mut configuration = Dictionary::new();
+        configuration.set("Order", self.all.clone());
+        configuration.set("OFF", self.hidden);
+        let mut properties = Dictionary::new();
+        properties.set("OCGs", self.all);
+        properties.set("D", configuration);
+        Some(properties)
+    }
+}
+
+fn with_part(error: crate::DocumentError, number: usize) -> crate::DocumentError {
+    use crate::DocumentError::{Encrypted, Other, OverLimit, Unreadable};
+    match error {
+        Unreadable(reason) => Unreadable(format!("document {number}: {reason}")),
+        OverLimit(limit) => OverLimit(format!("document {number}: {limit}")),
+        Other(reason) => Other(format!("document {number}: {reason}")),
+        Encrypted => Encrypted,
+    }
+}

@@ -1,0 +1,94 @@
+//! New content for existing pages.
+//!
+//! An overlay is a small document of our own with one page per distinct piece of new content,
+//! each as large as the page it goes on is *displayed*. Drawing happens in displayed
+//! coordinates (origin top-left), with embedded subset fonts and real text. Each overlay page
+//! then becomes a form XObject of the target, so nothing of the original content is touched
+//! and rotation is one matrix, not a property of every drawing routine.
+
+use std::collections::BTreeMap;
+
+use krilla::SerializeSettings;
+use krilla::page::PageSettings;
+use krilla::surface::Surface;
+use lopdf::{Dictionary, Document, Object, ObjectId, Stream};
+
+use crate::error::{Result, other, over_limit};
+use crate::target::Target;
+
+pub(crate) struct Overlay {
+    document: krilla::Document,
+    pages: usize,
+}
+
+impl Overlay {
+    pub(crate) fn new() -> Self {
+        let document = krilla::Document::new_with(SerializeSettings {
+            xmp_metadata: false,
+            enable_tagging: false,
+            ..SerializeSettings::default()
+        });
+        Self { document, pages: 0 }
+    }
+
+    /// Draws one piece of content on a page of the given size and returns its number.
+    pub(crate) fn page(
+        &mut self,
+        (width, height): (f32, f32),
+        draw: impl FnOnce(&mut Surface<'_>) -> Result<()>,
+    ) -> Result<usize> {
+        let settings = PageSettings::from_wh(width, height)
+            .ok_or_else(|| over_limit(format!("a page of {width} x {height} points")))?;
+        let mut page = self.document.start_page_with(settings);
+        let mut surface = page.surface();
+        let drawn = draw(&mut surface);
+        surface.finish();
+        page.finish();
+        drawn?;
+        self.pages += 1;
+        Ok(self.pages - 1)
+    }
+
+    /// Makes the pages form XObjects of the target, in the order they were drawn.
+    pub(crate) fn import_into(self, target: &mut Target) -> Result<Vec<ObjectId>> {
+        if self.pages == 0 {
+            return Ok(Vec::new());
+        }
+        let bytes = finish(self.document)?;
+        let overlay = Document::load_mem(&bytes)?;
+        let mut known = BTreeMap::new();
+        overlay
+            .page_iter()
+            .map(|page| {
+                let form = as_form(&overlay, page)?;
+                let form = target.import(&overlay, &Object::Stream(form), &mut known)?;
+                target.add(form)
+            })
+            .collect()
+    }
+}
+
+/// Serializes a document of our own; what can still fail then is a picture.
+pub(crate) fn finish(document: krilla::Document) -> Result<Vec<u8>> {
+    use krilla::error::KrillaError;
+    document.finish().map_err(|error| match error {
+        KrillaError::Image(..) => other("a picture could not be decoded"),
+        error => other(format!("the new content could not be written: {error:?}")),
+    })
+}
+
+fn as_form(overlay: &Document, page: ObjectId) -> Result<Stream> {
+    let dictionary = overlay.get_dictionary(page)?;
+    let mut form = Dictionary::new();
+    form.set("Type", "XObject");
+    form.set("Subtype", "Form");
+    form.set("BBox", dictionary.get(b"MediaBox")?.clone());
+    for key in ["Resources", "Group"] {
+        if let Ok(entry) = dictionary.get(key.as_bytes()) {
+            form.set(key, entry.clone());
+        }
+    }
+    let mut stream = Stream::new(form, overlay.get_page_content(page));
+    stream.compress()?;
+    Ok(stream)
+}

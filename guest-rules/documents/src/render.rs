@@ -1,0 +1,93 @@
+//! Pages as images.
+
+use hayro::hayro_interpret::InterpreterSettings;
+use hayro::vello_cpu::color::palette::css::WHITE;
+use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
+use hayro_syntax::page::Page;
+
+use crate::PageImage;
+use crate::error::{Result, other, over_limit};
+use crate::source;
+
+/// Pixels; more than a signing form shows on any screen.
+const MAX_WIDTH: u32 = 2_400;
+
+/// Pixels in all. A page like a till roll is shown narrower instead of becoming an image that
+/// no browser opens.
+const MAX_PIXELS: f32 = 12_000_000.0;
+
+/// Height in pixels, for the same reason.
+const MAX_HEIGHT: f32 = 16_000.0;
+
+/// Bytes of drawing instructions on one page.
+const MAX_CONTENT_BYTES: usize = 48 * 1024 * 1024;
+
+/// Renders a page (1-based) as displayed, on white, as a PNG `width` pixels wide.
+///
+/// Widths over 2,400 pixels, and pages so long that the image would have more than 12
+/// megapixels, give a narrower image; the answer says its true size. Annotations and form
+/// fields are drawn with the appearances the document holds.
+///
+/// # Errors
+///
+/// `encrypted` when it needs a password, `unreadable` for bytes that are no PDF, `over-limit`
+/// for a page with too many drawing instructions, `other` for a page that does not exist or a
+/// width of zero.
+pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
+    if width == 0 {
+        return Err(other("an image is at least one pixel wide"));
+    }
+    let document = source::parse(pdf)?;
+    let pages = document.pages();
+    let found = usize::try_from(page).ok().and_then(|number| pages.get(number.checked_sub(1)?));
+    let Some(found) = found else {
+        return Err(other(format!("page {page} of {}", pages.len())));
+    };
+    if found.page_stream().is_some_and(|content| content.len() > MAX_CONTENT_BYTES) {
+        return Err(over_limit(format!("{MAX_CONTENT_BYTES} bytes of content on a page")));
+    }
+    let scale = scale(found, width)?;
+    let pixmap = render(
+        found,
+        &RenderCache::new(),
+        &InterpreterSettings::default(),
+        &RenderSettings::default(),
+        &PixmapSettings { x_scale: scale.0, y_scale: scale.1, bg_color: WHITE },
+    );
+    let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
+    let opaque: Vec<u8> =
+        pixmap.data().iter().flat_map(|pixel| [pixel.r, pixel.g, pixel.b]).collect();
+    Ok(PageImage { width, height, png: encode(width, height, &opaque)? })
+}
+
+/// Horizontal and vertical scale. They differ by less than a pixel: the image is exactly as
+/// wide as asked, and no row is lost to rounding down.
+fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
+    let (page_width, page_height) = page.render_dimensions();
+    let sound = page_width.is_finite() && page_height.is_finite();
+    if !sound || page_width <= 0.0 || page_height <= 0.0 {
+        return Err(other("the page has no usable size"));
+    }
+    let aspect = page_height / page_width;
+    let widest = (MAX_PIXELS / aspect).sqrt().min(MAX_HEIGHT / aspect).min(MAX_WIDTH as f32);
+    let width = (width as f32).min(widest).floor().max(1.0);
+    let height = (width * aspect).round().clamp(1.0, MAX_HEIGHT);
+    // The renderer rounds down what floating point may have put just under the number.
+    Ok(((width + 0.01) / page_width, (height + 0.01) / page_height))
+}
+
+fn encode(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(rgb.len() / 8);
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    let mut writer = encoder.write_header().map_err(broken)?;
+    writer.write_image_data(rgb).map_err(broken)?;
+    writer.finish().map_err(broken)?;
+    Ok(bytes)
+}
+
+fn broken(error: png::EncodingError) -> crate::DocumentError {
+    other(format!("the image could not be written: {error}"))
+}

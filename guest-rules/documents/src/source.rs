@@ -1,0 +1,158 @@
+//! An uploaded document, checked before anything is done with it.
+
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
+
+use crate::error::{Result, over_limit, unreadable};
+use crate::geometry::PageGeometry;
+use crate::{DocumentError};
+
+/// Pages of one document. A contract has a dozen; the limit bounds work, not use.
+pub(crate) const MAX_PAGES: usize = 2_000;
+
+/// Bytes one stream may inflate to while a document is loaded or its content looked at.
+pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+
+/// Highest object number accepted: new objects are numbered after it, and tables of
+/// cross-references grow with it.
+const MAX_OBJECT_NUMBER: u32 = 8_000_000;
+
+/// A document that two independent parsers agree on.
+pub(crate) struct Source {
+    pub(crate) document: Document,
+    pub(crate) pages: Vec<SourcePage>,
+}
+
+pub(crate) struct SourcePage {
+    pub(crate) id: ObjectId,
+    pub(crate) geometry: PageGeometry,
+}
+
+impl Source {
+    /// Loads a document for writing.
+    ///
+    /// Refuses encrypted input altogether, also where the user password is empty: writing
+    /// would have to keep or to break the owner's restrictions, and neither is ours to decide.
+    pub(crate) fn open(pdf: &[u8]) -> Result<Self> {
+        let geometries = page_geometries(pdf)?;
+        let document = Document::load_mem_with_options(
+            pdf,
+            LoadOptions::with_max_decompressed_size(MAX_STREAM_BYTES),
+        )?;
+        if document.is_encrypted() || document.was_encrypted() {
+            return Err(DocumentError::Encrypted);
+        }
+        if document.max_id > MAX_OBJECT_NUMBER {
+            return Err(over_limit(format!("object numbers end at {MAX_OBJECT_NUMBER}")));
+        }
+        let ids: Vec<ObjectId> = document.page_iter().take(MAX_PAGES + 1).collect();
+        if ids.is_empty() {
+            return Err(unreadable("the document has no pages"));
+        }
+        if ids.len() != geometries.len() {
+            return Err(unreadable(format!(
+                "its page tree reads as {} pages one way and {} another",
+                ids.len(),
+                geometries.len()
+            )));
+        }
+        let pages = ids
+            .into_iter()
+            .zip(geometries)
+            .map(|(id, geometry)| SourcePage { id, geometry })
+            .collect();
+        Ok(Self { document, pages })
+    }
+
+    /// Whether the cross-reference table had to be repaired, which makes an update on top of
+    /// the bytes unreadable for others.
+    pub(crate) fn needs_rewrite(&self) -> bool {
+        self.document.xref_recovery.is_some()
+    }
+
+    /// DocMDP level (1 to 3) of a certified document: what may change without breaking the
+    /// author's certification. Level 1 allows nothing.
+    pub(crate) fn certification_level(&self) -> Option<i64> {
+        let permissions = self.dictionary(self.document.catalog().ok()?.get(b"Perms").ok()?)?;
+        let signature = self.dictionary(permissions.get(b"DocMDP").ok()?)?;
+        let Object::Array(references) = self.resolve(signature.get(b"Reference").ok()?) else {
+            return Some(2);
+        };
+        let level = references.iter().find_map(|reference| {
+            let reference = self.dictionary(reference)?;
+            let method = self.resolve(reference.get(b"TransformMethod").ok()?);
+            if method.as_name().ok()? != b"DocMDP" {
+                return None;
+            }
+            let parameters = self.dictionary(reference.get(b"TransformParams").ok()?)?;
+            self.resolve(parameters.get(b"P").ok()?).as_i64().ok()
+        });
+        // ISO 32000-1, table 254: the default is 2.
+        Some(level.unwrap_or(2))
+    }
+
+    fn resolve<'a>(&'a self, object: &'a Object) -> &'a Object {
+        resolve_in(&self.document, object)
+    }
+
+    fn dictionary<'a>(&'a self, object: &'a Object) -> Option<&'a Dictionary> {
+        self.resolve(object).as_dict().ok()
+    }
+}
+
+/// Follows references; what leads nowhere, or in circles, is null.
+pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a Object {
+    static NULL: Object = Object::Null;
+    let mut object = object;
+    for _ in 0..32 {
+        let Object::Reference(id) = object else {
+            return object;
+        };
+        match document.objects.get(id) {
+            Some(target) => object = target,
+            None => return &NULL,
+        }
+    }
+    &NULL
+}
+
+/// Parses with hayro, which gives the errors and the page geometry.
+pub(crate) fn parse(pdf: &[u8]) -> Result<Pdf> {
+    if pdf.is_empty() {
+        return Err(unreadable("the file is empty"));
+    }
+    let parsed = Pdf::new(pdf.to_vec()).map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => DocumentError::Encrypted,
+        LoadPdfError::Decryption(_) => unreadable("its encryption is damaged or unknown"),
+        LoadPdfError::Invalid => unreadable("the bytes are not a PDF, or damaged beyond reading"),
+    })?;
+    match parsed.pages().len() {
+        0 => Err(unreadable("the document has no pages")),
+        count if count > MAX_PAGES => Err(over_limit(format!("{MAX_PAGES} pages"))),
+        _ => Ok(parsed),
+    }
+}
+
+fn page_geometries(pdf: &[u8]) -> Result<Vec<PageGeometry>> {
+    let parsed = parse(pdf)?;
+    parsed
+        .pages()
+        .iter()
+        .enumerate()
+        .map(|(index, page)| {
+            PageGeometry::of(page)
+                .ok_or_else(|| unreadable(format!("page {} has no usable size", index + 1)))
+        })
+        .collect()
+}
+
+/// Reads back what was written, with the parser that did not write it. A document that cannot
+/// be opened again must not leave this component.
+pub(crate) fn confirm(written: &[u8], pages: usize) -> Result<()> {
+    let found = parse(written)?.pages().len();
+    if found == pages {
+        Ok(())
+    } else {
+        Err(unreadable(format!("{found} of {pages} pages survive being written")))
+    }
+}

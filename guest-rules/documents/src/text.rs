@@ -1,0 +1,248 @@
+//! Lines of text: shaped once, so that what was measured is what is drawn.
+
+use krilla::geom::Point;
+use krilla::surface::Surface;
+use krilla::text::{Font, GlyphId, KrillaGlyph};
+use rustybuzz::{Direction, Face, UnicodeBuffer};
+
+use crate::error::{Result, other};
+
+/// The faces of Noto Sans (SIL Open Font License) this component carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Upright.
+    Regular,
+    /// Upright and bold.
+    Bold,
+    /// Slanted.
+    Italic,
+}
+
+/// Text ready to be drawn in one style.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    text: String,
+    glyphs: Vec<KrillaGlyph>,
+    style: Style,
+    /// Advance in units of the font size.
+    em: f32,
+}
+
+impl Line {
+    pub(crate) fn width(&self, size: f32) -> f32 {
+        self.em * size
+    }
+}
+
+/// One face with what layout needs to know of it.
+struct Typeface {
+    font: Font,
+    face: Face<'static>,
+    stand_in: u16,
+}
+
+/// All faces, loaded.
+pub(crate) struct Fonts {
+    regular: Typeface,
+    bold: Typeface,
+    italic: Typeface,
+}
+
+/// Noto Sans: height over and depth under the baseline in units of the font size.
+pub(crate) const ASCENT: f32 = 0.78;
+pub(crate) const DESCENT: f32 = 0.24;
+/// Distance of baselines in units of the font size.
+pub(crate) const LEADING: f32 = 1.3;
+
+impl Typeface {
+    fn load(data: &'static [u8]) -> Result<Self> {
+        let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
+        let face =
+            Face::from_slice(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
+        let stand_in = ['\u{FFFD}', '?']
+            .into_iter()
+            .find_map(|character| face.glyph_index(character))
+            .map_or(0, |glyph| glyph.0);
+        Ok(Self { font, face, stand_in })
+    }
+}
+
+impl Fonts {
+    pub(crate) fn load() -> Result<Self> {
+        Ok(Self {
+            regular: Typeface::load(notosans::REGULAR_TTF)?,
+            bold: Typeface::load(notosans::BOLD_TTF)?,
+            italic: Typeface::load(notosans::ITALIC_TTF)?,
+        })
+    }
+
+    fn typeface(&self, style: Style) -> &Typeface {
+        match style {
+            Style::Regular => &self.regular,
+            Style::Bold => &self.bold,
+            Style::Italic => &self.italic,
+        }
+    }
+
+    /// Shapes one line, left to right.
+    ///
+    /// A character that the font lacks is drawn as a replacement sign but keeps its own
+    /// Unicode value, so searching and copying still find what was written.
+    pub(crate) fn line(&self, text: &str, style: Style) -> Line {
+        let typeface = self.typeface(style);
+        let text = printable(text);
+        let mut buffer = UnicodeBuffer::new();
+        buffer.push_str(&text);
+        buffer.guess_segment_properties();
+        buffer.set_direction(Direction::LeftToRight);
+        let shaped = rustybuzz::shape(&typeface.face, &[], buffer);
+        let units = typeface.face.units_per_em() as f32;
+        let stand_in_advance = typeface
+            .face
+            .glyph_hor_advance(rustybuzz::ttf_parser::GlyphId(typeface.stand_in))
+            .map_or(0.6, |advance| f32::from(advance) / units);
+
+        let infos = shaped.glyph_infos();
+        let mut glyphs = Vec::with_capacity(infos.len());
+        let mut em = 0.0;
+        for (index, (info, position)) in infos.iter().zip(shaped.glyph_positions()).enumerate() {
+            let start = info.cluster as usize;
+            let end = infos[index..]
+                .iter()
+                .find(|next| next.cluster != info.cluster)
+                .map_or(text.len(), |next| next.cluster as usize);
+            let missing = info.glyph_id == 0;
+            let advance =
+                if missing { stand_in_advance } else { position.x_advance as f32 / units };
+            em += advance;
+            glyphs.push(KrillaGlyph::new(
+                GlyphId::new(if missing { u32::from(typeface.stand_in) } else { info.glyph_id }),
+                advance,
+                position.x_offset as f32 / units,
+                position.y_offset as f32 / units,
+                position.y_advance as f32 / units,
+                start..end,
+                None,
+            ));
+        }
+        Line { text, glyphs, style, em }
+    }
+
+    /// Draws a line with its baseline starting at a point, in the surface's current paint.
+    pub(crate) fn draw(&self, surface: &mut Surface<'_>, line: &Line, x: f32, baseline: f32, size: f32) {
+        if line.glyphs.is_empty() {
+            return;
+        }
+        let font = self.typeface(line.style).font.clone();
+        let start = Point::from_xy(x, baseline);
+        surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, false);
+    }
+
+    /// Draws the outlines of a line as a picture of it, which no reader takes for text.
+    pub(crate) fn draw_outlines(&self, surface: &mut Surface<'_>, line: &Line, x: f32, baseline: f32, size: f32) {
+        let font = self.typeface(line.style).font.clone();
+        let start = Point::from_xy(x, baseline);
+        surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, true);
+    }
+
+    /// Breaks text into shaped lines no wider than `width` at `size`.
+    pub(crate) fn wrap(&self, text: &str, style: Style, size: f32, width: f32) -> Vec<Line> {
+        Words::new(self, text, style).lines(width / size).iter().map(|line| self.line(line, style)).collect()
+    }
+}
+
+/// Text cut into words whose widths are known, to be laid out at many sizes.
+pub(crate) struct Words {
+    paragraphs: Vec<Vec<Word>>,
+    space: f32,
+}
+
+struct Word {
+    text: String,
+    em: f32,
+    /// Advance of each character on its own, for words that must be broken.
+    characters: Vec<(char, f32)>,
+}
+
+impl Words {
+    pub(crate) fn new(fonts: &Fonts, text: &str, style: Style) -> Self {
+        let face = &fonts.typeface(style).face;
+        let units = face.units_per_em() as f32;
+        let advance = |character: char| {
+            face.glyph_index(character)
+                .and_then(|glyph| face.glyph_hor_advance(glyph))
+                .map_or(1.0, |advance| f32::from(advance) / units)
+        };
+        let paragraphs = text
+            .split(['\n', '\u{2028}', '\u{2029}'])
+            .map(|paragraph| {
+                paragraph
+                    .split_whitespace()
+                    .map(|word| Word {
+                        em: fonts.line(word, style).em,
+                        characters: word.chars().map(|character| (character, advance(character))).collect(),
+                        text: word.to_owned(),
+                    })
+                    .collect()
+            })
+            .collect();
+        Self { paragraphs, space: advance(' ') }
+    }
+
+    /// The widest word, in units of the font size.
+    pub(crate) fn widest(&self) -> f32 {
+        self.paragraphs.iter().flatten().map(|word| word.em).fold(0.0, f32::max)
+    }
+
+    /// Lines no wider than `room` (in units of the font size). Words that are wider than a
+    /// line are broken between characters.
+    pub(crate) fn lines(&self, room: f32) -> Vec<String> {
+        let mut lines = Vec::new();
+        for paragraph in &self.paragraphs {
+            let (mut line, mut used) = (String::new(), 0.0);
+            for word in paragraph {
+                let gap = if line.is_empty() { 0.0 } else { self.space };
+                if used + gap + word.em <= room {
+                    if !line.is_empty() {
+                        line.push(' ');
+                    }
+                    line.push_str(&word.text);
+                    used += gap + word.em;
+                    continue;
+                }
+                if !line.is_empty() {
+                    lines.push(std::mem::take(&mut line));
+                }
+                if word.em <= room {
+                    line.push_str(&word.text);
+                    used = word.em;
+                    continue;
+                }
+                used = 0.0;
+                for (character, advance) in &word.characters {
+                    if used + advance > room && !line.is_empty() {
+                        lines.push(std::mem::take(&mut line));
+                        used = 0.0;
+                    }
+                    line.push(*character);
+                    used += advance;
+                }
+            }
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// Without the characters that have no place on a line of paper.
+fn printable(text: &str) -> String {
+    text.chars()
+        .filter_map(|character| match character {
+            '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => Some(' '),
+            // Invisible direction marks could make a line read other than it is written.
+            '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' => None,
+            character if character.is_control() => None,
+            character => Some(character),
+        })
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! Setting documents of our own: the custody record, and the contracts used as fixtures.
+//!
+//! A [`Sheet`] collects what goes on pages and draws nothing until all pages are known, so a
+//! footer can say how many there are. Coordinates are points, origin top-left.
+
+use krilla::color::rgb;
+use krilla::geom::{PathBuilder, Rect};
+use krilla::page::PageSettings;
+use krilla::paint::{LineCap, LineJoin, Stroke};
+use krilla::surface::Surface;
+
+pub use crate::text::Style;
+
+use crate::DocumentError;
+use crate::error::other;
+use crate::fill::solid;
+use crate::text::{ASCENT, Fonts, LEADING, Line};
+
+/// Red, green and blue, 0 to 255.
+pub type Ink = (u8, u8, u8);
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Face.
+    pub style: Style,
+    /// Points.
+    pub size: f32,
+    /// Colour.
+    pub ink: Ink,
+}
+
+impl Look {
+    /// A look in one face, size and colour.
+    #[must_use]
+    pub const fn new(style: Style, size: f32, ink: Ink) -> Self {
+        Self { style, size, ink }
+    }
+
+    /// Distance between baselines in points.
+    #[must_use]
+    pub fn leading(&self) -> f32 {
+        self.size * LEADING
+    }
+}
+
+enum Item {
+    Text { line: Line, x: f32, baseline: f32, size: f32, ink: Ink },
+    Box { x: f32, y: f32, width: f32, height: f32, ink: Ink },
+    Stroke { points: Vec<(f32, f32)>, width: f32, ink: Ink },
+}
+
+/// Pages being laid out.
+pub struct Sheet {
+    fonts: Fonts,
+    size: (f32, f32),
+    pages: Vec<Vec<Item>>,
+    current: usize,
+}
+
+impl Sheet {
+    /// One empty page of a size in points.
+    ///
+    /// # Errors
+    ///
+    /// When a built-in font cannot be read.
+    pub fn new(width: f32, height: f32) -> Result<Self, DocumentError> {
+        Ok(Self { fonts: Fonts::load()?, size: (width, height), pages: vec![Vec::new()], current: 0 })
+    }
+
+    /// Starts a new page and makes it the current one.
+    pub fn add_page(&mut self) {
+        self.pages.push(Vec::new());
+        self.current = self.pages.len() - 1;
+    }
+
+    /// How many pages there are.
+    #[must_use]
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Goes back to a page (0-based), for what can only be said once all are laid out. A
+    /// number past the last means the last.
+    pub fn select_page(&mut self, index: usize) {
+        self.current = index.min(self.pages.len() - 1);
+    }
+
+    fn push(&mut self, item: Item) {
+        if let Some(page) = self.pages.get_mut(self.current) {
+            page.push(item);
+        }
+    }
+
+    /// Width of a text on one line, in points.
+    #[must_use]
+    pub fn width(&self, text: &str, look: Look) -> f32 {
+        self.fonts.line(text, look.style).width(look.size)
+    }
+
+    /// One line with its baseline at `baseline`.
+    pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: Look) {
+        let line = self.fonts.line(text, look.style);
+        self.push(Item::Text { line, x, baseline, size: look.size, ink: look.ink });
+    }
+
+    /// One line that ends at `right`.
+    pub fn text_right(&mut self, right: f32, baseline: f32, text: &str, look: Look) {
+        let x = right - self.width(text, look);
+        self.text(x, baseline, text, look);
+    }
+
+    /// One line around `middle`.
+    pub fn text_centred(&mut self, middle: f32, baseline: f32, text: &str, look: Look) {
+        let x = middle - self.width(text, look) / 2.0;
+        self.text(x, baseline, text, look);
+    }
+
+    /// Height of a text wrapped to a width.
+    #[must_use]
+    pub fn height(&self, text: &str, look: Look, width: f32) -> f32 {
+        self.wrap(text, look, width).len() as f32 * look.leading()
+    }
+
+    /// Breaks a text into lines no wider than `width`. Words longer than a line are broken.
+    #[must_use]
+    pub fn wrap(&self, text: &str, look: Look, width: f32) -> Vec<String> {
+        crate::text::Words::new(&self.fonts, text, look.style).lines(width / look.size)
+    }
+
+    /// A wrapped text whose first line hangs from `top`; returns the height used.
+    pub fn paragraph(&mut self, x: f32, top: f32, width: f32, text: &str, look: Look) -> f32 {
+        let lines = self.wrap(text, look, width);
+        for (index, line) in lines.iter().enumerate() {
+            let baseline = top + look.size * ASCENT + look.leading() * index as f32;
+            self.text(x, baseline, line, look);
+        }
+        lines.len() as f32 * look.leading()
+    }
+
+    /// A filled rectangle.
+    pub fn fill(&mut self, x: f32, y: f32, width: f32, height: f32, ink: Ink) {
+        self.push(Item::Box { x, y, width, height, ink });
+    }
+
+    /// An outlined rectangle.
+    pub fn frame(&mut self, x: f32, y: f32, width: f32, height: f32, line: f32, ink: Ink) {
+        let (right, bottom) = (x + width, y + height);
+        let points = vec![(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
+        self.push(Item::Stroke { points, width: line, ink });
+    }
+
+    /// Straight lines from point to point.
+    pub fn stroke(&mut self, points: &[(f32, f32)], width: f32, ink: Ink) {
+        self.push(Item::Stroke { points: points.to_vec(), width, ink });
+    }
+
+    /// Draws all pages into a document.
+    pub(crate) fn draw_into(&self, document: &mut krilla::Document) -> Result<(), DocumentError> {
+        for items in &self.pages {
+            let settings = PageSettings::from_wh(self.size.0, self.size.1)
+                .ok_or_else(|| other("a page without a size"))?;
+            let mut page = document.start_page_with(settings);
+            let mut surface = page.surface();
+            for item in items {
+                self.draw(&mut surface, item);
+            }
+            surface.finish();
+            page.finish();
+        }
+        Ok(())
+    }
+
+    fn draw(&self, surface: &mut Surface<'_>, item: &Item) {
+        match item {
+            Item::Text { line, x, baseline, size, ink } => {
+                surface.set_stroke(None);
+                surface.set_fill(Some(solid(*ink)));
+                self.fonts.draw(surface, line, *x, *baseline, *size);
+            }
+            Item::Box { x, y, width, height, ink } => {
+                let mut path = PathBuilder::new();
+                if let Some(rectangle) = Rect::from_xywh(*x, *y, *width, *height) {
+                    path.push_rect(rectangle);
+                }
+                surface.set_stroke(None);
+                surface.set_fill(Some(solid(*ink)));
+                if let Some(path) = path.finish() {
+                    surface.draw_path(&path);
+                }
+            }
+            Item::Stroke { points, width, ink } => {
+                let mut path = PathBuilder::new();
+                for (index, (x, y)) in points.iter().enumerate() {
+                    match index {
+                        0 => path.move_to(*x, *y),
+                        _ => path.line_to(*x, *y),
+                    }
+                }
+                surface.set_fill(None);
+                surface.set_stroke(Some(Stroke {
+                    paint: rgb::Color::new(ink.0, ink.1, ink.2).into(),
+                    width: *width,
+                    line_cap: LineCap::Butt,
+                    line_join: LineJoin::Miter,
+                    ..Stroke::default()
+                }));
+                if let Some(path) = path.finish() {
+                    surface.draw_path(&path);
+                }
+            }
+        }
+    }
+
+    /// The pages as a plain PDF with a title.
+    ///
+    /// # Errors
+    ///
+    /// When the pages cannot be written, for example because a page has no size.
+    pub fn into_pdf(self, title: &str) -> Result<Vec<u8>, DocumentError> {
+        let mut document = krilla::Document::new_with(krilla::SerializeSettings {
+            enable_tagging: false,
+            ..krilla::SerializeSettings::default()
+        });
+        self.draw_into(&mut document)?;
+        let metadata = krilla::metadata::Metadata::new().title(title.to_owned());
+        document.set_metadata(metadata.language("en-US".to_owned()));
+        crate::overlay::finish(document)
+    }
+}
