@@ -158,7 +158,7 @@ pub struct Webhooks {
 
 impl Default for Webhooks {
     fn default() -> Self {
-        let minutes = |count| Duration::from_secs(60 * count);
+        let minutes = |count: u64| Duration::from_secs(60 * count);
         Self {
             allow_insecure: false,
             retry_delays: vec![minutes(1), minutes(5), minutes(30), minutes(120), minutes(480)],

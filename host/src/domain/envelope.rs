@@ -11,7 +11,10 @@ use super::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
 macro_rules! words {
     ($(#[$docs:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$docs])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
         pub enum $name {
             $(#[serde(rename = $text)] #[allow(missing_docs)] $variant),*
         }
