@@ -121,6 +121,25 @@ impl TextLayer {
     }
 }
 
+/// A phrase the way a [`TextLayer`] would hold it: ligatures taken apart, invisible characters
+/// left out, white space collapsed and trimmed. Case is kept.
+pub fn layer_text(phrase: &str) -> String {
+    let mut text = String::with_capacity(phrase.len());
+    for character in phrase.chars() {
+        if character.is_whitespace() {
+            if !text.ends_with(' ') && !text.is_empty() {
+                text.push(' ');
+            }
+        } else if let Some(letters) = ligature(character) {
+            text.push_str(letters);
+        } else if !is_ignorable(character) {
+            text.push(character);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
 #[derive(Default)]
 struct Builder<'p> {
     chars: Vec<LayerChar>,

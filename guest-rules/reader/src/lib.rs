@@ -46,7 +46,7 @@ pub use document::{Document, PageInfo, TextReader};
 pub use error::ReadError;
 pub use facts::Signatures;
 pub use geometry::{Matrix, Rect};
-pub use layer::{LayerChar, Line, TextLayer};
+pub use layer::{LayerChar, Line, TextLayer, layer_text};
 pub use limits::Limit;
 pub use page_text::{
     ContentStream, Element, Glyph, PageText, ReplacedText, ShowKind, ShowOperator, Source,
