@@ -1,5 +1,7 @@
 //! The functions as the sandbox exports them.
 
+#![allow(unsafe_code, reason = "the export macro writes the entry points")]
+
 use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
 use crate::{CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture};
 

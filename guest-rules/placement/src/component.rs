@@ -1,5 +1,7 @@
 //! The exports of the component.
 
+#![allow(unsafe_code, reason = "the export macro writes the entry points")]
+
 use crate::bindings::exports::holdfast::placement::placement::Guest;
 use crate::{
     Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine,

@@ -227,17 +227,6 @@ impl Rules {
         .await
     }
 
-    /// Removes tags from the pages.
-    pub async fn strip_tags(
-        &self,
-        pdf: Arc<[u8]>,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_strip_tags(store, &pdf)
-        })
-        .await
-    }
-
     /// Writes values at their places.
     pub async fn fill(
         &self,

@@ -1,0 +1,233 @@
+//! Everything wired together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, Weak};
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use crate::components::egress::Egress;
+use crate::components::providers::ProviderLease;
+use crate::components::{ComponentError, Components};
+use crate::config::{Config, EMBEDDED};
+use crate::delivery::guard;
+use crate::domain::clock::Clock;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::token::random;
+use crate::files::{Files, FilesError};
+use crate::room::{self, Room};
+use crate::service::ServiceError;
+use crate::store::{Store, StoreError};
+
+/// The running service. Cheap to clone.
+pub type App = Arc<Service>;
+
+/// What every part of the service works with.
+pub struct Service {
+    /// Settings.
+    pub config: Config,
+    /// The time.
+    pub clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) files: Files,
+    pub(crate) components: Arc<Components>,
+    pub(crate) room: Room,
+    pub(crate) bearer_key: [u8; 32],
+    room_api: axum::Router,
+    http: reqwest::Client,
+    vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+/// Why the service could not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database.
+    #[error("cannot use the database: {0}")]
+    Store(#[from] StoreError),
+    /// The object store.
+    #[error("cannot use the object store: {0}")]
+    Files(#[from] FilesError),
+    /// A default component.
+    #[error("cannot load a component: {0}")]
+    Component(#[from] ComponentError),
+    /// The data folder.
+    #[error("cannot use the data folder {folder}: {source}")]
+    DataFolder {
+        /// Which.
+        folder: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The HTTP client for providers.
+    #[error("cannot make an HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+/// Opens the database and brings its schema up to date.
+pub async fn open_store(config: &Config) -> Result<Store, StartError> {
+    if config.database_url.is_none() {
+        prepare_data_folder(&config.data_dir)?;
+    }
+    let store = Store::connect(&config.database_url()).await?;
+    store.migrate().await?;
+    Ok(store)
+}
+
+/// Opens the object store.
+pub fn open_files(config: &Config) -> Result<Files, StartError> {
+    Ok(match config.storage_url() {
+        Some(url) => Files::open(url)?,
+        None => Files::local(&config.data_dir.join("objects"))?,
+    })
+}
+
+/// Wires everything together.
+pub async fn start(config: Config) -> Result<App, StartError> {
+    // Several TLS users share the process; the first start decides for all.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    prepare_data_folder(&config.data_dir)?;
+    let master = master_key(&config.data_dir)?;
+    let store = open_store(&config).await?;
+    let files = open_files(&config)?;
+    let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
+    let cache = config.data_dir.join("native-code");
+    let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
+    let room = Room::new(
+        store.clone(),
+        files.clone(),
+        components.clone(),
+        clock,
+        derived(&master, "signing room"),
+    );
+    Ok(Arc::new(Service {
+        room_api: room::router(room.clone()),
+        bearer_key: derived(&master, "bearer tokens"),
+        http: guard::client(config.providers.allow_insecure)?,
+        vaulting: Mutex::new(HashMap::new()),
+        config,
+        clock,
+        store,
+        files,
+        components,
+        room,
+    }))
+}
+
+impl Service {
+    /// What a call to a signing provider may use.
+    ///
+    /// `org` is none only for reading a callback, which needs the callback
+    /// secret and nothing else.
+    pub(crate) fn signing_lease(
+        &self,
+        org: Option<&OrgId>,
+        instance: &str,
+    ) -> Result<ProviderLease, ServiceError> {
+        if instance == EMBEDDED {
+            return Ok(self.room_lease(org));
+        }
+        let configured = self.config.providers.signing.instances.get(instance).ok_or_else(|| {
+            ServiceError::NotConfigured(format!("Signing provider {instance} is not configured"))
+        })?;
+        let own_host = configured.base_url.host_str().unwrap_or_default().to_owned();
+        let allow_hosts = configured.allow_hosts.clone().unwrap_or_else(|| vec![own_host]);
+        let base_url = configured.base_url.to_string();
+        Ok(ProviderLease {
+            label: format!("provider.signing {instance}"),
+            settings: Arc::new(BTreeMap::from([("base_url".to_owned(), base_url)])),
+            secrets: Arc::new(configured.secrets.clone()),
+            egress: Egress::network(
+                self.http.clone(),
+                allow_hosts,
+                configured.timeout,
+                self.config.providers.allow_insecure,
+            ),
+            clock: self.clock,
+        })
+    }
+
+    fn room_lease(&self, org: Option<&OrgId>) -> ProviderLease {
+        let mut secrets =
+            BTreeMap::from([("webhook_secret".to_owned(), self.room.webhook_secret())]);
+        if let Some(org) = org {
+            secrets.insert("api_key".to_owned(), self.room.token(org));
+        }
+        let base_url = format!("http://{}", room::HOST);
+        ProviderLease {
+            label: format!("provider.signing {EMBEDDED}"),
+            settings: Arc::new(BTreeMap::from([("base_url".to_owned(), base_url)])),
+            secrets: Arc::new(secrets),
+            egress: Egress::in_process(self.room_api.clone(), room::HOST),
+            clock: self.clock,
+        }
+    }
+
+    /// One vault pipeline at a time per envelope and process: a second call
+    /// waits and then finds the work done. Between processes the database
+    /// decides.
+    pub(crate) fn vaulting(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.vaulting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(envelope).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        locks.insert(envelope.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
+    std::fs::create_dir_all(folder).map_err(|source| StartError::DataFolder {
+        folder: folder.display().to_string(),
+        source,
+    })
+}
+
+/// The secret all others are derived from; made on the first start, mode 0600.
+pub(crate) fn master_key(folder: &Path) -> Result<[u8; 32], StartError> {
+    let path = folder.join("keys").join("master.key");
+    read_or_make_key(&path).map_err(|source| StartError::DataFolder {
+        folder: folder.display().to_string(),
+        source,
+    })
+}
+
+fn read_or_make_key(path: &Path) -> std::io::Result<[u8; 32]> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let wrong_length = |_| std::io::Error::other("master.key does not hold 32 bytes");
+    match std::fs::read(path) {
+        Ok(bytes) => return bytes.try_into().map_err(wrong_length),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Err(_) => {}
+    }
+    // Written beside and linked into place, so that of two processes starting
+    // together one key wins whole.
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(&random::<32>())?;
+    file.sync_all()?;
+    let linked = std::fs::hard_link(&temporary, path);
+    std::fs::remove_file(&temporary)?;
+    match linked {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => std::fs::read(path)?.try_into().map_err(wrong_length),
+    }
+}
+
+pub(crate) fn derived(master: &[u8; 32], purpose: &str) -> [u8; 32] {
+    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(master).expect("any key fits");
+    mac.update(purpose.as_bytes());
+    mac.finalize().into_bytes().into()
+}

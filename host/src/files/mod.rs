@@ -1,0 +1,175 @@
+//! Stored bytes: uploads, vault, copies, archive.
+//!
+//! A file's key holds the organization, what it belongs to and the SHA-256 of
+//! its bytes. Nothing is ever overwritten: a put creates, and a put of bytes
+//! that are there already is done.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::domain::envelope::StoredFile;
+use crate::domain::id::OrgId;
+
+/// Where a file lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// Documents as they were uploaded.
+    Uploads,
+    /// Templates' documents.
+    Templates,
+    /// The provider's signed bytes, untouched.
+    Signed,
+    /// Authoritative copies.
+    Vault,
+    /// Non-authoritative copies.
+    Copies,
+    /// Compliance certificates and custody records.
+    Certificates,
+    /// Released authoritative copies.
+    Archive,
+    /// Documents of the built-in signing room.
+    Room,
+}
+
+impl Area {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Uploads => "uploads",
+            Self::Templates => "templates",
+            Self::Signed => "signed",
+            Self::Vault => "vault",
+            Self::Copies => "copies",
+            Self::Certificates => "certificates",
+            Self::Archive => "archive",
+            Self::Room => "room",
+        }
+    }
+}
+
+/// Something the object store did not do. Names no key: the text may be logged.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    #[error("object store: {0}")]
+    Store(#[source] object_store::Error),
+    #[error("storage URL: {0}")]
+    Url(String),
+    /// The bytes are not those that were stored.
+    #[error("stored bytes have SHA-256 {actual} instead of {expected}")]
+    Tampered { expected: String, actual: String },
+    #[error("the stored object is gone")]
+    Gone,
+}
+
+impl From<object_store::Error> for FilesError {
+    fn from(error: object_store::Error) -> Self {
+        match error {
+            object_store::Error::NotFound { .. } => Self::Gone,
+            error => Self::Store(error),
+        }
+    }
+}
+
+/// The object store.
+#[derive(Clone)]
+pub struct Files {
+    store: Arc<dyn ObjectStore>,
+}
+
+/// SHA-256, lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+impl Files {
+    /// A local folder; every write is on the disk before it is answered.
+    pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
+        std::fs::create_dir_all(folder).map_err(|error| FilesError::Url(error.to_string()))?;
+        let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+        Ok(Self { store: Arc::new(store) })
+    }
+
+    /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from
+    /// the usual variables of each service.
+    pub fn open(url: &str) -> Result<Self, FilesError> {
+        let url = Url::parse(url).map_err(|error| FilesError::Url(error.to_string()))?;
+        if url.scheme() == "file" {
+            let folder = url
+                .to_file_path()
+                .map_err(|()| FilesError::Url("file:// needs an absolute path".into()))?;
+            return Self::local(&folder);
+        }
+        let options = std::env::vars().filter_map(|(name, value)| {
+            let known = ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix));
+            known.then(|| (name.to_ascii_lowercase(), value))
+        });
+        let (store, prefix) = object_store::parse_url_opts(&url, options)?;
+        let store = object_store::prefix::PrefixStore::new(store, prefix);
+        Ok(Self { store: Arc::new(store) })
+    }
+
+    /// Stores bytes under their hash. Bytes that are there already count as
+    /// stored, after a look at them.
+    pub async fn put(
+        &self,
+        area: Area,
+        org: &OrgId,
+        owner: &str,
+        bytes: Bytes,
+        content_type: &str,
+    ) -> Result<StoredFile, FilesError> {
+        let sha256 = sha256(&bytes);
+        let key = format!("{}/{:02}/{org}/{owner}/{sha256}", area.folder(), org.bucket());
+        let file = StoredFile {
+            size: bytes.len() as i64,
+            content_type: content_type.into(),
+            key,
+            sha256,
+        };
+        let options = PutOptions::from(PutMode::Create);
+        let path = Path::from(file.key.as_str());
+        match self.store.put_opts(&path, PutPayload::from_bytes(bytes), options).await {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
+                self.get(&file).await?;
+                Ok(file)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A file's bytes, re-hashed.
+    pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
+        let bytes = self.store.get(&Path::from(file.key.as_str())).await?.bytes().await?;
+        let actual = sha256(&bytes);
+        if actual != file.sha256 {
+            return Err(FilesError::Tampered {
+                expected: file.sha256.clone(),
+                actual,
+            });
+        }
+        Ok(bytes)
+    }
+
+    /// Removes a file; one that is gone already is removed.
+    pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
+        match self.store.delete(&Path::from(key)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes, reads and removes a probe.
+    pub async fn check(&self) -> Result<(), FilesError> {
+        let path = Path::from("probe/holdfast");
+        self.store.put(&path, PutPayload::from_static(b"probe")).await?;
+        self.store.get(&path).await?.bytes().await?;
+        self.store.delete(&path).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The room's signed callbacks, in DocuSeal's form.
+//!
+//! A callback is a job that commits with the change it tells of. Its body says
+//! only what happened to whom: whoever receives it reads the submission back.
+
+use hmac::{Hmac, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::{CALLBACK_JOB, Room};
+use crate::domain::clock::Timestamp;
+use crate::store::room::RoomSubmitter;
+use crate::store::{StoreError, Tx, jobs};
+
+/// Adds the callback to the transaction of what it tells of.
+pub(super) async fn enqueue(
+    tx: &mut Tx,
+    room: &Room,
+    submitter: &RoomSubmitter,
+    event_type: &str,
+) -> Result<(), StoreError> {
+    let id = match event_type {
+        "submission.completed" => submitter.submission,
+        _ => submitter.id,
+    };
+    let now = room.clock.now();
+    let body = json!({
+        "event_type": event_type,
+        "timestamp": now,
+        "data": { "id": id, "submission_id": submitter.submission },
+    });
+    jobs::insert(tx, &submitter.org, CALLBACK_JOB, None, &body, now).await
+}
+
+/// A callback as it goes out: headers and raw body, signed at `now`.
+pub fn signed(room: &Room, body: &Value, now: Timestamp) -> (Vec<(String, String)>, Vec<u8>) {
+    let body = body.to_string().into_bytes();
+    let seconds = now.as_seconds();
+    let secret = room.webhook_secret();
+    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret.reveal().as_bytes())
+        .expect("any key fits");
+    mac.update(format!("{seconds}.").as_bytes());
+    mac.update(&body);
+    let signature = format!("{seconds}.{}", hex::encode(mac.finalize().into_bytes()));
+    let headers = vec![
+        ("Content-Type".to_owned(), "application/json".to_owned()),
+        ("X-Docuseal-Signature".to_owned(), signature),
+    ];
+    (headers, body)
+}

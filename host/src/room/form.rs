@@ -1,0 +1,314 @@
+//! What the signing form does: open, save, finish, decline.
+//!
+//! Each change and the jobs it causes commit together.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{EXECUTE_JOB, Room, callbacks};
+use crate::domain::envelope::StoredFile;
+use crate::domain::id::OrgId;
+use crate::files::FilesError;
+use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
+use crate::store::{StoreError, Tx, jobs};
+
+/// Longest value of a text field, in characters.
+const TEXT_LIMIT: usize = 4_000;
+
+/// What a signer sees.
+pub struct Form {
+    pub submission: RoomSubmission,
+    pub submitter: RoomSubmitter,
+    /// The signer's fields in document order.
+    pub fields: Vec<RoomField>,
+    /// An earlier signer has to finish first.
+    pub waits_for: Option<String>,
+}
+
+/// Where a request came from: kept with the signature.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+}
+
+/// Why a form was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum FormError {
+    #[error("no such document")]
+    NotFound,
+    /// Signed, declined or withdrawn already.
+    #[error("the document can no longer be signed")]
+    Closed,
+    #[error("it is another signer's turn")]
+    NotYourTurn,
+    /// Field name to what is wrong with it.
+    #[error("some fields need attention")]
+    Invalid(BTreeMap<String, String>),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Files(#[from] FilesError),
+}
+
+impl Room {
+    /// The form of a submitter, as it stands.
+    pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<Form, FormError> {
+        let mut connection = self.store.read().await?;
+        let submitter = rooms::submitter(&mut connection, org, submitter)
+            .await?
+            .ok_or(FormError::NotFound)?;
+        let submission = rooms::submission(&mut connection, org, submitter.submission)
+            .await?
+            .ok_or(FormError::NotFound)?;
+        let submitters = rooms::submitters(&mut connection, org, submission.id).await?;
+        Ok(Form {
+            fields: own_fields(&submission, &submitter),
+            waits_for: waits_for(&submission, &submitter, &submitters),
+            submission,
+            submitter,
+        })
+    }
+
+    /// The document the signer is looking at.
+    pub async fn document(&self, form: &Form) -> Result<bytes::Bytes, FormError> {
+        let (key, sha256) = form.submission.document.clone();
+        let file = StoredFile { key, sha256, size: 0, content_type: "application/pdf".into() };
+        Ok(self.files.get(&file).await?)
+    }
+
+    /// The signer has the document open.
+    pub async fn open(&self, org: &OrgId, submitter: i64, origin: &Origin) -> Result<(), FormError> {
+        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        if submitter.opened_at.is_some() {
+            return Ok(());
+        }
+        submitter.opened_at = Some(self.clock.now());
+        submitter.ip = origin.ip.clone();
+        submitter.user_agent = origin.user_agent.clone();
+        rooms::update_submitter(&mut tx, &submitter).await?;
+        callbacks::enqueue(&mut tx, self, &submitter, "form.viewed").await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Keeps values without finishing. Unknown names are ignored, wrong values
+    /// are kept out.
+    pub async fn save(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        values: &BTreeMap<String, String>,
+    ) -> Result<(), FormError> {
+        let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
+        for field in own_fields(&submission, &submitter) {
+            if let Some(value) = values.get(&field.name)
+                && check_value(&field, value).is_ok()
+                && !field.readonly
+            {
+                submitter.values.insert(field.name, value.clone());
+            }
+        }
+        self.start(&mut tx, &mut submitter).await?;
+        rooms::update_submitter(&mut tx, &submitter).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The signer has filled everything in and signs.
+    pub async fn finish(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        values: &BTreeMap<String, String>,
+        origin: &Origin,
+    ) -> Result<(), FormError> {
+        let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
+        let mut problems = BTreeMap::new();
+        for field in own_fields(&submission, &submitter) {
+            let value = match values.get(&field.name) {
+                Some(value) if !field.readonly => value.trim().to_owned(),
+                _ => submitter.values.get(&field.name).cloned().unwrap_or_default(),
+            };
+            match check_value(&field, &value) {
+                Ok(()) if is_missing(&field, &value) => {
+                    problems.insert(field.name, "This field is required".to_owned());
+                }
+                Ok(()) => {
+                    submitter.values.insert(field.name, value);
+                }
+                Err(why) => {
+                    problems.insert(field.name, why);
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(FormError::Invalid(problems));
+        }
+        let now = self.clock.now();
+        self.start(&mut tx, &mut submitter).await?;
+        submitter.opened_at.get_or_insert(now);
+        submitter.completed_at = Some(now);
+        submitter.ip = origin.ip.clone().or(submitter.ip);
+        submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
+        rooms::update_submitter(&mut tx, &submitter).await?;
+        callbacks::enqueue(&mut tx, self, &submitter, "form.completed").await?;
+        let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
+        if submitters.iter().all(|submitter| submitter.completed_at.is_some()) {
+            let payload = json!({ "submission": submission.id });
+            let key = submission.id.to_string();
+            jobs::insert(&mut tx, org, EXECUTE_JOB, Some(&key), &payload, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The signer refuses.
+    pub async fn decline(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        reason: &str,
+        origin: &Origin,
+    ) -> Result<(), FormError> {
+        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        submitter.declined_at = Some(self.clock.now());
+        submitter.decline_reason = Some(reason.chars().take(TEXT_LIMIT).collect());
+        submitter.ip = origin.ip.clone().or(submitter.ip);
+        submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
+        rooms::update_submitter(&mut tx, &submitter).await?;
+        callbacks::enqueue(&mut tx, self, &submitter, "form.declined").await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// A transaction with the submission locked, when it is this signer's turn.
+    async fn turn(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+    ) -> Result<(Tx, RoomSubmission, RoomSubmitter), FormError> {
+        let mut tx = self.store.begin().await?;
+        let found = rooms::submitter(&mut tx, org, submitter).await?.ok_or(FormError::NotFound)?;
+        let submission = rooms::lock_submission(&mut tx, org, found.submission)
+            .await?
+            .ok_or(FormError::NotFound)?;
+        let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
+        let submitter = submitters
+            .iter()
+            .find(|candidate| candidate.id == submitter)
+            .cloned()
+            .ok_or(FormError::NotFound)?;
+        let declined = submitters.iter().any(|submitter| submitter.declined_at.is_some());
+        if submitter.is_done() || declined || submission.archived_at.is_some() {
+            return Err(FormError::Closed);
+        }
+        if waits_for(&submission, &submitter, &submitters).is_some() {
+            return Err(FormError::NotYourTurn);
+        }
+        Ok((tx, submission, submitter))
+    }
+
+    /// A first saved field makes a signer started.
+    async fn start(&self, tx: &mut Tx, submitter: &mut RoomSubmitter) -> Result<(), FormError> {
+        if submitter.started_at.is_none() {
+            submitter.started_at = Some(self.clock.now());
+            callbacks::enqueue(tx, self, submitter, "form.started").await?;
+        }
+        Ok(())
+    }
+}
+
+fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {
+    let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
+    submission.fields.iter().filter(own).cloned().collect()
+}
+
+fn waits_for(
+    submission: &RoomSubmission,
+    submitter: &RoomSubmitter,
+    submitters: &[RoomSubmitter],
+) -> Option<String> {
+    if !submission.preserve_order {
+        return None;
+    }
+    submitters
+        .iter()
+        .find(|other| other.position < submitter.position && other.completed_at.is_none())
+        .map(|other| other.name.clone())
+}
+
+fn is_missing(field: &RoomField, value: &str) -> bool {
+    let empty = match field.field_type.as_str() {
+        "checkbox" => value != "true",
+        _ => value.is_empty(),
+    };
+    field.required && empty
+}
+
+/// Whether a value can stand in a field; an empty one can, as far as its shape goes.
+fn check_value(field: &RoomField, value: &str) -> Result<(), String> {
+    if value.is_empty() {
+        return Ok(());
+    }
+    if value.chars().count() > TEXT_LIMIT {
+        return Err(format!("At most {TEXT_LIMIT} characters"));
+    }
+    let fits = match field.field_type.as_str() {
+        "number" => value.parse::<f64>().is_ok_and(f64::is_finite),
+        "date" => value.parse::<jiff::civil::Date>().is_ok(),
+        "checkbox" => value == "true" || value == "false",
+        "select" | "radio" if !field.options.is_empty() => {
+            field.options.iter().any(|option| option == value)
+        }
+        _ => true,
+    };
+    fits.then_some(()).ok_or_else(|| {
+        match field.field_type.as_str() {
+            "number" => "Enter a number",
+            "date" => "Enter a date as year-month-day",
+            _ => "Choose one of the options",
+        }
+        .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(field_type: &str) -> RoomField {
+        RoomField {
+            uuid: String::new(),
+            submitter_uuid: "Buyer".into(),
+            name: "field".into(),
+            field_type: field_type.into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: vec!["red".into(), "blue".into()],
+            areas: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn values_have_to_fit_their_field() {
+        for (field_type, good, bad) in [
+            ("number", "12.5", "twelve"),
+            ("number", "-3", "NaN"),
+            ("date", "2026-11-21", "21.11.2026"),
+            ("checkbox", "true", "yes"),
+            ("select", "red", "green"),
+        ] {
+            assert!(check_value(&field(field_type), good).is_ok(), "{field_type} {good}");
+            assert!(check_value(&field(field_type), bad).is_err(), "{field_type} {bad}");
+        }
+        assert!(check_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
+    }
+
+    #[test]
+    fn a_required_checkbox_has_to_be_ticked() {
+        assert!(is_missing(&field("checkbox"), "false"));
+        assert!(!is_missing(&field("checkbox"), "true"));
+        assert!(is_missing(&field("text"), ""));
+        let optional = RoomField { required: false, ..field("text") };
+        assert!(!is_missing(&optional, ""));
+    }
+}

@@ -1,0 +1,77 @@
+//! The custody ledger of an envelope, and its evidence bundle.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Caller, ServiceError, envelopes as envelope_service};
+use crate::app::App;
+use crate::domain::envelope::Envelope;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::ledger::LedgerEntry;
+use crate::store::ledger;
+
+/// `custody-ledger.json`, and the answer of the custody endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CustodyLedger {
+    pub envelope_id: EnvelopeId,
+    pub org_id: OrgId,
+    pub entries: Vec<LedgerEntry>,
+}
+
+/// The ledger of an envelope of the caller's organization.
+pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedger, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let mut connection = app.store.read().await?;
+    Ok(CustodyLedger {
+        entries: ledger::list(&mut connection, &envelope.org, &envelope.id).await?,
+        envelope_id: envelope.id,
+        org_id: envelope.org,
+    })
+}
+
+/// File names inside a bundle.
+pub const AUTHORITATIVE: &str = "authoritative.pdf";
+pub const COPY: &str = "certified-vaulted-copy.pdf";
+pub const CERTIFICATE: &str = "ucc-compliance-certificate.json";
+pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
+pub const LEDGER: &str = "custody-ledger.json";
+
+/// The released files and the ledger, as one zip.
+pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, ServiceError> {
+    use std::io::Write as _;
+    let ledger = ledger(app, caller, id).await?;
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    let broken = |error: &dyn std::error::Error| ServiceError::Internal(error.to_string());
+    for (name, bytes) in files(app, &envelope).await? {
+        zip.start_file(name, options).map_err(|error| broken(&error))?;
+        zip.write_all(&bytes).map_err(|error| broken(&error))?;
+    }
+    zip.start_file(LEDGER, options).map_err(|error| broken(&error))?;
+    let text = serde_json::to_vec_pretty(&ledger).map_err(|error| broken(&error))?;
+    zip.write_all(&text).map_err(|error| broken(&error))?;
+    Ok(zip.finish().map_err(|error| broken(&error))?.into_inner())
+}
+
+/// The four files of a released envelope.
+///
+/// A bundle holds the authoritative copy, so there is none before vault-out:
+/// the live copy leaves the vault only by its single-use link.
+async fn files(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Vec<(&'static str, bytes::Bytes)>, ServiceError> {
+    let mut files = Vec::new();
+    for (name, file) in [
+        (AUTHORITATIVE, &envelope.archive),
+        (COPY, &envelope.copy),
+        (CERTIFICATE, &envelope.certificate),
+        (CUSTODY_RECORD, &envelope.custody_record),
+    ] {
+        let file = file
+            .as_ref()
+            .ok_or_else(|| ServiceError::Conflict("Envelope has not been released".into()))?;
+        files.push((name, app.files.get(file).await?));
+    }
+    Ok(files)
+}

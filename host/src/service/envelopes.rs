@@ -1,0 +1,466 @@
+//! Envelopes: create, read, void, remind, signing links.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Caller, Issue, ServiceError, events, facts, links};
+use crate::app::App;
+use crate::components::providers::signing as provider;
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, SecuredParty, Signer, SignerStatus,
+};
+use crate::domain::event::EventType;
+use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
+use crate::domain::template::Template;
+use crate::store::{customers, envelopes, jobs, organizations, signers, templates};
+use crate::worker;
+
+/// Body of `POST /partner/envelopes`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct CreateEnvelope {
+    /// Display name.
+    #[schemars(length(min = 1, max = 500))]
+    pub envelope_name: String,
+    /// The customer is looked up or created by this address.
+    #[schemars(email)]
+    pub customer_email: String,
+    /// Updates the customer's name.
+    #[schemars(length(min = 1, max = 500))]
+    pub customer_name: String,
+    /// Needed for signing dispatch.
+    pub template_id: Option<String>,
+    /// The partner's own reference.
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Template field name to value.
+    pub prefilled_data: Option<Map<String, Value>>,
+    /// The party the contract is assigned to.
+    pub secured_party: Option<SecuredParty>,
+    /// `esign` when absent.
+    pub envelope_kind: Option<EnvelopeKind>,
+    /// Who signs; the customer when absent.
+    #[schemars(length(min = 1, max = 50))]
+    pub signers: Option<Vec<RequestedSigner>>,
+    /// One after the other (default) or all at once.
+    pub preserve_signing_order: Option<bool>,
+}
+
+/// One of `signers[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedSigner {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// A submitter role of the template.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: String,
+}
+
+/// A created envelope and, when it was sent, where the first signer signs.
+pub struct Created {
+    pub envelope: Envelope,
+    pub sign_url: Option<String>,
+}
+
+/// Creates an envelope. With a template it is sent before this returns; when
+/// the provider fails nothing is left behind.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateEnvelope,
+) -> Result<Created, ServiceError> {
+    let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
+    let template = match (&request.template_id, kind) {
+        (Some(id), EnvelopeKind::Esign) => Some(find_template(app, caller, id).await?),
+        _ => None,
+    };
+    let now = app.clock.now();
+    let mut envelope = draft(app, caller, &request, kind, template.as_ref(), now).await?;
+    envelope.status = app.components.rules.envelope(
+        None,
+        EnvelopeTrigger::Create,
+        &facts::lifecycle_facts(&envelope),
+    )?;
+    let mut signers = Vec::new();
+    if let Some(template) = &template {
+        signers = plan_signers(&request, template)?;
+        let submission = submit(app, &envelope, template, &request, &signers).await?;
+        for signer in &mut signers {
+            signer.provider_submitter = submission
+                .submitters
+                .iter()
+                .find(|submitter| submitter.role.eq_ignore_ascii_case(&signer.role))
+                .map(|submitter| submitter.submitter_id.clone());
+        }
+        envelope.submission = Some(submission.submission_id);
+    }
+    let saved = save(app, caller, &mut envelope, &request, &signers, now).await;
+    if saved.is_err() {
+        withdraw(app, &envelope).await;
+    }
+    Ok(Created { sign_url: saved?, envelope })
+}
+
+async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
+    let mut connection = app.store.read().await?;
+    let template = templates::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Template"))?;
+    if template.document.is_none() || template.provider_template.is_none() {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    }
+    Ok(template)
+}
+
+/// The record before anything is decided. The customer's id is filled in when
+/// it is saved.
+async fn draft(
+    app: &App,
+    caller: &Caller,
+    request: &CreateEnvelope,
+    kind: EnvelopeKind,
+    template: Option<&Template>,
+    now: Timestamp,
+) -> Result<Envelope, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let organization = organizations::get(&mut connection, &caller.org)
+        .await?
+        .ok_or(ServiceError::NotFound("Organization"))?;
+    let days = u64::from(organization.settings.envelope_ttl_days);
+    let mut metadata = Map::new();
+    if let Some(template) = template {
+        metadata.insert("document_source".into(), "template".into());
+        metadata.insert("source_template_id".into(), template.id.as_str().into());
+    } else if kind == EnvelopeKind::Paper {
+        metadata.insert("document_source".into(), "upload".into());
+    }
+    Ok(Envelope {
+        id: EnvelopeId::new(),
+        org: caller.org.clone(),
+        customer: CustomerId::new(),
+        name: request.envelope_name.clone(),
+        kind,
+        status: EnvelopeStatus::Pending,
+        external_id: request.external_id.clone(),
+        template: template.map(|template| template.id.clone()),
+        metadata,
+        secured_party: request.secured_party.clone(),
+        is_upload: kind == EnvelopeKind::Paper,
+        upload: None,
+        provider_instance: template.map(|template| template.provider_instance.clone()),
+        submission: None,
+        preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
+        vault: None,
+        document_hash: None,
+        copy: None,
+        certificate: None,
+        custody_record: None,
+        archive: None,
+        created_by: caller.email.clone().unwrap_or_else(|| caller.actor.clone()),
+        created_at: now,
+        updated_at: now,
+        signed_at: None,
+        expires_at: (kind == EnvelopeKind::Esign)
+            .then(|| now + Duration::from_secs(days * 86_400)),
+    })
+}
+
+/// Who signs, checked against the template's roles and fields.
+fn plan_signers(
+    request: &CreateEnvelope,
+    template: &Template,
+) -> Result<Vec<Signer>, ServiceError> {
+    let roles = template.roles();
+    let Some(first_role) = roles.first() else {
+        return Err(ServiceError::Conflict("Template has no fields to sign".into()));
+    };
+    let requested = request.signers.clone().unwrap_or_else(|| {
+        vec![RequestedSigner {
+            email: request.customer_email.clone(),
+            name: request.customer_name.clone(),
+            role: (*first_role).into(),
+        }]
+    });
+    let mut issues = Vec::new();
+    let known = roles.join(", ");
+    for (index, signer) in requested.iter().enumerate() {
+        let path = ["signers", &index.to_string(), "role"];
+        if !roles.contains(&signer.role.as_str()) {
+            issues.push(Issue::new(
+                "unknown_role",
+                &path,
+                known.as_str(),
+                signer.role.as_str(),
+                format!("The template has no role {}", signer.role),
+            ));
+        } else if requested[..index].iter().any(|other| other.role == signer.role) {
+            issues.push(Issue::new(
+                "duplicate_role",
+                &path,
+                "one signer for each role",
+                signer.role.as_str(),
+                format!("Role {} has more than one signer", signer.role),
+            ));
+        }
+    }
+    if requested.len() > roles.len() {
+        issues.push(Issue::new(
+            "too_many_signers",
+            &["signers"],
+            format!("at most {} signers", roles.len()),
+            requested.len().to_string(),
+            format!("The template has {} roles", roles.len()),
+        ));
+    }
+    for role in &roles {
+        if !requested.iter().any(|signer| signer.role == *role) {
+            issues.push(Issue::new(
+                "missing_signer",
+                &["signers"],
+                format!("a signer with role {role}"),
+                "none",
+                format!("Role {role} has fields and no signer"),
+            ));
+        }
+    }
+    for name in request.prefilled_data.iter().flat_map(Map::keys) {
+        if !template.fields.iter().any(|field| field.name == *name) {
+            issues.push(Issue::new(
+                "unknown_field",
+                &["prefilled_data", name],
+                "a field of the template",
+                name.as_str(),
+                format!("The template has no field {name}"),
+            ));
+        }
+    }
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    Ok(requested
+        .into_iter()
+        .zip(0..)
+        .map(|(signer, position)| Signer {
+            position,
+            name: signer.name,
+            email: signer.email,
+            role: signer.role,
+            status: SignerStatus::Pending,
+            provider_submitter: None,
+            completed_at: None,
+            decline_reason: None,
+        })
+        .collect())
+}
+
+async fn submit(
+    app: &App,
+    envelope: &Envelope,
+    template: &Template,
+    request: &CreateEnvelope,
+    signers: &[Signer],
+) -> Result<provider::Submission, ServiceError> {
+    let prefilled = request.prefilled_data.clone().unwrap_or_default();
+    let values_for = |role: &str| {
+        template
+            .fields
+            .iter()
+            .filter(|field| field.role == role)
+            .filter_map(|field| Some((field.name.clone(), text_of(prefilled.get(&field.name)?))))
+            .collect()
+    };
+    let submission = provider::SubmissionRequest {
+        template_id: template.provider_template.clone().unwrap_or_default(),
+        external_id: envelope.id.to_string(),
+        name: envelope.name.clone(),
+        preserve_order: envelope.preserve_signing_order,
+        submitters: signers
+            .iter()
+            .map(|signer| provider::SubmitterRequest {
+                name: signer.name.clone(),
+                email: signer.email.clone(),
+                role: signer.role.clone(),
+                values: values_for(&signer.role),
+            })
+            .collect(),
+    };
+    let lease = app.signing_lease(Some(&envelope.org), &template.provider_instance)?;
+    Ok(app.components.providers.signing.create_submission(lease, submission).await?)
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+async fn save(
+    app: &App,
+    caller: &Caller,
+    envelope: &mut Envelope,
+    request: &CreateEnvelope,
+    signers: &[Signer],
+    now: Timestamp,
+) -> Result<Option<String>, ServiceError> {
+    let mut tx = app.store.begin().await?;
+    envelope.customer = customers::upsert_by_email(
+        &mut tx,
+        &caller.org,
+        &request.customer_email,
+        &request.customer_name,
+        now,
+    )
+    .await?;
+    envelopes::insert(&mut tx, envelope).await?;
+    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
+    events::record_and_emit(&mut tx, envelope, &caller.actor, EventType::EnvelopeCreated, data, now)
+        .await?;
+    if signers.is_empty() {
+        tx.commit().await?;
+        return Ok(None);
+    }
+    for signer in signers {
+        signers::insert(&mut tx, envelope, signer).await?;
+    }
+    let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
+    events::record_and_emit(&mut tx, envelope, &caller.actor, EventType::EnvelopeSent, data, now)
+        .await?;
+    for signer in invited_now(envelope, signers) {
+        let payload = json!({ "envelope": envelope.id, "position": signer.position });
+        jobs::insert(&mut tx, &envelope.org, worker::INVITE_JOB, None, &payload, now).await?;
+    }
+    let sign_url = match signers.first() {
+        Some(first) => Some(links::make(app, &mut tx, envelope, first, links::EMBED_LIFE).await?),
+        None => None,
+    };
+    tx.commit().await?;
+    Ok(sign_url)
+}
+
+/// With signing order the first who has not signed; without it everybody who
+/// has not.
+pub fn invited_now<'a>(
+    envelope: &Envelope,
+    signers: &'a [Signer],
+) -> impl Iterator<Item = &'a Signer> {
+    let count = if envelope.preserve_signing_order { 1 } else { usize::MAX };
+    signers.iter().filter(|signer| signer.status != SignerStatus::Completed).take(count)
+}
+
+/// `{email, name, role}`, as events show a signer.
+pub fn signer_view(signer: &Signer) -> Value {
+    json!({ "email": signer.email, "name": signer.name, "role": signer.role })
+}
+
+/// Best effort: the submission was never told to anybody, so that a provider
+/// that cannot be reached now leaves nothing that could be signed.
+async fn withdraw(app: &App, envelope: &Envelope) {
+    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
+        && let Ok(lease) = app.signing_lease(Some(&envelope.org), instance)
+        && let Err(error) = app.components.providers.signing.archive_submission(lease, submission).await
+    {
+        tracing::warn!(%error, "a submission without an envelope could not be archived");
+    }
+}
+
+/// An envelope of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = app.store.read().await?;
+    envelopes::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// A page of the caller's envelopes, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    filter: &envelopes::Filter,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Envelope>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(envelopes::list(&mut connection, &caller.org, filter, page, limit).await?)
+}
+
+/// Voids an envelope, at the provider too.
+///
+/// The provider comes first: a submission that can no longer be signed while
+/// the envelope is still open can be voided again; the reverse would let people
+/// sign a voided contract.
+pub async fn void(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    reason: Option<String>,
+) -> Result<Envelope, ServiceError> {
+    let envelope = get(app, caller, id).await?;
+    let next = |envelope: &Envelope| {
+        app.components.rules.envelope(
+            Some(envelope.status),
+            EnvelopeTrigger::Void,
+            &facts::lifecycle_facts(envelope),
+        )
+    };
+    next(&envelope)?;
+    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission) {
+        let lease = app.signing_lease(Some(&envelope.org), instance)?;
+        app.components.providers.signing.archive_submission(lease, submission).await?;
+    }
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let status = next(&envelope)?;
+    envelopes::set_status(&mut tx, &envelope, status, now).await?;
+    let data = json!({ "reason": reason });
+    events::record_and_emit(&mut tx, &envelope, &caller.actor, EventType::EnvelopeVoided, data, now)
+        .await?;
+    tx.commit().await?;
+    Ok(Envelope { status, updated_at: now, ..envelope })
+}
+
+/// A signer and a fresh link.
+pub struct SignerLink {
+    pub signer: Signer,
+    pub url: String,
+}
+
+/// One short-lived link per signer. Who fetched them is recorded.
+pub async fn signing_links(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<Vec<SignerLink>, ServiceError> {
+    let id = get(app, caller, id).await?.id;
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    app.components.rules.envelope(
+        Some(envelope.status),
+        EnvelopeTrigger::SigningLinks,
+        &facts::lifecycle_facts(&envelope),
+    )?;
+    let mut fetched = Vec::new();
+    for signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
+        let url = links::make(app, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;
+        fetched.push(SignerLink { signer, url });
+    }
+    let details = json!({ "signers": fetched.len() });
+    let now = app.clock.now();
+    events::record(&mut tx, &envelope, &caller.actor, "signing_links.fetched", details, now).await?;
+    tx.commit().await?;
+    Ok(fetched)
+}

@@ -1,0 +1,135 @@
+//! Facts about why something was not done. The conversion to HTTP is in
+//! `http/error.rs`, and only there.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::components::ComponentError;
+use crate::components::providers::ProviderError;
+use crate::components::rules::TransitionError;
+use crate::components::rules::lifecycle::Refusal;
+use crate::files::FilesError;
+use crate::store::StoreError;
+
+/// One thing wrong with a request body.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Issue {
+    pub code: String,
+    pub expected: String,
+    pub received: String,
+    /// Member names and list indexes from the root of the body.
+    pub path: Vec<Value>,
+    pub message: String,
+}
+
+impl Issue {
+    /// An issue with a value that is well-formed and not acceptable.
+    pub fn new(
+        code: &str,
+        path: &[&str],
+        expected: impl Into<String>,
+        received: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.into(),
+            expected: expected.into(),
+            received: received.into(),
+            path: path
+                .iter()
+                .map(|step| match step.parse::<u64>() {
+                    Ok(index) => Value::from(index),
+                    Err(_) => Value::from(*step),
+                })
+                .collect(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Why a service did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// Well-formed, and breaks these rules.
+    #[error("Validation failed")]
+    Invalid(Vec<Issue>),
+    /// Not well-formed.
+    #[error("{0}")]
+    Malformed(String),
+    /// A body or file type the endpoint does not take.
+    #[error("{0}")]
+    UnsupportedType(String),
+    #[error("{0}")]
+    TooLarge(String),
+    /// The document cannot be read.
+    #[error("{message}")]
+    Unreadable { message: String, reason: String },
+    /// The kind of thing, capitalized: `Envelope`.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    #[error("{0}")]
+    NotFoundText(String),
+    /// The lifecycle rules say no.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    Unprocessable(String),
+    #[error("{0}")]
+    Gone(String),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error("{0}")]
+    NotConfigured(String),
+    #[error(transparent)]
+    Component(#[from] ComponentError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<TransitionError> for ServiceError {
+    fn from(error: TransitionError) -> Self {
+        match error {
+            TransitionError::Refused(refusal) => Self::Refused(refusal),
+            TransitionError::Component(error) => Self::Component(error),
+        }
+    }
+}
+
+impl ServiceError {
+    /// A document that cannot be read, with the reason its reader gave.
+    pub fn unreadable(reason: impl Into<String>) -> Self {
+        Self::Unreadable {
+            message: "The PDF could not be read".into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl From<crate::components::rules::placement::ReadError> for ServiceError {
+    fn from(error: crate::components::rules::placement::ReadError) -> Self {
+        use crate::components::rules::placement::ReadError;
+        match error {
+            ReadError::Unreadable(why) => Self::unreadable(why),
+            ReadError::Encrypted => Self::unreadable("it needs a password"),
+            ReadError::OverLimit(why) => Self::unreadable(why),
+        }
+    }
+}
+
+impl From<crate::components::rules::documents::DocumentError> for ServiceError {
+    fn from(error: crate::components::rules::documents::DocumentError) -> Self {
+        use crate::components::rules::documents::DocumentError;
+        match error {
+            DocumentError::Unreadable(why)
+            | DocumentError::OverLimit(why)
+            | DocumentError::Other(why) => Self::unreadable(why),
+            DocumentError::Encrypted => Self::unreadable("it needs a password"),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the rules may know of an envelope.
+
+use sqlx::AnyConnection;
+
+use crate::components::rules::{compliance, lifecycle, to_compliance};
+use crate::domain::envelope::{
+    CustodianStatus, Envelope, EnvelopeKind, SecuredParty, Signer,
+};
+use crate::store::{StoreError, signers};
+
+/// For the lifecycle rules.
+pub fn lifecycle_facts(envelope: &Envelope) -> lifecycle::EnvelopeFacts {
+    lifecycle::EnvelopeFacts {
+        kind: match envelope.kind {
+            EnvelopeKind::Esign => lifecycle::EnvelopeKind::Esign,
+            EnvelopeKind::Paper => lifecycle::EnvelopeKind::Paper,
+        },
+        has_template: envelope.template.is_some(),
+        is_upload: envelope.is_upload,
+        has_file: envelope.upload.is_some(),
+        has_vault_file: envelope.vault.is_some(),
+        payment: lifecycle::PaymentStatus::NotRequested,
+        attributes: Vec::new(),
+    }
+}
+
+/// For the compliance rules, as the record stands.
+pub async fn compliance_facts(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<compliance::EnvelopeFacts, StoreError> {
+    let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
+    let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
+    Ok(compliance::EnvelopeFacts {
+        envelope_id: envelope.id.to_string(),
+        envelope_name: envelope.name.clone(),
+        customer_id: envelope.customer.to_string(),
+        status: to_compliance(envelope.status),
+        vault_file_path: envelope.vault_file_path(),
+        document_hash: envelope.document_hash.clone(),
+        copy_file_path: envelope.copy_file_path(),
+        vault_out_certificate_path: envelope.certificate_path(),
+        secured_party: envelope.secured_party.as_ref().map(secured_party),
+        submitters: signers.iter().map(submitter).collect(),
+        signed_documents: signers.iter().filter_map(signed_document).collect(),
+        custodians: custodians
+            .iter()
+            .map(|custodian| compliance::Custodian {
+                email: custodian.email.clone(),
+                status: match custodian.status {
+                    CustodianStatus::Pending => compliance::CustodianStatus::Pending,
+                    CustodianStatus::Accepted => compliance::CustodianStatus::Accepted,
+                    CustodianStatus::Revoked => compliance::CustodianStatus::Revoked,
+                },
+            })
+            .collect(),
+        identity_verifications: Vec::new(),
+        attributes: Vec::new(),
+    })
+}
+
+fn secured_party(party: &SecuredParty) -> compliance::SecuredParty {
+    compliance::SecuredParty {
+        name: party.name.clone(),
+        role: party.role.clone(),
+        address: party.address.clone(),
+        email: party.email.clone(),
+        identifier: party.identifier.clone(),
+    }
+}
+
+fn submitter(signer: &Signer) -> compliance::Submitter {
+    compliance::Submitter {
+        name: signer.name.clone(),
+        email: signer.email.clone(),
+        role: signer.role.clone(),
+    }
+}
+
+fn signed_document(signer: &Signer) -> Option<compliance::SignedDocument> {
+    signer.completed_at.map(|at| compliance::SignedDocument {
+        signer_email: signer.email.clone(),
+        signed_at: at.to_string(),
+    })
+}

@@ -1,0 +1,37 @@
+//! What a caller can ask for, one file per intention. Knows neither axum nor SQL.
+
+pub mod access;
+pub mod compliance;
+pub mod custody;
+pub mod downloads;
+pub mod envelopes;
+pub mod error;
+pub mod events;
+pub mod facts;
+pub mod links;
+pub mod signing;
+pub mod templates;
+pub mod uploads;
+pub mod vault_in;
+pub mod vault_out;
+
+pub use error::{Issue, ServiceError};
+
+use crate::domain::id::OrgId;
+
+/// Who asks. Without one there is no organization to work with.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub org: OrgId,
+    /// For the ledger: `key:…`, `user:…` or `system`.
+    pub actor: String,
+    /// Custodian-to-be of what the caller creates.
+    pub email: Option<String>,
+}
+
+impl Caller {
+    /// The service itself, in the name of an organization.
+    pub fn system(org: OrgId) -> Self {
+        Self { org, actor: "system".into(), email: None }
+    }
+}

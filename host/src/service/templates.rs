@@ -1,0 +1,310 @@
+//! Templates of partners: a PDF, its fields, and a counterpart at the provider.
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::uploads::{Upload, checked_type};
+use super::{Caller, Issue, ServiceError};
+use crate::app::App;
+use crate::components::providers::signing as provider;
+use crate::components::rules::placement;
+use crate::domain::envelope::FileType;
+use crate::domain::field::{Area, Field};
+use crate::domain::id::TemplateId;
+use crate::domain::template::Template;
+use crate::files::Area as FileArea;
+use crate::store::templates;
+
+/// Body of `POST /partner/templates/:template_id/fields`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct AddFields {
+    #[schemars(length(min = 1, max = 1000))]
+    pub fields: Vec<RequestedField>,
+}
+
+/// A field as a caller asks for it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedField {
+    /// Display name to signers.
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    #[serde(rename = "type")]
+    pub field_type: FieldType,
+    /// The submitter role that fills it.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: String,
+    #[serde(default)]
+    pub required: bool,
+    /// Prefill.
+    pub default_value: Option<String>,
+    pub placement: Placement,
+}
+
+/// The types that can be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldType {
+    Signature,
+    Initials,
+    Text,
+    Date,
+    Checkbox,
+}
+
+impl FieldType {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Initials => "initials",
+            Self::Text => "text",
+            Self::Date => "date",
+            Self::Checkbox => "checkbox",
+        }
+    }
+}
+
+/// Where a field goes. Unknown members are refused: a misspelt offset must not
+/// pass silently.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Placement {
+    /// By coordinates.
+    Absolute {
+        #[schemars(length(min = 1, max = 500))]
+        areas: Vec<Area>,
+    },
+    /// By a text in the document.
+    Anchor {
+        #[schemars(length(min = 1, max = 500))]
+        anchor_text: String,
+        #[schemars(range(min = 1))]
+        occurrence: Option<u32>,
+        #[schemars(range(min = 1))]
+        page: Option<u32>,
+        #[serde(default)]
+        offset_x: f64,
+        #[serde(default)]
+        offset_y: f64,
+        w: f64,
+        h: f64,
+    },
+}
+
+/// A new template.
+pub struct CreateTemplate {
+    pub name: String,
+    pub external_id: Option<String>,
+    pub file: Upload,
+    /// None: the document's embedded tags, if it has any.
+    pub fields: Option<Vec<RequestedField>>,
+}
+
+/// Creates a template from a PDF.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateTemplate,
+) -> Result<Template, ServiceError> {
+    checked_type(&request.file, &[FileType::Pdf])?;
+    let pdf = request.file.bytes;
+    let (fields, pdf) = match &request.fields {
+        Some(fields) => (place(app, &pdf, fields).await?, pdf),
+        None => from_tags(app, pdf).await?,
+    };
+    let id = TemplateId::new();
+    let document = app
+        .files
+        .put(FileArea::Templates, &caller.org, id.as_str(), pdf.clone(), "application/pdf")
+        .await?;
+    let instance = app.config.providers.signing.default.clone();
+    let lease = app.signing_lease(Some(&caller.org), &instance)?;
+    let at_provider = app
+        .components
+        .providers
+        .signing
+        .create_template(lease, &request.name, id.as_str(), pdf, &provider_fields(&fields))
+        .await?;
+    let template = Template {
+        id,
+        org: caller.org.clone(),
+        name: request.name,
+        external_id: request.external_id,
+        kba_required: false,
+        provider_instance: instance,
+        provider_template: Some(at_provider.template_id),
+        document: Some(document),
+        fields,
+        created_at: app.clock.now(),
+    };
+    let mut tx = app.store.begin().await?;
+    templates::insert(&mut tx, &template).await?;
+    tx.commit().await?;
+    Ok(template)
+}
+
+/// Adds fields to a template and returns the added ones with their areas.
+pub async fn add_fields(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: AddFields,
+) -> Result<(Template, Vec<Field>), ServiceError> {
+    let template = get(app, caller, id).await?;
+    let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
+    else {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    };
+    let pdf = app.files.get(document).await?;
+    let added = place(app, &pdf, &request.fields).await?;
+    let issues = conflicting_types(&template.fields, &added);
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
+    let signing = &app.components.providers.signing;
+    signing.add_fields(lease, at_provider, &provider_fields(&added)).await?;
+    let all = [template.fields.clone(), added.clone()].concat();
+    let mut tx = app.store.begin().await?;
+    templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
+    tx.commit().await?;
+    Ok((template, added))
+}
+
+/// A template of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
+    let mut connection = app.store.read().await?;
+    templates::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Template"))
+}
+
+async fn place(
+    app: &App,
+    pdf: &Bytes,
+    fields: &[RequestedField],
+) -> Result<Vec<Field>, ServiceError> {
+    let requested = fields.iter().map(placement_request).collect();
+    let placed = app.components.rules.place(pdf.to_vec().into(), requested).await?;
+    Ok(placed.map_err(place_error)?.into_iter().map(resolved).collect())
+}
+
+/// Fields from `{{…}}` tags. A document without tags gives an empty template.
+async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), ServiceError> {
+    let tags = app.components.rules.tags(pdf.to_vec().into()).await?.map_err(place_error)?;
+    Ok((tags.into_iter().map(resolved).collect(), pdf))
+}
+
+fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
+    added
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| {
+            let other = existing.iter().find(|other| other.name == field.name)?;
+            (other.field_type != field.field_type).then(|| {
+                Issue::new(
+                    "conflicting_type",
+                    &["fields", &index.to_string(), "type"],
+                    other.field_type.as_str(),
+                    field.field_type.as_str(),
+                    format!("Field {} exists with type {}", field.name, other.field_type),
+                )
+            })
+        })
+        .collect()
+}
+
+fn placement_request(field: &RequestedField) -> placement::FieldRequest {
+    let position = match &field.placement {
+        Placement::Absolute { areas } => {
+            placement::Position::Absolute(areas.iter().map(placement_area).collect())
+        }
+        Placement::Anchor { anchor_text, occurrence, page, offset_x, offset_y, w, h } => {
+            placement::Position::Anchor(placement::Anchor {
+                text: anchor_text.clone(),
+                occurrence: *occurrence,
+                page: *page,
+                offset_x: *offset_x,
+                offset_y: *offset_y,
+                w: *w,
+                h: *h,
+            })
+        }
+    };
+    placement::FieldRequest {
+        name: field.name.clone(),
+        field_type: field.field_type.as_str().into(),
+        role: field.role.clone(),
+        required: field.required,
+        default_value: field.default_value.clone(),
+        position,
+    }
+}
+
+fn placement_area(area: &Area) -> placement::Area {
+    placement::Area { page: area.page, x: area.x, y: area.y, w: area.w, h: area.h }
+}
+
+fn area(area: placement::Area) -> Area {
+    Area { page: area.page, x: area.x, y: area.y, w: area.w, h: area.h }
+}
+
+fn resolved(field: placement::ResolvedField) -> Field {
+    Field {
+        name: field.name,
+        field_type: field.field_type,
+        role: field.role,
+        required: field.required,
+        readonly: field.readonly,
+        default_value: field.default_value,
+        options: field.options,
+        areas: field.areas.into_iter().map(area).collect(),
+        anchor_match: field.anchor_match.map(area),
+    }
+}
+
+fn place_error(error: placement::PlaceError) -> ServiceError {
+    match error {
+        placement::PlaceError::Unreadable(error) => error.into(),
+        placement::PlaceError::Rejected(issues) => {
+            ServiceError::Invalid(issues.into_iter().map(placement_issue).collect())
+        }
+    }
+}
+
+fn placement_issue(issue: placement::Issue) -> Issue {
+    let index = issue.field_index.to_string();
+    let path: Vec<&str> = ["fields", index.as_str()]
+        .into_iter()
+        .chain(issue.path.iter().map(String::as_str))
+        .collect();
+    Issue::new(&issue.code, &path, issue.expected, issue.received, issue.message)
+}
+
+fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
+    fields
+        .iter()
+        .map(|field| provider::Field {
+            name: field.name.clone(),
+            field_type: field.field_type.clone(),
+            role: field.role.clone(),
+            required: field.required,
+            readonly: field.readonly,
+            default_value: field.default_value.clone(),
+            options: field.options.clone(),
+            areas: field
+                .areas
+                .iter()
+                .map(|area| provider::Area {
+                    page: area.page,
+                    x: area.x,
+                    y: area.y,
+                    w: area.w,
+                    h: area.h,
+                })
+                .collect(),
+            attributes: Vec::new(),
+        })
+        .collect()
+}

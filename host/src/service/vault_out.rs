@@ -1,0 +1,123 @@
+//! Vault-out: the authoritative copy leaves the vault for good.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::downloads::{IssuedLink, issue};
+use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, facts};
+use crate::app::App;
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::event::EventType;
+use crate::files::Area;
+use crate::store::downloads::LinkedFile;
+use crate::store::{envelopes, jobs, vault};
+use crate::worker;
+
+/// Body of `POST /partner/envelopes/:id/vault-out`: the release form.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReleaseForm {
+    #[schemars(length(min = 1, max = 500))]
+    pub recipient_name: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub recipient_organization: String,
+    #[schemars(email)]
+    pub recipient_email: String,
+    #[schemars(length(min = 1, max = 2000))]
+    pub purpose_of_release: String,
+    /// Must be `true`.
+    pub acknowledge_authoritative_copy: bool,
+    /// Must be `true`.
+    pub acknowledge_chain_of_custody: bool,
+    #[schemars(length(min = 1, max = 500))]
+    pub authorized_signature: String,
+}
+
+/// Links to the four files of a release.
+pub struct Release {
+    pub authoritative: IssuedLink,
+    pub copy: IssuedLink,
+    pub certificate: IssuedLink,
+    pub custody_record: IssuedLink,
+}
+
+/// Releases the authoritative copy. A repeat returns fresh links to the same
+/// archive.
+///
+/// The archive is written and read back before the live pointer goes, and the
+/// live bytes go last, by a job: at no point is there neither.
+pub async fn vault_out(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    form: ReleaseForm,
+) -> Result<Release, ServiceError> {
+    check(&form)?;
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let next = |envelope: &crate::domain::envelope::Envelope| {
+        app.components.rules.envelope(
+            Some(envelope.status),
+            EnvelopeTrigger::VaultOut,
+            &facts::lifecycle_facts(envelope),
+        )
+    };
+    next(&envelope)?;
+    let archive = match &envelope.vault {
+        Some(live) => {
+            let bytes = app.files.get(live).await?;
+            let owner = envelope.id.as_str();
+            Some(app.files.put(Area::Archive, &envelope.org, owner, bytes, "application/pdf").await?)
+        }
+        None => None,
+    };
+
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    if next(&envelope)? != envelope.status {
+        let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
+            return Err(ServiceError::Internal("a vaulted envelope has no live copy".into()));
+        };
+        envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
+        vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
+        let details = json!({ "form": form, "document_hash": archive.sha256 });
+        let action = EventType::VaultReleased.as_str();
+        events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+        let data = json!({ "recipient_organization": form.recipient_organization });
+        events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
+        let payload = json!({ "key": live.key });
+        let kind = worker::DELETE_OBJECT_JOB;
+        jobs::insert(&mut tx, &envelope.org, kind, Some(&live.key), &payload, now).await?;
+    }
+    let release = Release {
+        authoritative: issue(app, &mut tx, &envelope, LinkedFile::Archive).await?,
+        copy: issue(app, &mut tx, &envelope, LinkedFile::Copy).await?,
+        certificate: issue(app, &mut tx, &envelope, LinkedFile::Certificate).await?,
+        custody_record: issue(app, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
+    };
+    if envelope.status == EnvelopeStatus::VaultedOut {
+        let details = json!({ "recipient_organization": form.recipient_organization });
+        events::record(&mut tx, &envelope, &caller.actor, "archive_links.issued", details, now)
+            .await?;
+    }
+    tx.commit().await?;
+    Ok(release)
+}
+
+/// Both acknowledgements have to be `true`; `false` says that nobody agreed.
+fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
+    let issues: Vec<Issue> = [
+        ("acknowledge_authoritative_copy", form.acknowledge_authoritative_copy),
+        ("acknowledge_chain_of_custody", form.acknowledge_chain_of_custody),
+    ]
+    .into_iter()
+    .filter(|(_, acknowledged)| !acknowledged)
+    .map(|(name, _)| {
+        Issue::new("invalid_literal", &[name], "true", "false", format!("{name} must be true"))
+    })
+    .collect();
+    if issues.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(issues)) }
+}

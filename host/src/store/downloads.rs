@@ -1,0 +1,114 @@
+//! Download links: unguessable, expiring, and for the authoritative copy good
+//! for one complete read.
+
+use sqlx::AnyConnection;
+
+use super::StoreError;
+use super::row::Columns;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::words;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::token::LinkToken;
+
+words! {
+    /// What a download link gives.
+    LinkedFile {
+        Authoritative = "authoritative",
+        Copy = "copy",
+        Archive = "archive",
+        Certificate = "certificate",
+        CustodyRecord = "custody_record",
+    }
+}
+
+/// A download link.
+#[derive(Clone, Debug)]
+pub struct DownloadLink {
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    pub file: LinkedFile,
+    pub filename: String,
+    pub single_use: bool,
+    pub expires_at: Timestamp,
+    pub used: bool,
+}
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+    link: &DownloadLink,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into download_link (bucket, token_hash, org_id, envelope_id, file, filename,
+             single_use, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(token.bucket())
+    .bind(token.hash().as_str())
+    .bind(link.org.as_str())
+    .bind(link.envelope.as_str())
+    .bind(link.file.as_str())
+    .bind(&link.filename)
+    .bind(i64::from(link.single_use))
+    .bind(now.to_string())
+    .bind(link.expires_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+) -> Result<Option<DownloadLink>, StoreError> {
+    let row = sqlx::query("select * from download_link where bucket = $1 and token_hash = $2")
+        .bind(token.bucket())
+        .bind(token.hash().as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = Columns { row: &row, table: "download_link", id: "envelope_id" };
+        Ok(DownloadLink {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            file: columns.parsed("file", LinkedFile::parse)?,
+            filename: columns.text("filename")?,
+            single_use: columns.flag("single_use")?,
+            expires_at: columns.time("expires_at")?,
+            used: columns.optional_text("used_at")?.is_some(),
+        })
+    })
+    .transpose()
+}
+
+/// Uses a single-use link up. Of two at once one gets `true`.
+pub async fn redeem(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = sqlx::query(
+        "update download_link set used_at = $3
+         where bucket = $1 and token_hash = $2 and used_at is null",
+    )
+    .bind(token.bucket())
+    .bind(token.hash().as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// Gives a link back whose read broke off.
+pub async fn release(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+) -> Result<(), StoreError> {
+    sqlx::query("update download_link set used_at = null where bucket = $1 and token_hash = $2")
+        .bind(token.bucket())
+        .bind(token.hash().as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Envelopes. Every write says which status it expects to find.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{Columns, file_json, json_text};
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
+use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+
+/// Which envelopes a list holds.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<EnvelopeStatus>,
+    pub customer: Option<CustomerId>,
+}
+
+pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
+             external_id, template_id, metadata, secured_party, is_upload, provider_instance,
+             provider_submission, preserve_signing_order, created_by, created_at, updated_at,
+             expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.org.as_str())
+    .bind(envelope.customer.as_str())
+    .bind(&envelope.name)
+    .bind(envelope.kind.as_str())
+    .bind(envelope.status.as_str())
+    .bind(envelope.external_id.as_deref())
+    .bind(envelope.template.as_ref().map(TemplateId::as_str))
+    .bind(json_text(&envelope.metadata))
+    .bind(envelope.secured_party.as_ref().map(json_text))
+    .bind(i64::from(envelope.is_upload))
+    .bind(envelope.provider_instance.as_deref())
+    .bind(envelope.submission.as_deref())
+    .bind(i64::from(envelope.preserve_signing_order))
+    .bind(&envelope.created_by)
+    .bind(envelope.created_at.to_string())
+    .bind(envelope.updated_at.to_string())
+    .bind(envelope.expires_at.map(|at| at.to_string()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Option<Envelope>, StoreError> {
+    sqlx::query("select * from envelope where bucket = $1 and org_id = $2 and envelope_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| envelope(&row))
+        .transpose()
+}
+
+/// The envelope with its row locked, for a change in this transaction.
+pub async fn lock(
+    tx: &mut Tx,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Option<Envelope>, StoreError> {
+    let text = format!(
+        "select * from envelope where bucket = $1 and org_id = $2 and envelope_id = $3 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(|row| envelope(&row))
+        .transpose()
+}
+
+/// The envelope that was sent as this submission. A callback names neither
+/// organization nor envelope; the provider instance keeps two providers with
+/// the same numbers apart.
+pub async fn by_submission(
+    connection: &mut AnyConnection,
+    instance: &str,
+    submission: &str,
+) -> Result<Option<Envelope>, StoreError> {
+    sqlx::query("select * from envelope where provider_submission = $1 and provider_instance = $2")
+        .bind(submission)
+        .bind(instance)
+        .fetch_optional(connection)
+        .await?
+        .map(|row| envelope(&row))
+        .transpose()
+}
+
+/// A page of the newest envelopes, and how many there are in all.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    filter: &Filter,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Envelope>, i64), StoreError> {
+    let mut conditions = String::from("bucket = $1 and org_id = $2");
+    let mut values = Vec::new();
+    if let Some(status) = filter.status {
+        values.push(status.as_str().to_owned());
+        conditions.push_str(&format!(" and status = ${}", values.len() + 2));
+    }
+    if let Some(customer) = &filter.customer {
+        values.push(customer.to_string());
+        conditions.push_str(&format!(" and customer_id = ${}", values.len() + 2));
+    }
+    let count = format!("select count(*) as total from envelope where {conditions}");
+    let mut query = sqlx::query(AssertSqlSafe(count)).bind(org.bucket()).bind(org.as_str());
+    for value in &values {
+        query = query.bind(value);
+    }
+    let total: i64 = query.fetch_one(&mut *connection).await?.try_get("total")?;
+    let select = format!(
+        "select * from envelope where {conditions} order by envelope_id desc limit ${} offset ${}",
+        values.len() + 3,
+        values.len() + 4
+    );
+    let mut query = sqlx::query(AssertSqlSafe(select)).bind(org.bucket()).bind(org.as_str());
+    for value in &values {
+        query = query.bind(value);
+    }
+    let rows = query
+        .bind(limit)
+        .bind((page - 1).saturating_mul(limit))
+        .fetch_all(connection)
+        .await?;
+    Ok((rows.iter().map(envelope).collect::<Result<_, _>>()?, total))
+}
+
+/// Moves an envelope on, expecting the status it was decided in.
+pub async fn set_status(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    status: EnvelopeStatus,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set status = $4, updated_at = $5,
+             signed_at = case when $4 = 'completed' then $5 else signed_at end
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.status.as_str())
+    .bind(status.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Attaches the uploaded file.
+pub async fn set_upload(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    status: EnvelopeStatus,
+    upload: &StoredFile,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set status = $4, upload = $5, updated_at = $6
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.status.as_str())
+    .bind(status.as_str())
+    .bind(file_json(Some(upload)))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// The four files that vault-in leaves, and the hash of the first.
+pub struct VaultedFiles<'a> {
+    pub authoritative: &'a StoredFile,
+    pub copy: &'a StoredFile,
+    pub certificate: &'a StoredFile,
+    pub custody_record: &'a StoredFile,
+}
+
+/// Makes an envelope vaulted: only when it is not yet, and only once.
+pub async fn set_vaulted(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    files: &VaultedFiles<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set status = 'vaulted', vault = $4, document_hash = $5, copy = $6,
+             certificate = $7, custody_record = $8, updated_at = $9
+         where bucket = $1 and envelope_id = $2 and status = $3 and vault is null",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.status.as_str())
+    .bind(file_json(Some(files.authoritative)))
+    .bind(&files.authoritative.sha256)
+    .bind(file_json(Some(files.copy)))
+    .bind(file_json(Some(files.certificate)))
+    .bind(file_json(Some(files.custody_record)))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Releases an envelope: the live pointer goes, the archive's comes.
+pub async fn set_vaulted_out(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    archive: &StoredFile,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set status = 'vaulted_out', vault = null, archive = $3, updated_at = $4
+         where bucket = $1 and envelope_id = $2 and status = 'vaulted' and archive is null",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(file_json(Some(archive)))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// A guarded write changed exactly one row, or somebody else moved first.
+pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
+    if rows == 1 { Ok(()) } else { Err(StoreError::Conflict) }
+}
+
+fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
+    let columns = Columns { row, table: "envelope", id: "envelope_id" };
+    Ok(Envelope {
+        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        customer: columns.parsed("customer_id", CustomerId::parse)?,
+        name: columns.text("name")?,
+        kind: columns.parsed("kind", EnvelopeKind::parse)?,
+        status: columns.parsed("status", EnvelopeStatus::parse)?,
+        external_id: columns.optional_text("external_id")?,
+        template: columns.optional_parsed("template_id", TemplateId::parse)?,
+        metadata: columns.json("metadata")?,
+        secured_party: columns.optional_json("secured_party")?,
+        is_upload: columns.flag("is_upload")?,
+        upload: columns.optional_file("upload")?,
+        provider_instance: columns.optional_text("provider_instance")?,
+        submission: columns.optional_text("provider_submission")?,
+        preserve_signing_order: columns.flag("preserve_signing_order")?,
+        vault: columns.optional_file("vault")?,
+        document_hash: columns.optional_text("document_hash")?,
+        copy: columns.optional_file("copy")?,
+        certificate: columns.optional_file("certificate")?,
+        custody_record: columns.optional_file("custody_record")?,
+        archive: columns.optional_file("archive")?,
+        created_by: columns.text("created_by")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        signed_at: columns.optional_time("signed_at")?,
+        expires_at: columns.optional_time("expires_at")?,
+    })
+}

@@ -1,0 +1,44 @@
+//! The outbox of events.
+
+use sqlx::{AnyConnection, Row as _};
+
+use super::row::json_text;
+use super::{StoreError, Tx};
+use crate::domain::event::Event;
+use crate::domain::id::{EnvelopeId, OrgId};
+
+/// Adds an event to the outbox of the transaction that causes it.
+pub async fn insert(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(event.org_id.bucket())
+    .bind(event.event_id.as_str())
+    .bind(event.org_id.as_str())
+    .bind(event.envelope_id.as_ref().map(EnvelopeId::as_str))
+    .bind(event.event_type.as_str())
+    .bind(json_text(event))
+    .bind(event.timestamp.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// The bodies of an envelope's events, oldest first.
+pub async fn bodies(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(
+        "select body from event where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by event_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| Ok(row.try_get("body")?)).collect()
+}

@@ -1,0 +1,141 @@
+//! Jobs: work committed with the change that asks for it.
+//!
+//! Claim, do, settle. A claim leases the job by moving `run_at` to the end of
+//! the lease and raising `lease_epoch`; settling names the epoch, so that a
+//! worker that was too slow settles nothing.
+
+use std::time::Duration;
+
+use sqlx::any::AnyRow;
+use sqlx::AssertSqlSafe;
+
+use super::row::Columns;
+use super::{Store, StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{JobId, OrgId};
+
+/// A job that a worker holds.
+#[derive(Clone, Debug)]
+pub struct ClaimedJob {
+    pub id: JobId,
+    pub org: OrgId,
+    pub kind: String,
+    pub payload: serde_json::Value,
+    /// This attempt included.
+    pub attempts: i64,
+    lease_epoch: i64,
+}
+
+/// Adds a job. With a `dedup_key` an unfinished job of the kind and key stands
+/// for this one too.
+pub async fn insert(
+    tx: &mut Tx,
+    org: &OrgId,
+    kind: &str,
+    dedup_key: Option<&str>,
+    payload: &serde_json::Value,
+    run_at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into job (bucket, job_id, org_id, kind, dedup_key, payload, state, run_at, attempts,
+             lease_epoch, created_at)
+         values ($1, $2, $3, $4, $5, $6, 'waiting', $7, 0, 0, $7)
+         on conflict (bucket, kind, dedup_key) do nothing",
+    )
+    .bind(org.bucket())
+    .bind(JobId::new().as_str())
+    .bind(org.as_str())
+    .bind(kind)
+    .bind(dedup_key)
+    .bind(payload.to_string())
+    .bind(run_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    tx.added_jobs = true;
+    Ok(())
+}
+
+/// Leases up to `limit` due jobs until `now` + `lease`.
+pub async fn claim(
+    store: &Store,
+    now: Timestamp,
+    lease: Duration,
+    limit: i64,
+) -> Result<Vec<ClaimedJob>, StoreError> {
+    let mut tx = store.begin().await?;
+    let text = format!(
+        "update job set run_at = $1, attempts = attempts + 1, lease_epoch = lease_epoch + 1
+         where state = 'waiting' and (bucket, job_id) in (
+             select bucket, job_id from job where state = 'waiting' and run_at <= $2
+             order by run_at limit $3 {}
+         )
+         returning job_id, org_id, kind, payload, attempts, lease_epoch",
+        store.dialect().skip_locked()
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind((now + lease).to_string())
+        .bind(now.to_string())
+        .bind(limit)
+        .fetch_all(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+    jobs.sort_by(|left, right| left.id.cmp(&right.id));
+    Ok(jobs)
+}
+
+/// When the next job is due, leases that run out included.
+pub async fn next_due(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+    let mut connection = store.read().await?;
+    let row = sqlx::query("select min(run_at) as run_at from job where state = 'waiting'")
+        .fetch_one(&mut *connection)
+        .await?;
+    Columns { row: &row, table: "job", id: "run_at" }.optional_time("run_at")
+}
+
+/// Removes a finished job.
+pub async fn finish(store: &Store, job: &ClaimedJob) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query("delete from job where bucket = $1 and job_id = $2 and lease_epoch = $3")
+        .bind(job.org.bucket())
+        .bind(job.id.as_str())
+        .bind(job.lease_epoch)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Puts a failed job back for a later attempt, or for ever aside.
+pub async fn settle_failure(
+    store: &Store,
+    job: &ClaimedJob,
+    error: &str,
+    retry_at: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update job set state = $4, run_at = $5, last_error = $6
+         where bucket = $1 and job_id = $2 and lease_epoch = $3",
+    )
+    .bind(job.org.bucket())
+    .bind(job.id.as_str())
+    .bind(job.lease_epoch)
+    .bind(if retry_at.is_some() { "waiting" } else { "failed" })
+    .bind(retry_at.unwrap_or(Timestamp::from_millis(0)).to_string())
+    .bind(error)
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+fn claimed(row: &AnyRow) -> Result<ClaimedJob, StoreError> {
+    let columns = Columns { row, table: "job", id: "job_id" };
+    Ok(ClaimedJob {
+        id: columns.parsed("job_id", JobId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        kind: columns.text("kind")?,
+        payload: columns.json("payload")?,
+        attempts: columns.number("attempts")?,
+        lease_epoch: columns.number("lease_epoch")?,
+    })
+}

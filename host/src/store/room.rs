@@ -1,0 +1,391 @@
+//! The signing room's templates, submissions and submitters.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::row::{Columns, json_text};
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::field::Area;
+use crate::domain::id::OrgId;
+
+/// A template's role; `uuid` is what its fields refer to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoomRole {
+    pub name: String,
+    pub uuid: String,
+}
+
+/// A field of a template or submission; pages are 1-based here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoomField {
+    pub uuid: String,
+    pub submitter_uuid: String,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub field_type: String,
+    pub required: bool,
+    pub readonly: bool,
+    pub default_value: Option<String>,
+    pub options: Vec<String>,
+    pub areas: Vec<Area>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RoomTemplate {
+    pub id: i64,
+    pub org: OrgId,
+    pub name: String,
+    pub external_id: Option<String>,
+    pub document_key: String,
+    pub document_sha256: String,
+    pub roles: Vec<RoomRole>,
+    pub fields: Vec<RoomField>,
+    pub created_at: Timestamp,
+    pub archived_at: Option<Timestamp>,
+}
+
+/// A document sent out: the template's document and fields as they were then.
+#[derive(Clone, Debug)]
+pub struct RoomSubmission {
+    pub id: i64,
+    pub org: OrgId,
+    pub template: i64,
+    pub name: String,
+    pub preserve_order: bool,
+    /// Key and SHA-256 of the document.
+    pub document: (String, String),
+    pub fields: Vec<RoomField>,
+    /// Key and SHA-256 of the executed document.
+    pub signed: Option<(String, String)>,
+    pub created_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub archived_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RoomSubmitter {
+    pub id: i64,
+    pub org: OrgId,
+    pub submission: i64,
+    pub position: i64,
+    pub slug: String,
+    pub name: String,
+    pub email: String,
+    pub role: String,
+    pub external_id: Option<String>,
+    pub values: BTreeMap<String, String>,
+    pub opened_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub declined_at: Option<Timestamp>,
+    pub decline_reason: Option<String>,
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+}
+
+impl RoomSubmitter {
+    /// Nothing more can be done by this submitter.
+    pub fn is_done(&self) -> bool {
+        self.completed_at.is_some() || self.declined_at.is_some()
+    }
+}
+
+/// Creates a template, or replaces the one with the same external id.
+pub async fn upsert_template(tx: &mut Tx, template: &RoomTemplate) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
+             document_sha256, roles, fields, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         on conflict (bucket, org_id, external_id) do update set
+             name = $4, document_key = $6, document_sha256 = $7, roles = $8, fields = $9
+         returning template_id",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id)
+    .bind(template.org.as_str())
+    .bind(&template.name)
+    .bind(template.external_id.as_deref())
+    .bind(&template.document_key)
+    .bind(&template.document_sha256)
+    .bind(json_text(&template.roles))
+    .bind(json_text(&template.fields))
+    .bind(template.created_at.to_string())
+    .fetch_one(&mut **tx)
+    .await?;
+    Columns { row: &row, table: "room_template", id: "template_id" }.number("template_id")
+}
+
+pub async fn template(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: i64,
+) -> Result<Option<RoomTemplate>, StoreError> {
+    let row = sqlx::query(
+        "select * from room_template where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id)
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let columns = Columns { row: &row, table: "room_template", id: "name" };
+        Ok(RoomTemplate {
+            id: columns.number("template_id")?,
+            org: columns.parsed("org_id", OrgId::parse)?,
+            name: columns.text("name")?,
+            external_id: columns.optional_text("external_id")?,
+            document_key: columns.text("document_key")?,
+            document_sha256: columns.text("document_sha256")?,
+            roles: columns.json("roles")?,
+            fields: columns.json("fields")?,
+            created_at: columns.time("created_at")?,
+            archived_at: columns.optional_time("archived_at")?,
+        })
+    })
+    .transpose()
+}
+
+/// Replaces what may be changed of a template.
+pub async fn update_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(), StoreError> {
+    sqlx::query(
+        "update room_template set name = $3, roles = $4, fields = $5, archived_at = $6
+         where bucket = $1 and template_id = $2",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id)
+    .bind(&template.name)
+    .bind(json_text(&template.roles))
+    .bind(json_text(&template.fields))
+    .bind(template.archived_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn insert_submission(
+    tx: &mut Tx,
+    submission: &RoomSubmission,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into room_submission (bucket, submission_id, org_id, template_id, name,
+             preserve_order, document_key, fields, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(submission.org.bucket())
+    .bind(submission.id)
+    .bind(submission.org.as_str())
+    .bind(submission.template)
+    .bind(&submission.name)
+    .bind(i64::from(submission.preserve_order))
+    .bind(json_text(&submission.document))
+    .bind(json_text(&submission.fields))
+    .bind(submission.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn submission(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: i64,
+) -> Result<Option<RoomSubmission>, StoreError> {
+    sqlx::query(
+        "select * from room_submission where bucket = $1 and org_id = $2 and submission_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| read_submission(&row))
+    .transpose()
+}
+
+/// The submission with its row locked, so that two signers who finish at the
+/// same moment see each other.
+pub async fn lock_submission(
+    tx: &mut Tx,
+    org: &OrgId,
+    id: i64,
+) -> Result<Option<RoomSubmission>, StoreError> {
+    let text = format!(
+        "select * from room_submission where bucket = $1 and org_id = $2 and submission_id = $3 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id)
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(|row| read_submission(&row))
+        .transpose()
+}
+
+/// Writes what has become of a submission.
+pub async fn update_submission(
+    tx: &mut Tx,
+    submission: &RoomSubmission,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update room_submission set signed_key = $3, completed_at = $4, archived_at = $5
+         where bucket = $1 and submission_id = $2",
+    )
+    .bind(submission.org.bucket())
+    .bind(submission.id)
+    .bind(submission.signed.as_ref().map(json_text))
+    .bind(submission.completed_at.map(|at| at.to_string()))
+    .bind(submission.archived_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn insert_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into room_submitter (bucket, submitter_id, org_id, submission_id, position, slug,
+             name, email, role, external_id, field_values)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(submitter.org.bucket())
+    .bind(submitter.id)
+    .bind(submitter.org.as_str())
+    .bind(submitter.submission)
+    .bind(submitter.position)
+    .bind(&submitter.slug)
+    .bind(&submitter.name)
+    .bind(&submitter.email)
+    .bind(&submitter.role)
+    .bind(submitter.external_id.as_deref())
+    .bind(json_text(&submitter.values))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// The submitters of a submission in signing order.
+pub async fn submitters(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    submission: i64,
+) -> Result<Vec<RoomSubmitter>, StoreError> {
+    sqlx::query(
+        "select * from room_submitter where bucket = $1 and org_id = $2 and submission_id = $3
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(submission)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(read_submitter)
+    .collect()
+}
+
+pub async fn submitter(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: i64,
+) -> Result<Option<RoomSubmitter>, StoreError> {
+    sqlx::query(
+        "select * from room_submitter where bucket = $1 and org_id = $2 and submitter_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| read_submitter(&row))
+    .transpose()
+}
+
+/// Submitters with an external id, newest first.
+pub async fn submitters_by_external_id(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    external_id: &str,
+    limit: i64,
+) -> Result<Vec<RoomSubmitter>, StoreError> {
+    sqlx::query(
+        "select * from room_submitter where bucket = $1 and org_id = $2 and external_id = $3
+         order by submitter_id desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(external_id)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(read_submitter)
+    .collect()
+}
+
+/// Writes what a submitter has done.
+pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
+    sqlx::query(
+        "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
+             completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10
+         where bucket = $1 and submitter_id = $2",
+    )
+    .bind(submitter.org.bucket())
+    .bind(submitter.id)
+    .bind(json_text(&submitter.values))
+    .bind(submitter.opened_at.map(|at| at.to_string()))
+    .bind(submitter.started_at.map(|at| at.to_string()))
+    .bind(submitter.completed_at.map(|at| at.to_string()))
+    .bind(submitter.declined_at.map(|at| at.to_string()))
+    .bind(submitter.decline_reason.as_deref())
+    .bind(submitter.ip.as_deref())
+    .bind(submitter.user_agent.as_deref())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
+    let columns = Columns { row, table: "room_submission", id: "name" };
+    Ok(RoomSubmission {
+        id: columns.number("submission_id")?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        template: columns.number("template_id")?,
+        name: columns.text("name")?,
+        preserve_order: columns.flag("preserve_order")?,
+        document: columns.json("document_key")?,
+        fields: columns.json("fields")?,
+        signed: columns.optional_json("signed_key")?,
+        created_at: columns.time("created_at")?,
+        completed_at: columns.optional_time("completed_at")?,
+        archived_at: columns.optional_time("archived_at")?,
+    })
+}
+
+fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
+    let columns = Columns { row, table: "room_submitter", id: "slug" };
+    Ok(RoomSubmitter {
+        id: columns.number("submitter_id")?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        submission: columns.number("submission_id")?,
+        position: columns.number("position")?,
+        slug: columns.text("slug")?,
+        name: columns.text("name")?,
+        email: columns.text("email")?,
+        role: columns.text("role")?,
+        external_id: columns.optional_text("external_id")?,
+        values: columns.json("field_values")?,
+        opened_at: columns.optional_time("opened_at")?,
+        started_at: columns.optional_time("started_at")?,
+        completed_at: columns.optional_time("completed_at")?,
+        declined_at: columns.optional_time("declined_at")?,
+        decline_reason: columns.optional_text("decline_reason")?,
+        ip: columns.optional_text("ip")?,
+        user_agent: columns.optional_text("user_agent")?,
+    })
+}

@@ -1,0 +1,193 @@
+//! Signers, custodians and signing links.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::row::Columns;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, Signer, SignerStatus};
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::token::LinkToken;
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
+             provider_submitter)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(envelope.org.as_str())
+    .bind(&signer.name)
+    .bind(&signer.email)
+    .bind(&signer.role)
+    .bind(signer.status.as_str())
+    .bind(signer.provider_submitter.as_deref())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The signers of an envelope in signing order.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Signer>, StoreError> {
+    sqlx::query(
+        "select * from signer where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(signer)
+    .collect()
+}
+
+/// Writes what a signer has become.
+pub async fn update(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8
+         where bucket = $1 and envelope_id = $2 and position = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(signer.status.as_str())
+    .bind(&signer.name)
+    .bind(&signer.email)
+    .bind(signer.completed_at.map(|at| at.to_string()))
+    .bind(signer.decline_reason.as_deref())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn custodians(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Custodian>, StoreError> {
+    let rows = sqlx::query(
+        "select * from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
+         order by created_at, email",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns { row, table: "custodian", id: "envelope_id" };
+            Ok(Custodian {
+                email: columns.text("email")?,
+                status: columns.parsed("status", CustodianStatus::parse)?,
+            })
+        })
+        .collect()
+}
+
+/// Gives a custodian permission; one that exists keeps its status.
+pub async fn assign_custodian(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    custodian: &Custodian,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into custodian (bucket, envelope_id, email, org_id, status, created_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (bucket, envelope_id, email) do nothing",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(&custodian.email)
+    .bind(envelope.org.as_str())
+    .bind(custodian.status.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Where a signing link leads.
+#[derive(Clone, Debug)]
+pub struct LinkTarget {
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    pub position: i64,
+    pub expires_at: Timestamp,
+}
+
+pub async fn insert_link(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+    target: &LinkTarget,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into signing_link (bucket, token_hash, org_id, envelope_id, position, created_at,
+             expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(token.bucket())
+    .bind(token.hash().as_str())
+    .bind(target.org.as_str())
+    .bind(target.envelope.as_str())
+    .bind(target.position)
+    .bind(now.to_string())
+    .bind(target.expires_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn link(
+    connection: &mut AnyConnection,
+    token: &LinkToken,
+) -> Result<Option<LinkTarget>, StoreError> {
+    let row = sqlx::query("select * from signing_link where bucket = $1 and token_hash = $2")
+        .bind(token.bucket())
+        .bind(token.hash().as_str())
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        let columns = Columns { row: &row, table: "signing_link", id: "envelope_id" };
+        Ok(LinkTarget {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            position: columns.number("position")?,
+            expires_at: columns.time("expires_at")?,
+        })
+    })
+    .transpose()
+}
+
+fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
+    let columns = Columns { row, table: "signer", id: "envelope_id" };
+    Ok(Signer {
+        position: columns.number("position")?,
+        name: columns.text("name")?,
+        email: columns.text("email")?,
+        role: columns.text("role")?,
+        status: columns.parsed("status", SignerStatus::parse)?,
+        provider_submitter: columns.optional_text("provider_submitter")?,
+        completed_at: columns.optional_time("completed_at")?,
+        decline_reason: columns.optional_text("decline_reason")?,
+    })
+}

@@ -1,0 +1,99 @@
+//! Templates.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::row::{Columns, json_text};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::StoredFile;
+use crate::domain::field::Field;
+use crate::domain::id::{OrgId, TemplateId};
+use crate::domain::template::Template;
+
+pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Result<(), StoreError> {
+    let document = template.document.as_ref();
+    sqlx::query(
+        "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
+             provider_instance, provider_template, document_key, document_sha256, document_size,
+             fields, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(template.org.as_str())
+    .bind(&template.name)
+    .bind(template.external_id.as_deref())
+    .bind(i64::from(template.kba_required))
+    .bind(&template.provider_instance)
+    .bind(template.provider_template.as_deref())
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(json_text(&template.fields))
+    .bind(template.created_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<Option<Template>, StoreError> {
+    sqlx::query("select * from template where bucket = $1 and org_id = $2 and template_id = $3")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| template(&row))
+        .transpose()
+}
+
+/// Replaces the fields, expecting that they are still `before`.
+pub async fn set_fields(
+    connection: &mut AnyConnection,
+    template: &Template,
+    fields: &[Field],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update template set fields = $4, updated_at = $5
+         where bucket = $1 and template_id = $2 and fields = $3",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(json_text(&template.fields))
+    .bind(json_text(&fields))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+fn template(row: &AnyRow) -> Result<Template, StoreError> {
+    let columns = Columns { row, table: "template", id: "template_id" };
+    let document = match columns.optional_text("document_key")? {
+        None => None,
+        Some(key) => Some(StoredFile {
+            key,
+            sha256: columns.text("document_sha256")?,
+            size: columns.number("document_size")?,
+            content_type: "application/pdf".into(),
+        }),
+    };
+    Ok(Template {
+        id: columns.parsed("template_id", TemplateId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        external_id: columns.optional_text("external_id")?,
+        kba_required: columns.flag("kba_required")?,
+        provider_instance: columns.text("provider_instance")?,
+        provider_template: columns.optional_text("provider_template")?,
+        document,
+        fields: columns.json("fields")?,
+        created_at: columns.time("created_at")?,
+    })
+}
