@@ -1,9 +1,7 @@
 //! The exports of the component.
 
 use crate::bindings::exports::holdfast::placement::placement::Guest;
-use crate::{
-    Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine,
-};
+use crate::{Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine};
 
 struct Component;
 
@@ -20,11 +18,7 @@ impl Guest for Component {
         crate::place(pdf, fields)
     }
 
-    fn occurrences(
-        pdf: Vec<u8>,
-        text: String,
-        page: Option<u32>,
-    ) -> Result<Vec<Area>, ReadError> {
+    fn occurrences(pdf: Vec<u8>, text: String, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
         crate::occurrences(pdf, &text, page)
     }
 
