@@ -3,6 +3,7 @@
 //! The files are third-party and not part of the repository. `HOLDFAST_CORPUS` names the folder;
 //! without it the folder `shared/corpus` beside the repository is tried. Where there is none, the
 //! tests say how many cases they leave out.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::PathBuf;
 

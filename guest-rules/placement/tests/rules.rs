@@ -1,4 +1,5 @@
 //! One test per rule of the field specification.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "../../reader/tests/support/mod.rs"]
 #[allow(

@@ -1,4 +1,5 @@
 //! What the reader sees in small documents made here.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 
