@@ -364,6 +364,21 @@ fn tags_are_found_over_runs_lines_and_other_operators() {
 }
 
 #[test]
+fn an_opening_inside_an_unfinished_tag_starts_anew() {
+    let page = read(one_page(
+        "BT /F1 8 Tf 10 80 Td ({{a {{b {{C;type=date}} {{D}}) Tj ET",
+    ));
+    let tags = find_tags(&page).unwrap();
+    let closed: Vec<_> = tags
+        .iter()
+        .filter(|tag| tag.is_closed)
+        .map(|tag| tag.text.as_str())
+        .collect();
+    assert_eq!(closed, ["{{C;type=date}}", "{{D}}"]);
+    assert_eq!(tags.len(), 4);
+}
+
+#[test]
 fn a_tag_without_measure_is_over_the_limit() {
     let content = format!(
         "BT /F1 1 Tf 0 80 Td ({{{{{}) Tj (}}}}) Tj ET",
