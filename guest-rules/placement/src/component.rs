@@ -3,9 +3,7 @@
 #![allow(unsafe_code, reason = "the export macro writes the entry points")]
 
 use crate::bindings::exports::holdfast::placement::placement::Guest;
-use crate::{
-    Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine,
-};
+use crate::{Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine};
 
 struct Component;
 
@@ -22,11 +20,7 @@ impl Guest for Component {
         crate::place(pdf, fields)
     }
 
-    fn occurrences(
-        pdf: Vec<u8>,
-        text: String,
-        page: Option<u32>,
-    ) -> Result<Vec<Area>, ReadError> {
+    fn occurrences(pdf: Vec<u8>, text: String, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
         crate::occurrences(pdf, &text, page)
     }
 

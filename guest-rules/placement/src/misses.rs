@@ -28,7 +28,12 @@ impl Default for NearMisses {
 impl NearMisses {
     /// Compares the phrase with every run of as many words on a page.
     pub(crate) fn look_at(&mut self, phrase: &Phrase, page: &str) {
-        let wanted: Vec<char> = phrase.words().collect::<Vec<_>>().join(" ").chars().collect();
+        let wanted: Vec<char> = phrase
+            .words()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .collect();
         if wanted.len() > LONGEST_PHRASE {
             return;
         }

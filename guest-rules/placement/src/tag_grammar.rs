@@ -13,14 +13,36 @@ use crate::issues::{Problem, code, quoted};
 
 /// Types a tag may have.
 const TYPES: [&str; 8] = [
-    "signature", "initials", "text", "date", "number", "checkbox", "select", "radio",
+    "signature",
+    "initials",
+    "text",
+    "date",
+    "number",
+    "checkbox",
+    "select",
+    "radio",
 ];
 
 /// Attributes that other tag dialects know. They change nothing here, and a document that uses
 /// them is not turned away.
 const HANDED_ON: [&str; 17] = [
-    "title", "description", "option", "condition", "format", "min", "max", "font", "font_size",
-    "font_type", "color", "align", "valign", "hidden", "mask", "method", "pattern",
+    "title",
+    "description",
+    "option",
+    "condition",
+    "format",
+    "min",
+    "max",
+    "font",
+    "font_size",
+    "font_type",
+    "color",
+    "align",
+    "valign",
+    "hidden",
+    "mask",
+    "method",
+    "pattern",
 ];
 
 /// Role of a tag that names none.
@@ -117,7 +139,14 @@ fn key_of(text: &str) -> String {
 fn is_attribute(key: &str) -> bool {
     matches!(
         key,
-        "name" | "type" | "role" | "required" | "readonly" | "default" | "width" | "height"
+        "name"
+            | "type"
+            | "role"
+            | "required"
+            | "readonly"
+            | "default"
+            | "width"
+            | "height"
             | "options"
     ) || HANDED_ON.contains(&key)
 }
@@ -206,7 +235,9 @@ fn side(text: &str, key: &str, value: &str) -> Result<f64, Problem> {
     match number.parse::<f64>() {
         Ok(length) if length.is_finite() && length > 0.0 && length <= LONGEST_SIDE => Ok(length),
         _ => Err(Problem::at(&[key], code::INVALID_TAG)
-            .expected(format!("pixels at 72 per inch, more than 0, at most {LONGEST_SIDE}"))
+            .expected(format!(
+                "pixels at 72 per inch, more than 0, at most {LONGEST_SIDE}"
+            ))
             .received(value)
             .message(format!(
                 "in the tag {}: {key} must be a number of pixels, not {}",

@@ -179,7 +179,9 @@ fn coordinate(value: f64, name: &str) -> Option<Problem> {
                 Problem::at(&[name], code::TOO_SMALL)
                     .expected("at least 0")
                     .received(value)
-                    .message(format!("{name} is a fraction of the page and cannot be negative"))
+                    .message(format!(
+                        "{name} is a fraction of the page and cannot be negative"
+                    ))
             })
         })
 }
@@ -193,7 +195,9 @@ fn offset(value: f64, name: &str) -> Option<Problem> {
                 Problem::at(&[name], code::TOO_SMALL)
                     .expected("at least -1")
                     .received(value)
-                    .message(format!("{name} is a fraction of the page; {value} leaves it"))
+                    .message(format!(
+                        "{name} is a fraction of the page; {value} leaves it"
+                    ))
             })
         })
 }

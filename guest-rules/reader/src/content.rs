@@ -342,6 +342,10 @@ impl<'a> ContentLexer<'a> {
                 b'(' => {
                     self.literal_string();
                 }
+                // In `<</A <41>>>` the first bracket closes the string.
+                b'<' => {
+                    self.hex_string();
+                }
                 _ => self.position += 1,
             }
         }
@@ -507,6 +511,8 @@ mod tests {
 
     #[test]
     fn names_and_dictionaries_are_operands() {
+        let found = operators(b"/Span <</A <41>>> BDC");
+        assert_eq!(found[0].1[1], Operand::Dict(b"<</A <41>>>"));
         let found = operators(b"/Span <</ActualText (>>) /K <<>> >> BDC /A#20B gs");
         assert_eq!(
             found[0].1,

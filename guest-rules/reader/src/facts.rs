@@ -93,7 +93,11 @@ fn certification_level<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> Option<u32> {
         .filter(|reference| {
             reference.get::<Name<'_>>("TransformMethod").as_deref() == Some(b"DocMDP")
         })
-        .find_map(|reference| reference.get::<Dict<'_>>("TransformParams")?.get::<u32>("P"));
+        .find_map(|reference| {
+            reference
+                .get::<Dict<'_>>("TransformParams")?
+                .get::<u32>("P")
+        });
     // The level is optional and 2 when absent. A level that does not exist is read as the
     // strictest one, so that nobody breaks a certification by guessing.
     Some(match level {

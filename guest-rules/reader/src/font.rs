@@ -167,7 +167,7 @@ impl<'a> FontTable<'a> {
                     FontQuery::Standard(font) => Some(font.get_font_data()),
                     FontQuery::Fallback(query) => Some(query.pick_standard_font().get_font_data()),
                 }),
-                cmaps: Arc::new(|name| hayro_cmap::load_embedded(name)),
+                cmaps: Arc::new(hayro_cmap::load_embedded),
             },
             faces: Vec::new(),
             by_object: HashMap::new(),

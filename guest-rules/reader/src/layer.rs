@@ -154,7 +154,13 @@ enum Step {
 }
 
 impl<'p> Builder<'p> {
-    fn add(&mut self, page: &'p PageText, index: u32, glyph: &'p Glyph, operator: &'p ShowOperator) {
+    fn add(
+        &mut self,
+        page: &'p PageText,
+        index: u32,
+        glyph: &'p Glyph,
+        operator: &'p ShowOperator,
+    ) {
         let text = page.glyph_text(glyph);
         if text.is_empty() {
             return;

@@ -43,7 +43,7 @@ pub struct Glyph {
     pub(crate) text_end: u32,
     /// Index into [`PageText::operators`].
     pub operator: u32,
-    /// The character code in its string.
+    /// The bytes of the character code in its string, as one big-endian number.
     pub code: u32,
     /// How many bytes of the string the code takes.
     pub code_bytes: u8,

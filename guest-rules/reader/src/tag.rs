@@ -39,8 +39,13 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
     let chars = layer.chars();
     let mut tags = Vec::new();
     let mut position = 0;
+    let mut next_close: Option<Range<usize>> = None;
     while let Some(open) = next_pair(chars, position, '{') {
-        let close = next_pair(chars, open.end, '}');
+        // Many openings before one end are hostile; its place is looked for once.
+        let close = next_close
+            .take()
+            .filter(|close| close.start >= open.end)
+            .or_else(|| next_pair(chars, open.end, '}'));
         // `{{ {{name}}`: the inner one is the tag.
         let inner = next_pair(chars, open.end, '{');
         let Some(close) = close else {
@@ -52,6 +57,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
         {
             tags.push(unclosed(page, &layer, &open));
             position = inner.start;
+            next_close = Some(close);
             continue;
         }
         let body = chars.get(open.end..close.start).unwrap_or_default();

@@ -113,7 +113,9 @@ impl<'a> Walk<'a> {
         let [kind_width, offset_width, last_width] = widths.as_slice() else {
             return None;
         };
-        let row = kind_width.checked_add(*offset_width)?.checked_add(*last_width)?;
+        let row = kind_width
+            .checked_add(*offset_width)?
+            .checked_add(*last_width)?;
         if row == 0 || *kind_width > 8 || *offset_width > 8 {
             return None;
         }

@@ -102,10 +102,7 @@ fn collection(font: &Dict<'_>) -> Option<(CMap, CMap)> {
         Object::Name(name) => match CMapName::from_bytes(name.as_ref()) {
             CMapName::IdentityH => CMap::identity_h(),
             CMapName::IdentityV => CMap::identity_v(),
-            other => CMap::parse(
-                hayro_cmap::load_embedded(other)?,
-                hayro_cmap::load_embedded,
-            )?,
+            other => CMap::parse(hayro_cmap::load_embedded(other)?, hayro_cmap::load_embedded)?,
         },
         Object::Stream(stream) => parse_stream(&stream)?,
         _ => return None,

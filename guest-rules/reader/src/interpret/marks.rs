@@ -81,11 +81,12 @@ impl<'a> Interpreter<'_, 'a> {
             _ => None,
         };
         let is_hidden = match properties {
-            Operand::Name(name) if tag.as_ref() == b"OC" => std::str::from_utf8(name)
-                .is_ok_and(|name| {
+            Operand::Name(name) if tag.as_ref() == b"OC" => {
+                std::str::from_utf8(name).is_ok_and(|name| {
                     self.hidden_layers
                         .hides_entry(&run.resources.properties, name)
-                }),
+                })
+            }
             _ => false,
         };
         Mark {

@@ -111,6 +111,11 @@ impl<'a> Interpreter<'_, 'a> {
         };
         while let Some((code, length)) = face.next_code(bytes) {
             self.budget.spend_glyph()?;
+            // The font gives code 0 for bytes it cannot read; a rewritten string needs them.
+            let raw_code = bytes
+                .iter()
+                .take(length)
+                .fold(0, |value: u32, byte| value << 8 | u32::from(*byte));
             bytes = bytes.get(length..).unwrap_or_default();
             let code_bytes = u8::try_from(length).unwrap_or(1);
             let facts = face.facts(code, code_bytes);
@@ -137,7 +142,7 @@ impl<'a> Interpreter<'_, 'a> {
                     text_start: u32::try_from(text_start).unwrap_or(u32::MAX),
                     text_end: u32::try_from(self.page.text.len()).unwrap_or(u32::MAX),
                     operator,
-                    code,
+                    code: raw_code,
                     code_bytes,
                     adjustment: adjustment(facts.advance, spacing, state.size),
                 });
