@@ -1,8 +1,43 @@
-//! holdfast.
-pub mod config;
+//! Electronic signatures, tamper-evident authoritative copies, and their proof.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`config`] | settings, read and checked once |
+//! | [`app`] | everything wired together |
+//! | [`domain`] | the nouns; knows no I/O |
+//! | `http` | the only code that knows axum |
+//! | `service` | what a caller can ask for, one file per intention |
+//! | [`components`] | WebAssembly: engines, typed calls, egress |
+//! | `room` | the built-in signing room, a provider like any other |
+//! | `store` | every line of SQL |
+//! | `files` | stored bytes |
+//! | `delivery` | what goes out to addresses that others chose |
+//! | `worker` | work that was committed with the change that asked for it |
+//! | [`evidence`] | checking a released bundle, offline |
+//! | [`cli`] | the operator's commands |
+//!
+//! Arrows point one way: `http` and `worker` call `service`; `service` calls
+//! `components`, `store`, `files`; all of them may use `domain`.
+
+pub mod app;
+pub mod cli;
+#[allow(missing_docs, reason = "documented by its files; public for benches and tests")]
 pub mod components;
+pub mod config;
 mod delivery;
+pub mod doctor;
+#[allow(missing_docs, reason = "plain records; each type says what it is")]
 pub mod domain;
+pub mod evidence;
+mod files;
+#[allow(missing_docs, reason = "handlers are named by their routes")]
+pub mod http;
+mod room;
+pub mod server;
+mod service;
+#[allow(missing_docs, reason = "functions are named by their statement")]
+pub mod store;
+mod worker;
 
 #[cfg(test)]
 fn test_folder() -> tempfile::TempDir {

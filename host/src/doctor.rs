@@ -1,0 +1,77 @@
+//! Whether each dependency works, and if not, why.
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::store::organizations;
+
+/// One dependency.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// `database`, `storage`, `mail`, `components` or a provider instance.
+    pub name: &'static str,
+    /// It works.
+    pub ok: bool,
+    /// What was looked at, or the reason it does not work.
+    pub detail: String,
+}
+
+impl Check {
+    fn from(name: &'static str, result: Result<String, String>) -> Self {
+        let ok = result.is_ok();
+        let (Ok(detail) | Err(detail)) = result;
+        Self { name, ok, detail }
+    }
+}
+
+/// Looks at everything the service depends on.
+pub async fn checks(app: &App) -> Vec<Check> {
+    vec![
+        Check::from("database", database(app).await),
+        Check::from("storage", storage(app).await),
+        Check::from("mail", mail(app)),
+        Check::from("components", components(app)),
+        Check::from("providers", providers(app)),
+    ]
+}
+
+async fn database(app: &App) -> Result<String, String> {
+    let mut connection = app.store.read().await.map_err(|error| error.to_string())?;
+    organizations::list(&mut connection).await.map_err(|error| error.to_string())?;
+    Ok(format!("{:?} answers", app.store.dialect()))
+}
+
+async fn storage(app: &App) -> Result<String, String> {
+    app.files.check().await.map_err(|error| error.to_string())?;
+    Ok("written, read and deleted a probe".into())
+}
+
+fn mail(app: &App) -> Result<String, String> {
+    match &app.config.smtp_url {
+        None => Ok("no mail server: mails are files in the outbox".into()),
+        Some(url) => lettre::AsyncSmtpTransport::<lettre::Tokio1Executor>::from_url(url)
+            .map(|_| "a mail server is configured".into())
+            .map_err(|error| format!("smtp_url: {error}")),
+    }
+}
+
+fn components(app: &App) -> Result<String, String> {
+    match app.components.rules.document_components_ready() {
+        Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
+        Some(Err(why)) => Err(why),
+        None => Err("document components are still being compiled".into()),
+    }
+}
+
+fn providers(app: &App) -> Result<String, String> {
+    let mut names = vec![crate::config::EMBEDDED.to_owned()];
+    for (name, instance) in &app.config.providers.signing.instances {
+        for secret in ["api_key", "webhook_secret"] {
+            if !instance.secrets.contains_key(secret) {
+                return Err(format!("signing provider {name} has no secret {secret}"));
+            }
+        }
+        names.push(name.clone());
+    }
+    Ok(format!("signing: {}", names.join(", ")))
+}

@@ -1,0 +1,92 @@
+//! What a download link gives.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::Stream;
+
+use super::error::HttpError;
+use crate::app::App;
+use crate::domain::token::LinkToken;
+use crate::service::downloads;
+
+/// Pieces in which a file leaves.
+const PIECE: usize = 64 * 1024;
+
+pub async fn download(
+    State(app): State<App>,
+    method: Method,
+    Path(token): Path<String>,
+) -> Result<Response, HttpError> {
+    // A link preview asks with HEAD: that must not burn a single-use link.
+    let peek = method == Method::HEAD;
+    let download = downloads::redeem(&app, &token, peek).await?;
+    let headers = [
+        (header::CONTENT_TYPE, download.content_type),
+        (header::CONTENT_LENGTH, download.bytes.len().to_string()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{}\"", download.filename),
+        ),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    let body = Body::from_stream(Outgoing {
+        rest: download.bytes,
+        settle: download.redeemed.map(|token| Settle { app, token, complete: false }),
+    });
+    Ok((headers, body).into_response())
+}
+
+/// A file in pieces that knows whether it was read to the end.
+struct Outgoing {
+    rest: Bytes,
+    settle: Option<Settle>,
+}
+
+impl Stream for Outgoing {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.rest.is_empty() {
+            if let Some(settle) = &mut self.settle {
+                settle.complete = true;
+            }
+            self.settle = None;
+            return Poll::Ready(None);
+        }
+        let length = self.rest.len().min(PIECE);
+        Poll::Ready(Some(Ok(self.rest.split_to(length))))
+    }
+}
+
+/// Keeps a single-use link used after a complete read, and gives it back
+/// after one that broke off.
+struct Settle {
+    app: App,
+    token: LinkToken,
+    complete: bool,
+}
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        let (app, token, complete) = (self.app.clone(), self.token.clone(), self.complete);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            let settled = if complete {
+                downloads::completed(&app, &token).await
+            } else {
+                downloads::broken_off(&app, &token).await
+            };
+            if let Err(error) = settled {
+                tracing::error!(%error, "a download could not be settled");
+            }
+        });
+    }
+}

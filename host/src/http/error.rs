@@ -1,0 +1,120 @@
+//! The one conversion from facts to HTTP: status, `error`, `details`, `code`.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::components::providers::ProviderError;
+use crate::components::rules::lifecycle::RefusalReason;
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// An answer that is an error, in the shape of the contract.
+#[derive(Debug)]
+pub struct HttpError {
+    status: StatusCode,
+    message: String,
+    details: Option<Value>,
+    /// For the log only.
+    cause: Option<String>,
+}
+
+/// Why a request failed, for its log line.
+#[derive(Clone)]
+pub struct Cause(pub String);
+
+impl HttpError {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), details: None, cause: None }
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub fn internal(cause: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error").because(cause)
+    }
+
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    fn because(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+}
+
+impl IntoResponse for HttpError {
+    fn into_response(self) -> Response {
+        let mut body = json!({ "error": self.message });
+        if let (Value::Object(members), Some(details)) = (&mut body, self.details) {
+            members.insert("details".into(), details);
+        }
+        let mut response = (self.status, Json(body)).into_response();
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(Cause(cause));
+        }
+        response
+    }
+}
+
+impl From<ServiceError> for HttpError {
+    fn from(error: ServiceError) -> Self {
+        let text = error.to_string();
+        match error {
+            ServiceError::Invalid(issues) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
+            }
+            ServiceError::Malformed(_) => Self::new(StatusCode::BAD_REQUEST, text),
+            ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
+            ServiceError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, text),
+            ServiceError::Unreadable { message, reason } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+                    .with_details(json!({ "reason": reason }))
+            }
+            ServiceError::NotFound(_) | ServiceError::NotFoundText(_) => {
+                Self::new(StatusCode::NOT_FOUND, text)
+            }
+            ServiceError::Refused(refusal) => {
+                let status = match refusal.reason {
+                    RefusalReason::Semantic => StatusCode::UNPROCESSABLE_ENTITY,
+                    RefusalReason::Status
+                    | RefusalReason::WrongKind
+                    | RefusalReason::Missing
+                    | RefusalReason::Unpaid => StatusCode::CONFLICT,
+                };
+                Self::new(status, refusal.message)
+            }
+            ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
+            ServiceError::Unprocessable(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
+            ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
+            ServiceError::Provider(ProviderError::NotConfigured(_)) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "Provider is not configured").because(text)
+            }
+            ServiceError::Provider(_) => {
+                Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
+            }
+            ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            // A component that gets stuck on a document is the document's doing.
+            ServiceError::Component(error)
+                if error.component.starts_with("holdfast-placement")
+                    || error.component.starts_with("holdfast-documents") =>
+            {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "The PDF could not be read")
+                    .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
+                    .because(text)
+            }
+            ServiceError::Store(StoreError::Conflict) => {
+                Self::new(StatusCode::CONFLICT, "Changed by another request in the meantime")
+            }
+            ServiceError::Component(_)
+            | ServiceError::Store(_)
+            | ServiceError::Files(_)
+            | ServiceError::Internal(_) => Self::internal(text),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The partner surface: `/partner/*`, with an API key.
+
+pub mod envelopes;
+pub mod templates;
+pub mod vault;

@@ -1,0 +1,187 @@
+//! Work that was committed with the change that asked for it: claim, do, settle.
+//!
+//! | Job | Payload | Does |
+//! |---|---|---|
+//! | `envelope.vault` | `envelope` | vaults a signed envelope |
+//! | `signer.invite` | `envelope`, `position` | mails a signing link |
+//! | `object.delete` | `key` | removes stored bytes nobody points to any more |
+//! | `room.execute` | `submission` | makes the signing room's executed document |
+//! | `room.callback` | a callback's body | tells the host of the room's change |
+//!
+//! Every job may run twice. A failing one is retried with growing waits, and
+//! set aside with its error after the last attempt.
+
+mod mail;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::domain::id::EnvelopeId;
+use crate::room;
+use crate::service::vault_in::{self, Entrance};
+use crate::service::{Caller, ServiceError, signing};
+use crate::store::jobs::{self, ClaimedJob};
+
+pub use mail::INVITE_JOB;
+
+/// Vaults a signed envelope.
+pub const VAULT_JOB: &str = "envelope.vault";
+/// Removes stored bytes.
+pub const DELETE_OBJECT_JOB: &str = "object.delete";
+
+/// A job that was not settled within its lease is somebody else's.
+const LEASE: Duration = Duration::from_secs(30);
+/// Jobs in hand at once.
+const AT_ONCE: usize = 8;
+/// How long a lost wake-up can go unnoticed.
+const SWEEP: Duration = Duration::from_secs(1);
+/// Waits between the attempts of a failing job.
+const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
+
+/// Works until told to stop, then finishes what is in hand.
+pub async fn run(app: App, stop: CancellationToken) {
+    let mut in_hand = JoinSet::new();
+    let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
+    while !stop.is_cancelled() {
+        while in_hand.try_join_next().is_some() {}
+        let room = AT_ONCE - in_hand.len();
+        let claimed = match jobs::claim(&app.store, app.clock.now(), LEASE, room as i64).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::error!(%error, "jobs could not be claimed");
+                Vec::new()
+            }
+        };
+        let found_work = !claimed.is_empty();
+        for job in claimed {
+            in_hand.spawn(work(app.clone(), job));
+        }
+        if found_work && in_hand.len() < AT_ONCE {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = app.store.work_added(), if in_hand.len() < AT_ONCE => {}
+            Some(_) = in_hand.join_next(), if !in_hand.is_empty() => {}
+            () = tokio::time::sleep(sweep) => {}
+        }
+    }
+    while in_hand.join_next().await.is_some() {}
+}
+
+/// Does every job that is due now, in this task, and returns how many.
+///
+/// For callers that want the consequences of their change before they answer:
+/// what fails stays for the worker.
+pub async fn drain(app: &App) -> usize {
+    let mut done = 0;
+    loop {
+        let Ok(claimed) = jobs::claim(&app.store, app.clock.now(), LEASE, 1).await else {
+            return done;
+        };
+        let Some(job) = claimed.into_iter().next() else {
+            return done;
+        };
+        work(app.clone(), job).await;
+        done += 1;
+    }
+}
+
+async fn work(app: App, job: ClaimedJob) {
+    let outcome = perform(&app, &job).await;
+    let settled = match outcome {
+        Ok(()) => jobs::finish(&app.store, &job).await,
+        Err(error) => {
+            let attempt = usize::try_from(job.attempts - 1).unwrap_or(usize::MAX);
+            let wait = RETRY_SECONDS.get(attempt).filter(|_| !error.is_final());
+            let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
+            let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
+            tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
+            jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
+        }
+    };
+    if let Err(error) = settled {
+        // The lease runs out and the job is done again.
+        tracing::error!(job_id = job.id.as_str(), %error, "a job could not be settled");
+    }
+}
+
+/// Why a job failed.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error("unknown kind of job")]
+    UnknownKind,
+    #[error("payload: {0}")]
+    Payload(#[from] serde_json::Error),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error(transparent)]
+    Callback(#[from] signing::CallbackError),
+    #[error(transparent)]
+    Execute(#[from] room::execute::ExecuteError),
+    #[error("mail: {0}")]
+    Mail(#[from] mail::MailError),
+    #[error(transparent)]
+    Files(#[from] crate::files::FilesError),
+}
+
+impl JobError {
+    /// Trying again would not help.
+    fn is_final(&self) -> bool {
+        match self {
+            Self::UnknownKind | Self::Payload(_) => true,
+            Self::Service(ServiceError::Refused(refusal)) => vault_in::is_final(refusal),
+            Self::Service(ServiceError::NotFound(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct AboutEnvelope {
+    envelope: EnvelopeId,
+}
+
+#[derive(Deserialize)]
+struct AboutSubmission {
+    submission: i64,
+}
+
+#[derive(Deserialize)]
+struct AboutObject {
+    key: String,
+}
+
+async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
+    match job.kind.as_str() {
+        VAULT_JOB => {
+            let AboutEnvelope { envelope } = payload(job)?;
+            let caller = Caller::system(job.org.clone());
+            vault_in::vault_in(app, &caller, envelope.as_str(), Entrance::Signed).await?;
+        }
+        INVITE_JOB => mail::invite(app, &job.org, payload(job)?).await?,
+        DELETE_OBJECT_JOB => {
+            let AboutObject { key } = payload(job)?;
+            app.files.delete(&key).await?;
+        }
+        room::EXECUTE_JOB => {
+            let AboutSubmission { submission } = payload(job)?;
+            app.room.execute(&job.org, submission).await?;
+        }
+        room::CALLBACK_JOB => {
+            let (headers, body) = room::callbacks::signed(&app.room, &job.payload, app.clock.now());
+            signing::callback(app, crate::config::EMBEDDED, headers, body).await?;
+        }
+        _ => return Err(JobError::UnknownKind),
+    }
+    Ok(())
+}
+
+fn payload<T: DeserializeOwned>(job: &ClaimedJob) -> Result<T, serde_json::Error> {
+    T::deserialize(&job.payload)
+}
