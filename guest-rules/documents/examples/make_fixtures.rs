@@ -83,10 +83,10 @@ fn parties_and_disclosures(sheet: &mut Sheet) {
     let quarter = FULL / 5.0;
     let disclosures = [
         ("ANNUAL\nPERCENTAGE RATE", "The cost of your credit as a yearly rate.", "6.49 %"),
-        ("FINANCE\nCHARGE", "The dollar amount the credit will cost you.", "$4,903.61"),
+        ("FINANCE\nCHARGE", "The dollar amount the credit will cost you.", "$4,920.56"),
         ("AMOUNT\nFINANCED", "The credit provided to you or on your behalf.", "$27,815.15"),
-        ("TOTAL OF\nPAYMENTS", "What you will have paid after all scheduled payments.", "$32,718.76"),
-        ("TOTAL\nSALE PRICE", "The total cost on credit, with your down payment of $5,500.00.", "$38,218.76"),
+        ("TOTAL OF\nPAYMENTS", "What you will have paid after all scheduled payments.", "$32,735.71"),
+        ("TOTAL\nSALE PRICE", "The total cost on credit, with your down payment of $5,500.00.", "$38,235.71"),
     ];
     for (index, (title, meaning, amount)) in disclosures.into_iter().enumerate() {
         let x = LEFT + quarter * index as f32;
@@ -138,8 +138,8 @@ fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
     let columns = [LEFT, LEFT + 120.0, LEFT + 260.0];
     let rows = [
         ["Number of payments", "Amount of payments", "When payments are due"],
-        ["59", "$545.31", "Monthly, beginning June 18, 2026"],
-        ["1", "$545.47", "May 18, 2031"],
+        ["59", "$545.60", "Monthly, beginning June 18, 2026"],
+        ["1", "$545.31", "May 18, 2031"],
     ];
     for (index, row) in rows.into_iter().enumerate() {
         if index == 0 {

@@ -164,6 +164,36 @@ struct Word {
     characters: Vec<(char, f32)>,
 }
 
+impl Word {
+    /// Cuts a word that is wider than a line, behind a sign that ends a part of an address or
+    /// a path where there is one in the second half of the line.
+    fn pieces(&self, room: f32) -> Vec<(String, f32)> {
+        let mut pieces = Vec::new();
+        let mut rest = self.characters.as_slice();
+        while !rest.is_empty() {
+            let mut used = 0.0;
+            let mut fitting = 0;
+            let mut natural = 0;
+            while let Some((character, advance)) = rest.get(fitting) {
+                if fitting > 0 && used + advance > room {
+                    break;
+                }
+                used += advance;
+                fitting += 1;
+                if matches!(character, '@' | '.' | '-' | '_' | '/' | ':' | ',') && used * 2.0 > room {
+                    natural = fitting;
+                }
+            }
+            let cut = if fitting < rest.len() && natural > 0 { natural } else { fitting };
+            let (piece, after) = rest.split_at(cut);
+            let width = piece.iter().map(|(_, advance)| advance).sum();
+            pieces.push((piece.iter().map(|(character, _)| character).collect(), width));
+            rest = after;
+        }
+        pieces
+    }
+}
+
 impl Words {
     pub(crate) fn new(fonts: &Fonts, text: &str, style: Style) -> Self {
         let face = &fonts.typeface(style).face;
@@ -218,15 +248,9 @@ impl Words {
                     used = word.em;
                     continue;
                 }
-                used = 0.0;
-                for (character, advance) in &word.characters {
-                    if used + advance > room && !line.is_empty() {
-                        lines.push(std::mem::take(&mut line));
-                        used = 0.0;
-                    }
-                    line.push(*character);
-                    used += advance;
-                }
+                let mut pieces = word.pieces(room);
+                (line, used) = pieces.pop().unwrap_or_default();
+                lines.extend(pieces.into_iter().map(|(piece, _)| piece));
             }
             lines.push(line);
         }
