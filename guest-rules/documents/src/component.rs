@@ -1,5 +1,10 @@
 //! The functions as the sandbox exports them.
 
+#![expect(
+    unsafe_code,
+    reason = "the export macro writes the functions the host calls"
+)]
+
 use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
 use crate::{CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture};
 

@@ -59,10 +59,6 @@ pub(crate) fn write_values(
 
     let fonts = Fonts::load()?;
     let mut drawings: BTreeMap<usize, Vec<Drawing>> = BTreeMap::new();
-    for missing in flattened.without_appearance {
-        let drawing = prepare(&fonts, &missing.value, missing.space)?;
-        drawings.entry(missing.page).or_default().extend(drawing);
-    }
     for field in fields {
         for area in &field.areas {
             let (index, page) = page_of(pages, area.page)?;
@@ -74,17 +70,35 @@ pub(crate) fn write_values(
     let mut overlay = Overlay::new();
     let mut placements = flattened.placements;
     let mut drawn = Vec::new();
+    for missing in flattened.without_appearance {
+        let (width, height) = missing.size;
+        let space = DisplayedBox {
+            x: 0.0,
+            y: 0.0,
+            width,
+            height,
+        };
+        if let Some(drawing) = prepare(&fonts, &missing.value, space)? {
+            overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
+            drawn.push((missing.page, missing.matrix));
+        }
+    }
     for (index, drawings) in drawings.iter().filter(|(_, drawings)| !drawings.is_empty()) {
         let geometry = &pages[*index].geometry;
         overlay.page((geometry.width, geometry.height), |surface| {
-            drawings.iter().try_for_each(|drawing| drawing.draw(&fonts, surface))
+            drawings
+                .iter()
+                .try_for_each(|drawing| drawing.draw(&fonts, surface))
         })?;
-        drawn.push(*index);
+        drawn.push((*index, geometry.to_user));
     }
     let forms = overlay.import_into(target)?;
-    for (index, form) in drawn.into_iter().zip(forms) {
-        let matrix = pages[index].geometry.to_user;
-        placements.entry(index).or_default().push(Placement { form, matrix, role: Role::Content });
+    for ((index, matrix), form) in drawn.into_iter().zip(forms) {
+        placements.entry(index).or_default().push(Placement {
+            form,
+            matrix,
+            role: Role::Content,
+        });
     }
     for (index, placements) in &placements {
         target.paint(pages[*index].id, placements)?;
@@ -103,8 +117,14 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
 /// A value, laid out.
 enum Drawing {
     Text(Fitted),
-    Signature { name: Fitted, space: DisplayedBox },
-    Picture { picture: Box<Drawable>, space: DisplayedBox },
+    Signature {
+        name: Fitted,
+        space: DisplayedBox,
+    },
+    Picture {
+        picture: Box<Drawable>,
+        space: DisplayedBox,
+    },
     Tick(DisplayedBox),
 }
 
@@ -112,14 +132,21 @@ enum Drawing {
 fn prepare(fonts: &Fonts, value: &FieldValue, space: DisplayedBox) -> Result<Option<Drawing>> {
     Ok(match value {
         FieldValue::Text(text) if text.trim().is_empty() => None,
-        FieldValue::Text(text) => Some(Drawing::Text(fit::text(fonts, text, Style::Regular, space)?)),
+        FieldValue::Text(text) => Some(Drawing::Text(fit::text(
+            fonts,
+            text,
+            Style::Regular,
+            space,
+        )?)),
         FieldValue::Typed(name) if name.trim().is_empty() => None,
-        FieldValue::Typed(name) => {
-            Some(Drawing::Signature { name: fit::signature(fonts, name, space)?, space })
-        }
-        FieldValue::Drawn(picture) => {
-            Some(Drawing::Picture { picture: Box::new(Drawable::read(picture)?), space })
-        }
+        FieldValue::Typed(name) => Some(Drawing::Signature {
+            name: fit::signature(fonts, name, space)?,
+            space,
+        }),
+        FieldValue::Drawn(picture) => Some(Drawing::Picture {
+            picture: Box::new(Drawable::read(picture)?),
+            space,
+        }),
         FieldValue::Checkbox(true) => Some(Drawing::Tick(space)),
         FieldValue::Checkbox(false) => None,
     })
@@ -170,7 +197,12 @@ fn tick(surface: &mut Surface<'_>, space: DisplayedBox) {
     stroke(surface, path, INK, side * 0.11);
 }
 
-fn stroke(surface: &mut Surface<'_>, path: PathBuilder, (red, green, blue): (u8, u8, u8), width: f32) {
+fn stroke(
+    surface: &mut Surface<'_>,
+    path: PathBuilder,
+    (red, green, blue): (u8, u8, u8),
+    width: f32,
+) {
     let Some(path) = path.finish() else {
         return;
     };

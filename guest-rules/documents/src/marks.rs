@@ -52,8 +52,14 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
         return Err(other("a mark names its envelope"));
     }
     let named = [Some(&request.envelope_id), request.secured_party.as_ref()];
-    if named.iter().flatten().any(|name| name.chars().count() > MAX_CHARACTERS) {
-        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a name on a mark")));
+    if named
+        .iter()
+        .flatten()
+        .any(|name| name.chars().count() > MAX_CHARACTERS)
+    {
+        return Err(over_limit(format!(
+            "{MAX_CHARACTERS} characters in a name on a mark"
+        )));
     }
     let source = Source::open(pdf)?;
     if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
@@ -75,7 +81,9 @@ fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<V
     let rewritten = Target::Rewrite(source.document).save(pdf, "rewritten")?;
     let source = Source::open(&rewritten)?;
     if source.pages.len() != pages {
-        return Err(crate::error::unreadable("pages are lost when it is repaired"));
+        return Err(crate::error::unreadable(
+            "pages are lost when it is repaired",
+        ));
     }
     let marked = mark_behind(&rewritten, source, request)?;
     confirm(&marked, pages)?;
@@ -95,15 +103,25 @@ fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
         if !sizes.contains_key(&key) {
-            sizes.insert(key, overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
+            sizes.insert(
+                key,
+                overlay.page(size, |surface| draw(&fonts, surface, size, request))?,
+            );
         }
     }
     let forms = overlay.import_into(&mut target)?;
     for page in &pages {
-        let key = (page.geometry.width.to_bits(), page.geometry.height.to_bits());
+        let key = (
+            page.geometry.width.to_bits(),
+            page.geometry.height.to_bits(),
+        );
         let form = sizes.get(&key).and_then(|index| forms.get(*index));
         let form = *form.ok_or_else(|| other("a mark was lost"))?;
-        let placement = Placement { form, matrix: page.geometry.to_user, role: Role::Artifact };
+        let placement = Placement {
+            form,
+            matrix: page.geometry.to_user,
+            role: Role::Artifact,
+        };
         target.paint(page.id, &[placement])?;
     }
     describe(&mut target, request)?;
@@ -134,7 +152,11 @@ fn draw_authoritative(
     request: &MarkRequest,
 ) {
     let mut text = format!("{AUTHORITATIVE} · {}", request.envelope_id);
-    if let Some(party) = request.secured_party.as_deref().filter(|name| !name.trim().is_empty()) {
+    if let Some(party) = request
+        .secured_party
+        .as_deref()
+        .filter(|name| !name.trim().is_empty())
+    {
         text.push_str(" · Secured party: ");
         text.push_str(party);
     }
@@ -143,7 +165,13 @@ fn draw_authoritative(
     surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
-        fonts.draw(surface, line, (width - line.width(size)) / 2.0, baseline, size);
+        fonts.draw(
+            surface,
+            line,
+            (width - line.width(size)) / 2.0,
+            baseline,
+            size,
+        );
     }
 }
 
@@ -221,6 +249,9 @@ fn describe(target: &mut Target, request: &MarkRequest) -> Result<()> {
         Some(party) => dictionary.set("SecuredParty", text_string(party)),
         None => drop(dictionary.remove(b"SecuredParty")),
     }
-    target.document_mut().trailer.set("Info", Object::Reference(id));
+    target
+        .document_mut()
+        .trailer
+        .set("Info", Object::Reference(id));
     Ok(())
 }

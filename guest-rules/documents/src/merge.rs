@@ -53,7 +53,10 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if let Some(properties) = layers.into_properties() {
         catalog.set("OCProperties", properties);
     }
-    target.document_mut().trailer.set("Root", Object::Reference(root));
+    target
+        .document_mut()
+        .trailer
+        .set("Root", Object::Reference(root));
     target.document_mut().prune_objects();
     let merged = target.save(&pdfs.concat(), "merged")?;
     confirm(&merged, count)?;
@@ -100,7 +103,10 @@ fn append(
         };
         copy.set("Type", "Page");
         copy.set("Parent", Object::Reference(tree));
-        target.document_mut().objects.insert(*new, Object::Dictionary(copy));
+        target
+            .document_mut()
+            .objects
+            .insert(*new, Object::Dictionary(copy));
         pages.push(Object::Reference(*new));
     }
     layers.add(target, &flat, &mut known)
@@ -144,11 +150,13 @@ impl Layers {
         from: &Document,
         known: &mut BTreeMap<ObjectId, ObjectId>,
     ) -> Result<()> {
-        let Some(properties) = from
-            .catalog()
-            .ok()
-            .and_then(|catalog| catalog.get_deref(b"OCProperties", from).ok()?.as_dict().ok())
-        else {
+        let Some(properties) = from.catalog().ok().and_then(|catalog| {
+            catalog
+                .get_deref(b"OCProperties", from)
+                .ok()?
+                .as_dict()
+                .ok()
+        }) else {
             return Ok(());
         };
         let list = |dictionary: &Dictionary, key: &[u8]| -> Vec<Object> {
@@ -164,7 +172,10 @@ impl Layers {
                     .and_then(Object::as_name)
                     .is_ok_and(|state| state == b"OFF");
                 if starts_off {
-                    all.iter().filter(|layer| !on.contains(layer)).cloned().collect()
+                    all.iter()
+                        .filter(|layer| !on.contains(layer))
+                        .cloned()
+                        .collect()
                 } else {
                     list(configuration, b"OFF")
                 }

@@ -100,7 +100,10 @@ impl Target {
         match object {
             Some(Object::Dictionary(dictionary)) => Ok(dictionary),
             Some(Object::Stream(stream)) => Ok(&mut stream.dict),
-            _ => Err(unreadable(format!("object {} {} is no dictionary", id.0, id.1))),
+            _ => Err(unreadable(format!(
+                "object {} {} is no dictionary",
+                id.0, id.1
+            ))),
         }
     }
 
@@ -164,7 +167,10 @@ impl Target {
                 let mut dict = self.renumbered_entries(&stream.dict, known, waiting)?;
                 // The length may have been a reference; the writer needs the number.
                 dict.set("Length", stream.content.len() as i64);
-                Object::Stream(Stream { dict, ..stream.clone() })
+                Object::Stream(Stream {
+                    dict,
+                    ..stream.clone()
+                })
             }
             plain => plain.clone(),
         })
@@ -197,10 +203,16 @@ impl Target {
             let [a, b, c, d, e, f] = placement.matrix.0.map(number);
             let (open, close) = match placement.role {
                 Role::Content => ("", ""),
-                Role::Artifact => ("/Artifact <</Type/Pagination/Subtype/Watermark>> BDC ", " EMC"),
+                Role::Artifact => (
+                    "/Artifact <</Type/Pagination/Subtype/Watermark>> BDC ",
+                    " EMC",
+                ),
             };
             // Writing to a string cannot fail.
-            let _ = write!(tail, "\n{open}q {a} {b} {c} {d} {e} {f} cm /{name} Do Q{close}");
+            let _ = write!(
+                tail,
+                "\n{open}q {a} {b} {c} {d} {e} {f} cm /{name} Do Q{close}"
+            );
         }
         tail.push('\n');
         let head = self.add(Stream::new(
@@ -209,7 +221,10 @@ impl Target {
         ))?;
         let tail = self.add(Stream::new(Dictionary::new(), tail.into_bytes()))?;
 
-        let existing = match self.dictionary(page).and_then(|page| page.get(b"Contents").ok()) {
+        let existing = match self
+            .dictionary(page)
+            .and_then(|page| page.get(b"Contents").ok())
+        {
             None => Vec::new(),
             Some(contents) => match self.resolve(contents) {
                 Object::Array(streams) => streams.clone(),
@@ -252,7 +267,10 @@ impl Target {
             }
         };
         let mut name = format!("Hf{}", form.0);
-        while forms.get(name.as_bytes()).is_ok_and(|taken| *taken != Object::Reference(form)) {
+        while forms
+            .get(name.as_bytes())
+            .is_ok_and(|taken| *taken != Object::Reference(form))
+        {
             name.push('x');
         }
         forms.set(name.as_bytes(), Object::Reference(form));
@@ -327,10 +345,17 @@ impl Target {
     /// Writes the document. `purpose` goes into its identifier beside the original bytes, so
     /// that different results have different identifiers and equal ones the same.
     pub(crate) fn save(mut self, original: &[u8], purpose: &str) -> Result<Vec<u8>> {
-        let digest = Sha256::new().chain_update(original).chain_update(purpose).finalize();
+        let digest = Sha256::new()
+            .chain_update(original)
+            .chain_update(purpose)
+            .finalize();
         let changed = Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal);
         let document = self.document_mut();
-        let permanent = match document.trailer.get(b"ID").map(|id| resolve_in(document, id)) {
+        let permanent = match document
+            .trailer
+            .get(b"ID")
+            .map(|id| resolve_in(document, id))
+        {
             Ok(Object::Array(parts)) => match parts.first() {
                 Some(Object::String(bytes, _)) => {
                     Object::String(bytes.clone(), StringFormat::Hexadecimal)

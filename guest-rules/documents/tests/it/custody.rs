@@ -29,7 +29,8 @@ fn facts() -> CustodyFacts {
             },
             Party {
                 name: "Σοφία Παπαδοπούλου".to_owned(),
-                email: "a.very.long.address.that.does.not.fit.its.column@subdomain.mail.example".to_owned(),
+                email: "a.very.long.address.that.does.not.fit.its.column@subdomain.mail.example"
+                    .to_owned(),
                 role: "Co-buyer".to_owned(),
                 signed_at: None,
             },
@@ -50,14 +51,19 @@ fn facts() -> CustodyFacts {
                 detail: "Exactly one authoritative object exists.".to_owned(),
             })
             .collect(),
-        rules_component: "holdfast-compliance 1.0.0 sha256:2c26b46b68ffc68ff99b453c1d304134".to_owned(),
+        rules_component: "holdfast-compliance 1.0.0 sha256:2c26b46b68ffc68ff99b453c1d304134"
+            .to_owned(),
         certificate_json: r#"{"score":87,"name":"Ω"}"#.to_owned(),
         attributes: vec![("Envelope kind".to_owned(), "esign".to_owned())],
     }
 }
 
 fn whole_text(pdf: &[u8]) -> String {
-    (1..=4).map(|page| extracted(pdf, page)).collect()
+    let count = document_facts(pdf, &[])
+        .lines()
+        .find_map(|line| line.strip_prefix("Pages:")?.trim().parse::<u32>().ok())
+        .expect("a record has pages");
+    (1..=count).map(|page| extracted(pdf, page)).collect()
 }
 
 #[test]
@@ -91,7 +97,11 @@ fn the_certificate_is_attached() {
     let (_, list, _) = run("pdfdetach", "poppler-utils", &["-list", file.path()]);
     assert!(String::from_utf8_lossy(&list).contains("ucc-compliance-certificate.json"));
     let out = format!("{}.json", file.path());
-    let (code, _, errors) = run("pdfdetach", "poppler-utils", &["-save", "1", "-o", &out, file.path()]);
+    let (code, _, errors) = run(
+        "pdfdetach",
+        "poppler-utils",
+        &["-save", "1", "-o", &out, file.path()],
+    );
     assert_eq!(code, 0, "{errors}");
     let attached = std::fs::read_to_string(&out).unwrap();
     std::fs::remove_file(&out).unwrap();
@@ -102,14 +112,21 @@ fn the_certificate_is_attached() {
 fn the_record_declares_pdf_a_3b_and_embeds_its_fonts() {
     let record = custody_record(&facts()).unwrap();
     let metadata = document_facts(&record, &["-meta"]);
-    assert!(metadata.contains("<pdfaid:part>3</pdfaid:part>") && metadata.contains("<pdfaid:conformance>B</pdfaid:conformance>"), "{metadata}");
+    assert!(
+        metadata.contains("<pdfaid:part>3</pdfaid:part>")
+            && metadata.contains("<pdfaid:conformance>B</pdfaid:conformance>"),
+        "{metadata}"
+    );
     let file = TempFile::new(&record);
     let (_, fonts, _) = run("pdffonts", "poppler-utils", &[file.path()]);
     let fonts = String::from_utf8_lossy(&fonts).into_owned();
     let embedded: Vec<&str> = fonts.lines().skip(2).collect();
     assert!(!embedded.is_empty());
     // Columns: name, type, encoding, embedded, subset, unicode, object.
-    assert!(embedded.iter().all(|line| line.contains("yes yes yes")), "{fonts}");
+    assert!(
+        embedded.iter().all(|line| line.contains("yes yes yes")),
+        "{fonts}"
+    );
 }
 
 #[test]
@@ -145,6 +162,9 @@ fn odd_facts_make_a_record_all_the_same() {
 
 #[test]
 fn a_record_needs_its_time() {
-    let outcome = custody_record(&CustodyFacts { recorded_at: "now".to_owned(), ..facts() });
+    let outcome = custody_record(&CustodyFacts {
+        recorded_at: "now".to_owned(),
+        ..facts()
+    });
     assert!(matches!(outcome, Err(DocumentError::Other(_))));
 }

@@ -1,7 +1,8 @@
 use holdfast_documents::{DocumentError, fill, mark, merge, page_image};
 
 use crate::support::{
-    Pdf, TempFile, authoritative, contract, field, non_authoritative, page, qpdf_complaint, run, text,
+    Pdf, TempFile, authoritative, contract, field, non_authoritative, page, qpdf_complaint, run,
+    text,
 };
 
 /// Everything this component does with an upload. What comes out must be sound.
@@ -19,9 +20,18 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
 
 #[test]
 fn bytes_that_are_no_pdf_are_unreadable() {
-    for bytes in [&b""[..], b"%PDF-1.7", b"GIF89a", &[0; 4096], b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer<</Root 1 0 R>>"] {
+    for bytes in [
+        &b""[..],
+        b"%PDF-1.7",
+        b"GIF89a",
+        &[0; 4096],
+        b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer<</Root 1 0 R>>",
+    ] {
         for outcome in all_functions(bytes) {
-            assert!(matches!(outcome, Err(DocumentError::Unreadable(_))), "{outcome:?}");
+            assert!(
+                matches!(outcome, Err(DocumentError::Unreadable(_))),
+                "{outcome:?}"
+            );
         }
     }
 }
@@ -33,7 +43,10 @@ fn documents_without_pages_are_refused() {
     pdf.add("<</Type/Pages/Count 0/Kids[]>>");
     let pdf = pdf.finish();
     for outcome in all_functions(&pdf) {
-        assert!(matches!(outcome, Err(DocumentError::Unreadable(_))), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(DocumentError::Unreadable(_))),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -44,7 +57,12 @@ fn encrypted_documents_are_refused_as_such() {
             let plain = TempFile::new(&contract());
             let locked = TempFile::new(b"");
             let cipher: &[&str] = if bits == "128" { &["--use-aes=y"] } else { &[] };
-            let arguments = [&["--encrypt", user, owner, bits][..], cipher, &["--", plain.path(), locked.path()]].concat();
+            let arguments = [
+                &["--encrypt", user, owner, bits][..],
+                cipher,
+                &["--", plain.path(), locked.path()],
+            ]
+            .concat();
             let (code, _, errors) = run("qpdf", "qpdf", &arguments);
             assert_eq!(code, 0, "{errors}");
             let locked = std::fs::read(locked.path()).unwrap();
@@ -67,7 +85,10 @@ fn circles_end() {
     pdf.add("4 0 R");
     pdf.add("<</XObject 5 0 R>>");
     pdf.add("<</Subtype/Widget/Rect[0 0 9 9]/Parent 6 0 R/AP<</N 7 0 R>>/V 6 0 R>>");
-    pdf.stream("/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</A 7 0 R>>>>", b"/A Do");
+    pdf.stream(
+        "/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</A 7 0 R>>>>",
+        b"/A Do",
+    );
     for marked in all_functions(&pdf.finish()).into_iter().flatten() {
         assert!(!marked.is_empty());
     }
@@ -132,13 +153,20 @@ fn inflating_streams_do_not_fill_the_memory() {
     let big = page("/MediaBox[0 0 200 200]", &" ".repeat(96 * 1024 * 1024));
     let plain = TempFile::new(&big);
     let deflated = TempFile::new(b"");
-    let (code, _, errors) = run("qpdf", "qpdf", &["--compress-streams=y", plain.path(), deflated.path()]);
+    let (code, _, errors) = run(
+        "qpdf",
+        "qpdf",
+        &["--compress-streams=y", plain.path(), deflated.path()],
+    );
     assert_eq!(code, 0, "{errors}");
     let deflated = std::fs::read(deflated.path()).unwrap();
     assert!(deflated.len() < 1024 * 1024);
     let marked = mark(&deflated, &authoritative()).unwrap();
     assert!(marked.len() < deflated.len() + 100_000);
-    assert!(matches!(page_image(&deflated, 1, 100), Err(DocumentError::OverLimit(_))));
+    assert!(matches!(
+        page_image(&deflated, 1, 100),
+        Err(DocumentError::OverLimit(_))
+    ));
 }
 
 #[test]

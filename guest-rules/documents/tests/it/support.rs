@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use holdfast_documents::{Area, CopyKind, DocumentError, FieldValue, FilledField, MarkRequest};
 
 pub fn contract() -> Vec<u8> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/retail-installment-contract.pdf");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/fixtures/retail-installment-contract.pdf"
+    );
     std::fs::read(path).expect("the fixture is part of the repository")
 }
 
@@ -22,11 +25,18 @@ pub fn authoritative() -> MarkRequest {
 }
 
 pub fn non_authoritative() -> MarkRequest {
-    MarkRequest { kind: CopyKind::NonAuthoritative, secured_party: None, ..authoritative() }
+    MarkRequest {
+        kind: CopyKind::NonAuthoritative,
+        secured_party: None,
+        ..authoritative()
+    }
 }
 
 pub fn field(page: u32, [x, y, w, h]: [f64; 4], value: FieldValue) -> FilledField {
-    FilledField { areas: vec![Area { page, x, y, w, h }], value }
+    FilledField {
+        areas: vec![Area { page, x, y, w, h }],
+        value,
+    }
 }
 
 pub fn text(value: &str) -> FieldValue {
@@ -40,7 +50,9 @@ pub struct Pdf {
 
 impl Pdf {
     pub fn new() -> Self {
-        Self { objects: Vec::new() }
+        Self {
+            objects: Vec::new(),
+        }
     }
 
     /// Adds an object and returns its number.
@@ -89,12 +101,24 @@ pub fn page(entries: &str, content: &str) -> Vec<u8> {
 pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
-    let kids: String = (0..pages.len()).map(|index| format!("{} 0 R ", 4 + 2 * index)).collect();
-    pdf.add(format!("<</Type/Pages/Count {}/Kids[{kids}]>>", pages.len()));
+    let kids: String = (0..pages.len())
+        .map(|index| format!("{} 0 R ", 4 + 2 * index))
+        .collect();
+    pdf.add(format!(
+        "<</Type/Pages/Count {}/Kids[{kids}]>>",
+        pages.len()
+    ));
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
     for (index, (entries, content)) in pages.iter().enumerate() {
-        let resources = if entries.contains("/Resources") { "" } else { "/Resources<</Font<</F1 3 0 R>>>>" };
-        pdf.add(format!("<</Type/Page/Parent 2 0 R/Contents {} 0 R{resources}{entries}>>", 5 + 2 * index));
+        let resources = if entries.contains("/Resources") {
+            ""
+        } else {
+            "/Resources<</Font<</F1 3 0 R>>>>"
+        };
+        pdf.add(format!(
+            "<</Type/Page/Parent 2 0 R/Contents {} 0 R{resources}{entries}>>",
+            5 + 2 * index
+        ));
         pdf.stream("", content.as_bytes());
     }
     pdf.finish()
@@ -152,27 +176,70 @@ pub fn assert_clean(pdf: &[u8]) {
 pub fn extracted(pdf: &[u8], page: u32) -> String {
     let file = TempFile::new(pdf);
     let page = page.to_string();
-    let arguments = ["-f", &page, "-l", &page, "-layout", file.path(), "-"];
+    let arguments = ["-f", &page, "-l", &page, "-raw", file.path(), "-"];
     let (code, output, errors) = run("pdftotext", "poppler-utils", &arguments);
     assert_eq!(code, 0, "pdftotext: {errors}");
     String::from_utf8(output).expect("pdftotext writes UTF-8")
 }
 
-/// Words with their boxes as lines of text, sorted.
-pub fn words(pdf: &[u8]) -> Vec<String> {
+/// A word and its box in points: left, top, right, bottom.
+#[derive(Clone, Debug)]
+pub struct Word {
+    pub page: usize,
+    pub text: String,
+    pub edges: [f64; 4],
+}
+
+/// All words of a document where poppler sees them; none where it cannot read it.
+pub fn words(pdf: &[u8]) -> Vec<Word> {
     let file = TempFile::new(pdf);
-    let (code, output, errors) = run("pdftotext", "poppler-utils", &["-bbox", file.path(), "-"]);
-    assert_eq!(code, 0, "pdftotext: {errors}");
-    let text = String::from_utf8_lossy(&output);
-    let mut words: Vec<String> =
-        text.lines().filter(|line| line.contains("<word")).map(|line| line.trim().to_owned()).collect();
-    words.sort();
+    let (_, output, _) = run("pdftotext", "poppler-utils", &["-bbox", file.path(), "-"]);
+    let (mut page, mut words) = (0, Vec::new());
+    for line in String::from_utf8_lossy(&output).lines() {
+        page += usize::from(line.contains("<page "));
+        if let Some((_, word)) = line.split_once("<word ") {
+            let mut parts = word.split('"');
+            let mut edge = || {
+                parts
+                    .by_ref()
+                    .nth(1)
+                    .and_then(|edge| edge.parse().ok())
+                    .unwrap_or(f64::NAN)
+            };
+            let edges = [edge(), edge(), edge(), edge()];
+            let text = word.split(['>', '<']).nth(1).unwrap_or_default().to_owned();
+            words.push(Word { page, text, edges });
+        }
+    }
     words
+}
+
+/// The first word of `before` that is not at its place in `after`. Writers shorten numbers, so
+/// a thousandth of a point is no move.
+pub fn moved(before: &[Word], after: &[Word]) -> Option<Word> {
+    before
+        .iter()
+        .find(|word| {
+            !after.iter().any(|other| {
+                other.page == word.page
+                    && other.text == word.text
+                    && other
+                        .edges
+                        .iter()
+                        .zip(word.edges)
+                        .all(|(a, b)| (a - b).abs() < 1e-3)
+            })
+        })
+        .cloned()
 }
 
 pub fn facts(pdf: &[u8], arguments: &[&str]) -> String {
     let file = TempFile::new(pdf);
-    let (_, output, _) = run("pdfinfo", "poppler-utils", &[arguments, &[file.path()]].concat());
+    let (_, output, _) = run(
+        "pdfinfo",
+        "poppler-utils",
+        &[arguments, &[file.path()]].concat(),
+    );
     String::from_utf8_lossy(&output).into_owned()
 }
 
@@ -186,9 +253,23 @@ pub struct Raster {
 impl Raster {
     /// Renders a page with poppler at 72 dots per inch, cropped as displayed.
     pub fn poppler(pdf: &[u8], page: u32) -> Self {
+        Self::poppler_at(pdf, page, 72)
+    }
+
+    pub fn poppler_at(pdf: &[u8], page: u32, dots_per_inch: u32) -> Self {
         let file = TempFile::new(pdf);
         let page = page.to_string();
-        let arguments = ["-r", "72", "-cropbox", "-f", &page, "-l", &page, file.path()];
+        let resolution = dots_per_inch.to_string();
+        let arguments = [
+            "-r",
+            &resolution,
+            "-cropbox",
+            "-f",
+            &page,
+            "-l",
+            &page,
+            file.path(),
+        ];
         let (code, ppm, errors) = run("pdftoppm", "poppler-utils", &arguments);
         assert_eq!(code, 0, "pdftoppm: {errors}");
         Self::ppm(&ppm)
@@ -197,21 +278,35 @@ impl Raster {
     /// Renders a page with this component.
     pub fn own(pdf: &[u8], page: u32, width: u32) -> Result<Self, DocumentError> {
         let picture = holdfast_documents::page_image(pdf, page, width)?;
-        let decoded = image::load_from_memory(&picture.png).expect("the PNG is sound").to_rgb8();
+        let decoded = image::load_from_memory(&picture.png)
+            .expect("the PNG is sound")
+            .to_rgb8();
         assert_eq!((picture.width, picture.height), decoded.dimensions());
-        Ok(Self { width: picture.width as usize, height: picture.height as usize, rgb: decoded.into_raw() })
+        Ok(Self {
+            width: picture.width as usize,
+            height: picture.height as usize,
+            rgb: decoded.into_raw(),
+        })
     }
 
     fn ppm(bytes: &[u8]) -> Self {
         let mut fields = Vec::new();
         let mut at = 0;
         while fields.len() < 4 {
-            let end = at + bytes[at..].iter().position(u8::is_ascii_whitespace).expect("a PPM header");
+            let end = at
+                + bytes[at..]
+                    .iter()
+                    .position(u8::is_ascii_whitespace)
+                    .expect("a PPM header");
             fields.push(String::from_utf8_lossy(&bytes[at..end]).into_owned());
             at = end + 1;
         }
         let number = |index: usize| fields[index].parse::<usize>().expect("a number");
-        Self { width: number(1), height: number(2), rgb: bytes[at..].to_vec() }
+        Self {
+            width: number(1),
+            height: number(2),
+            rgb: bytes[at..].to_vec(),
+        }
     }
 
     /// The colour at fractions of width and height.
@@ -220,6 +315,30 @@ impl Raster {
         let row = ((y * self.height as f64) as usize).min(self.height - 1);
         let start = (row * self.width + column) * 3;
         [self.rgb[start], self.rgb[start + 1], self.rgb[start + 2]]
+    }
+
+    /// Average difference of channels (0 to 255) after averaging blocks of 4 x 4 pixels, which
+    /// hides how each renderer smooths its edges.
+    pub fn distance(&self, other: &Self) -> f64 {
+        assert_eq!((self.width, self.height), (other.width, other.height));
+        let block = |raster: &Self, x: usize, y: usize, channel: usize| -> f64 {
+            let pixel =
+                |dx, dy| f64::from(raster.rgb[((y + dy) * raster.width + x + dx) * 3 + channel]);
+            (0..16)
+                .map(|index| pixel(index % 4, index / 4))
+                .sum::<f64>()
+                / 16.0
+        };
+        let (mut total, mut count) = (0.0, 0.0);
+        for y in (0..self.height - 3).step_by(4) {
+            for x in (0..self.width - 3).step_by(4) {
+                for channel in 0..3 {
+                    total += (block(self, x, y, channel) - block(other, x, y, channel)).abs();
+                    count += 1.0;
+                }
+            }
+        }
+        total / count
     }
 
     /// Where pixels differ from another picture: left, top, right, bottom as fractions.
@@ -236,7 +355,12 @@ impl Raster {
         }
         bounds.map(|[left, top, right, bottom]| {
             let (width, height) = (self.width as f64, self.height as f64);
-            [left as f64 / width, top as f64 / height, (right + 1) as f64 / width, (bottom + 1) as f64 / height]
+            [
+                left as f64 / width,
+                top as f64 / height,
+                (right + 1) as f64 / width,
+                (bottom + 1) as f64 / height,
+            ]
         })
     }
 }
@@ -258,7 +382,9 @@ pub fn quarters(width: u32, height: u32) -> image::DynamicImage {
 
 pub fn encoded(picture: &image::DynamicImage, format: image::ImageFormat) -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).expect("a picture in memory can be encoded");
+    picture
+        .write_to(&mut bytes, format)
+        .expect("a picture in memory can be encoded");
     bytes.into_inner()
 }
 
@@ -268,6 +394,9 @@ pub fn assert_upright(raster: &Raster, [x, y, w, h]: [f64; 4], what: &str) {
     for ((across, down), expected) in places.into_iter().zip(QUARTERS) {
         let found = raster.at(x + w * across, y + h * down);
         let close = found.iter().zip(expected).all(|(a, b)| a.abs_diff(b) < 40);
-        assert!(close, "{what}: at {across} {down} is {found:?}, not {expected:?}");
+        assert!(
+            close,
+            "{what}: at {across} {down} is {found:?}, not {expected:?}"
+        );
     }
 }
