@@ -13,9 +13,10 @@ use crate::fit::{self, Fitted};
 use crate::flatten;
 use crate::geometry::DisplayedBox;
 use crate::overlay::Overlay;
+use crate::painting::{Placement, Role};
 use crate::picture::Drawable;
 use crate::source::{Source, SourcePage, confirm};
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 use crate::text::{Fonts, Style};
 use crate::{FieldValue, FilledField};
 
@@ -41,7 +42,7 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// fit its box or a picture with too many pixels, `other` for an area that is not on its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let Source { document, pages } = Source::open(pdf)?;
-    let mut target = Target::Rewrite(document);
+    let mut target = Target::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;

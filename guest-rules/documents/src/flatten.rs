@@ -8,8 +8,9 @@ use lopdf::{Dictionary, Object, ObjectId};
 use crate::FieldValue;
 use crate::error::Result;
 use crate::geometry::{Box2, Matrix};
+use crate::painting::{Placement, Role};
 use crate::source::SourcePage;
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 
 /// Annotation flags (ISO 32000-1, table 165) of widgets that are not displayed.
 const HIDDEN: i64 = 1 << 1;

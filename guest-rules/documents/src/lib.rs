@@ -26,6 +26,7 @@ mod marks;
 mod merge;
 mod moment;
 mod overlay;
+mod painting;
 mod picture;
 mod render;
 mod source;

@@ -1,6 +1,7 @@
 //! The marks that tell an authoritative copy from every other.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use krilla::color::rgb;
 use krilla::geom::{PathBuilder, Rect, Transform};
@@ -13,8 +14,9 @@ use crate::error::{Result, other, over_limit};
 use crate::fill::solid;
 use crate::moment::Moment;
 use crate::overlay::Overlay;
+use crate::painting::{Placement, Role};
 use crate::source::{Source, confirm};
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Style};
 use crate::{CopyKind, MarkRequest};
 
@@ -78,7 +80,7 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
 
 fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
     let pages = source.pages.len();
-    let rewritten = Target::Rewrite(source.document).save(pdf, "rewritten")?;
+    let rewritten = Target::Rewrite(Box::new(source.document)).save(pdf, "rewritten")?;
     let source = Source::open(&rewritten)?;
     if source.pages.len() != pages {
         return Err(crate::error::unreadable(
@@ -92,7 +94,7 @@ fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<V
 
 fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
     let Source { document, pages } = source;
-    let update = IncrementalDocument::create_from(pdf.to_vec(), document);
+    let update = Box::new(IncrementalDocument::create_from(pdf.to_vec(), document));
     let mut target = Target::Update(update);
 
     // Pages of one size share one mark.
@@ -102,11 +104,8 @@ fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<
     for page in &pages {
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
-        if !sizes.contains_key(&key) {
-            sizes.insert(
-                key,
-                overlay.page(size, |surface| draw(&fonts, surface, size, request))?,
-            );
+        if let Entry::Vacant(vacant) = sizes.entry(key) {
+            vacant.insert(overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
         }
     }
     let forms = overlay.import_into(&mut target)?;

@@ -33,7 +33,7 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.len() > MAX_DOCUMENTS {
         return Err(over_limit(format!("{MAX_DOCUMENTS} documents")));
     }
-    let mut target = Target::Rewrite(Document::with_version("1.7"));
+    let mut target = Target::Rewrite(Box::new(Document::with_version("1.7")));
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
@@ -116,10 +116,10 @@ fn append(
 fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
     let source = Source::open(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
-    let mut target = Target::Rewrite(source.document);
+    let mut target = Target::Rewrite(Box::new(source.document));
     write_values(&mut target, &source.pages, &[])?;
     match target {
-        Target::Rewrite(document) => Ok((document, ids)),
+        Target::Rewrite(document) => Ok((*document, ids)),
         Target::Update(_) => Err(other("a document to merge is rewritten")),
     }
 }

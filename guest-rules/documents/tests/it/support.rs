@@ -80,7 +80,7 @@ impl Pdf {
         let start = bytes.len();
         let mut tail = format!("xref\n0 {}\n0000000000 65535 f \n", offsets.len() + 1);
         for offset in &offsets {
-            let _ = write!(tail, "{offset:010} 00000 n \n");
+            let _ = writeln!(tail, "{offset:010} 00000 n ");
         }
         let _ = write!(
             tail,
