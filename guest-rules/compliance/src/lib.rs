@@ -1,1 +1,25 @@
-//! Placeholder until the component lands in the next commit.
+//! The compliance rules: eight checks over an envelope's record, and the
+//! certificate that says what they found.
+//!
+//! Source: the specification's table "The 8 checks" and its section
+//! "Compliance certificate". The requirement names, references and their
+//! numbering are returned exactly as specified; where the statute numbers its
+//! paragraphs differently, the true paragraph is in the certificate's
+//! `statute_reference`.
+//!
+//! Nothing here reads a clock or draws a random number: the same record gives
+//! the same answer for ever.
+
+mod bindings;
+mod certificate;
+mod checks;
+mod evaluate;
+#[cfg(test)]
+mod tests;
+
+pub use bindings::types;
+pub use certificate::certificate;
+pub use evaluate::evaluate;
+
+#[cfg(target_arch = "wasm32")]
+use holdfast_plugin_sdk as _;

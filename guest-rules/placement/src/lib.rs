@@ -1,1 +1,33 @@
-//! Placeholder until the component lands in the next commit.
+//! Slot `rules.placement`: what a PDF says and where signing fields land on it.
+//!
+//! The functions here are the component's exports and also plain Rust, so that every rule can be
+//! tested without a runtime. Types come from `wit/placement/placement.wit`.
+//!
+//! * [`inspect`] and [`text`] describe an upload.
+//! * [`place`] resolves fields given by coordinates or by anchor text.
+//! * [`occurrences`] lists every place an anchor text could mean.
+//! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
+//!
+//! Pages are 1-based here and 0-based in the reader; the change happens where an [`Area`] is made.
+
+mod anchors;
+mod area;
+mod bindings;
+#[cfg(target_arch = "wasm32")]
+mod component;
+mod facts;
+mod issues;
+mod misses;
+mod place;
+mod search;
+mod tag_fields;
+mod tag_grammar;
+mod validate;
+
+pub use bindings::holdfast::placement::types::{
+    Anchor, Area, DocumentFacts, FieldRequest, Issue, PageFacts, PlaceError, Position, ReadError,
+    ResolvedField, TextLine,
+};
+pub use facts::{inspect, text};
+pub use place::{occurrences, place};
+pub use tag_fields::tags;

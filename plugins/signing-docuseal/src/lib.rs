@@ -1,1 +1,29 @@
-//! Placeholder until the component lands in the next commit.
+//! Signing through DocuSeal's HTTP API.
+//!
+//! Serves a hosted or self-hosted DocuSeal and the signing room that is built
+//! into holdfast, which speaks a subset of the same API.
+//!
+//! | File | Holds |
+//! |---|---|
+//! | `api.rs` | one request and its answer: authentication, errors |
+//! | `wire.rs` | the JSON shapes of DocuSeal |
+//! | `templates.rs`, `submissions.rs` | what the host asks for |
+//! | `callback.rs` | verifying a webhook |
+//!
+//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`.
+
+#[cfg(target_arch = "wasm32")]
+mod api;
+#[cfg(target_arch = "wasm32")]
+mod bindings;
+mod callback;
+#[cfg(target_arch = "wasm32")]
+mod component;
+#[cfg(target_arch = "wasm32")]
+mod submissions;
+#[cfg(target_arch = "wasm32")]
+mod templates;
+mod wire;
+
+#[cfg(target_arch = "wasm32")]
+use holdfast_plugin_sdk as _;

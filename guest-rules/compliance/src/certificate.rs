@@ -1,0 +1,209 @@
+//! The compliance certificate (type `ucc_9105_electronic_chattel_paper`, version 1.0).
+
+use serde::Serialize;
+
+use crate::checks::{RULES, status_text};
+use crate::evaluate::evaluate;
+use crate::types::{ComponentIdentity, EnvelopeFacts};
+
+/// The certificate of `facts` as pretty-printed JSON with a final newline.
+///
+/// Members and their order follow the specification; `issuer`,
+/// `signer_timeline`, `legal_notices` and `rules_component` are what check 7
+/// says a certificate holds. `identity_verification` is there only when a
+/// signer was challenged, and changes neither checks nor score.
+pub fn certificate(
+    facts: &EnvelopeFacts,
+    issued_at: &str,
+    issuer: &str,
+    component: &ComponentIdentity,
+) -> String {
+    let evaluation = evaluate(facts);
+    let certificate = Certificate {
+        certificate_type: "ucc_9105_electronic_chattel_paper",
+        certificate_version: "1.0",
+        issued_at,
+        issuer,
+        subject: Subject {
+            envelope_id: &facts.envelope_id,
+            envelope_name: &facts.envelope_name,
+            customer_id: &facts.customer_id,
+            status: status_text(facts.status),
+        },
+        secured_party: facts.secured_party.as_ref().map(|party| SecuredParty {
+            name: &party.name,
+            role: party.role.as_deref(),
+        }),
+        document_integrity: DocumentIntegrity {
+            hash_algorithm: "SHA-256",
+            document_hash: facts.document_hash.as_deref(),
+        },
+        ucc_9105_compliance: Compliance {
+            compliant: evaluation.compliant,
+            score: evaluation.score,
+            checks: evaluation
+                .checks
+                .iter()
+                .zip(&RULES)
+                .map(|(check, rule)| CertifiedCheck {
+                    requirement: &check.requirement,
+                    ucc_reference: &check.ucc_reference,
+                    statute_reference: rule.statute_reference,
+                    satisfied: check.satisfied,
+                    detail: &check.detail,
+                })
+                .collect(),
+        },
+        esign_act_compliance: EsignAct {
+            act: "Electronic Signatures in Global and National Commerce Act",
+            citation: "15 U.S.C. §7001 et seq.",
+            compliant: all_signed(&evaluation.checks),
+        },
+        identity_verification: identity_verification(facts),
+        signer_timeline: signer_timeline(facts),
+        legal_notices: LEGAL_NOTICES,
+        rules_component: RulesComponent {
+            name: &component.name,
+            version: &component.version,
+            sha256: &component.sha256,
+        },
+    };
+    // A struct of strings, numbers and lists always serializes.
+    let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+const LEGAL_NOTICES: &[&str] = &[
+    "This certificate describes one electronic record of a contract that evidences a monetary obligation and a security interest in or lease of specific goods.",
+    "Only the copy whose SHA-256 digest is stated here is the authoritative copy. Every other copy is a non-authoritative copy and is marked as one.",
+    "Whether the secured party has control under UCC §9-105 is a question of law. This certificate states the facts that were recorded and the checks that were run on them.",
+];
+
+/// The E-SIGN Act asks for executed signatures and a retained record; of the
+/// checks, the fourth (signatories) and the second (record) state that.
+fn all_signed(checks: &[crate::types::Check]) -> bool {
+    let satisfied = |index: usize| checks.get(index).is_some_and(|check| check.satisfied);
+    satisfied(1) && satisfied(3)
+}
+
+fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent<'_>> {
+    facts
+        .submitters
+        .iter()
+        .map(|submitter| SignerEvent {
+            name: &submitter.name,
+            email: &submitter.email,
+            role: &submitter.role,
+            signed_at: facts
+                .signed_documents
+                .iter()
+                .find(|signed| signed.signer_email.eq_ignore_ascii_case(&submitter.email))
+                .map(|signed| signed.signed_at.as_str()),
+        })
+        .collect()
+}
+
+fn identity_verification(facts: &EnvelopeFacts) -> Option<Vec<Identity<'_>>> {
+    if facts.identity_verifications.is_empty() {
+        return None;
+    }
+    Some(
+        facts
+            .identity_verifications
+            .iter()
+            .map(|verification| Identity {
+                signer: &verification.signer_email,
+                outcome: &verification.outcome,
+                timestamp: &verification.occurred_at,
+                ip_address: verification.ip_address.as_deref(),
+                session_id: verification.provider_session_id.as_deref(),
+            })
+            .collect(),
+    )
+}
+
+#[derive(Serialize)]
+struct Certificate<'a> {
+    certificate_type: &'a str,
+    certificate_version: &'a str,
+    issued_at: &'a str,
+    issuer: &'a str,
+    subject: Subject<'a>,
+    secured_party: Option<SecuredParty<'a>>,
+    document_integrity: DocumentIntegrity<'a>,
+    ucc_9105_compliance: Compliance<'a>,
+    esign_act_compliance: EsignAct<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity_verification: Option<Vec<Identity<'a>>>,
+    signer_timeline: Vec<SignerEvent<'a>>,
+    legal_notices: &'a [&'a str],
+    rules_component: RulesComponent<'a>,
+}
+
+#[derive(Serialize)]
+struct Subject<'a> {
+    envelope_id: &'a str,
+    envelope_name: &'a str,
+    customer_id: &'a str,
+    status: &'a str,
+}
+
+#[derive(Serialize)]
+struct SecuredParty<'a> {
+    name: &'a str,
+    role: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct DocumentIntegrity<'a> {
+    hash_algorithm: &'a str,
+    document_hash: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Compliance<'a> {
+    compliant: bool,
+    score: u32,
+    checks: Vec<CertifiedCheck<'a>>,
+}
+
+#[derive(Serialize)]
+struct CertifiedCheck<'a> {
+    requirement: &'a str,
+    ucc_reference: &'a str,
+    statute_reference: &'a str,
+    satisfied: bool,
+    detail: &'a str,
+}
+
+#[derive(Serialize)]
+struct EsignAct<'a> {
+    act: &'a str,
+    citation: &'a str,
+    compliant: bool,
+}
+
+#[derive(Serialize)]
+struct Identity<'a> {
+    signer: &'a str,
+    outcome: &'a str,
+    timestamp: &'a str,
+    ip_address: Option<&'a str>,
+    session_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SignerEvent<'a> {
+    name: &'a str,
+    email: &'a str,
+    role: &'a str,
+    signed_at: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct RulesComponent<'a> {
+    name: &'a str,
+    version: &'a str,
+    sha256: &'a str,
+}

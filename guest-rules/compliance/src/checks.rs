@@ -1,0 +1,236 @@
+//! One function per check, in the order of the specification.
+//!
+//! Each returns whether the check is satisfied and the sentence that says why.
+
+use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
+
+/// What a check is called and what it refers to, as specified.
+pub(crate) struct Rule {
+    pub requirement: &'static str,
+    pub ucc_reference: &'static str,
+    /// The paragraph of the uniform text that states the requirement. The
+    /// specification's references number some of them differently.
+    pub statute_reference: &'static str,
+    pub check: fn(&EnvelopeFacts) -> (bool, String),
+}
+
+/// The eight checks.
+pub(crate) const RULES: [Rule; 8] = [
+    Rule {
+        requirement: "Single authoritative copy",
+        ucc_reference: "UCC §9-105(b)(2)",
+        statute_reference: "UCC §9-105(b)(1)",
+        check: single_authoritative_copy,
+    },
+    Rule {
+        requirement: "Tamper-evident record",
+        ucc_reference: "UCC §9-105(b)(4)",
+        statute_reference: "UCC §9-105(b)(6)",
+        check: tamper_evident_record,
+    },
+    Rule {
+        requirement: "Controlling party identified",
+        ucc_reference: "UCC §9-105(b)(1)",
+        statute_reference: "UCC §9-105(b)(3)",
+        check: controlling_party_identified,
+    },
+    Rule {
+        requirement: "All required signatories executed",
+        ucc_reference: "UCC §9-105(b)(3)",
+        statute_reference: "UCC §9-105(a)",
+        check: all_signatories_executed,
+    },
+    Rule {
+        requirement: "Non-authoritative copies identifiable",
+        ucc_reference: "UCC §9-105(b)(5)",
+        statute_reference: "UCC §9-105(b)(5)",
+        check: copies_identifiable,
+    },
+    Rule {
+        requirement: "Electronic record fully executed",
+        ucc_reference: "UCC §9-105 general",
+        statute_reference: "UCC §9-105(a)",
+        check: record_fully_executed,
+    },
+    Rule {
+        requirement: "Audit certificate generated",
+        ucc_reference: "UCC §9-105 best practice",
+        statute_reference: "UCC §9-105(a)",
+        check: audit_certificate_generated,
+    },
+    Rule {
+        requirement: "Secured party identified",
+        ucc_reference: "UCC §9-105(b)(1)",
+        statute_reference: "UCC §9-105(b)(2)",
+        check: secured_party_identified,
+    },
+];
+
+// Check 1.
+fn single_authoritative_copy(facts: &EnvelopeFacts) -> (bool, String) {
+    match is_set(facts.vault_file_path.as_deref()) {
+        true => (
+            true,
+            "One authoritative copy is stored in the vault, written without overwrite and watermarked.".into(),
+        ),
+        false => (
+            false,
+            "The signed document is not yet stored in the vault.".into(),
+        ),
+    }
+}
+
+// Check 2.
+fn tamper_evident_record(facts: &EnvelopeFacts) -> (bool, String) {
+    match facts.document_hash.as_deref() {
+        Some(hash) if is_sha256(hash) => (
+            true,
+            format!("SHA-256 of the stored bytes is on record: {hash}."),
+        ),
+        Some(_) => (
+            false,
+            "The recorded hash is not a SHA-256 digest.".into(),
+        ),
+        None => (false, "No hash of the stored bytes is on record.".into()),
+    }
+}
+
+// Check 3: the first accepted permission names the active custodian.
+fn controlling_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
+    let active = facts
+        .custodians
+        .iter()
+        .find(|custodian| custodian.status == CustodianStatus::Accepted);
+    match active {
+        Some(custodian) => (
+            true,
+            format!("{} is the active custodian.", custodian.email),
+        ),
+        None => (
+            false,
+            "No custodian has accepted control of the record.".into(),
+        ),
+    }
+}
+
+// Check 4: a paper envelope has no submitters and passes.
+fn all_signatories_executed(facts: &EnvelopeFacts) -> (bool, String) {
+    if facts.submitters.is_empty() {
+        return (
+            true,
+            "No signers are recorded; the document was signed before it was uploaded.".into(),
+        );
+    }
+    let missing: Vec<&str> = facts
+        .submitters
+        .iter()
+        .map(|submitter| submitter.email.as_str())
+        .filter(|email| {
+            !facts
+                .signed_documents
+                .iter()
+                .any(|signed| same_email(&signed.signer_email, email))
+        })
+        .collect();
+    if missing.is_empty() {
+        (
+            true,
+            format!(
+                "Every required signer has signed ({} of {}).",
+                facts.submitters.len(),
+                facts.submitters.len()
+            ),
+        )
+    } else {
+        (
+            false,
+            format!("Not yet signed by: {}.", missing.join(", ")),
+        )
+    }
+}
+
+// Check 5: the copy has to be where copies are kept, not merely somewhere.
+fn copies_identifiable(facts: &EnvelopeFacts) -> (bool, String) {
+    match facts.copy_file_path.as_deref() {
+        Some(path) if path.starts_with("copies:") => (
+            true,
+            "A copy marked as non-authoritative is stored apart from the authoritative one.".into(),
+        ),
+        Some(_) => (
+            false,
+            "The stored copy is not in the copies location.".into(),
+        ),
+        None => (false, "No non-authoritative copy is stored.".into()),
+    }
+}
+
+// Check 6.
+fn record_fully_executed(facts: &EnvelopeFacts) -> (bool, String) {
+    let status = status_text(facts.status);
+    match facts.status {
+        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted => {
+            (true, format!("The record is fully executed (status {status})."))
+        }
+        EnvelopeStatus::Pending
+        | EnvelopeStatus::Uploaded
+        | EnvelopeStatus::Preparing
+        | EnvelopeStatus::Sent
+        | EnvelopeStatus::Viewed
+        | EnvelopeStatus::VaultedOut
+        | EnvelopeStatus::Declined
+        | EnvelopeStatus::Voided
+        | EnvelopeStatus::Expired => (
+            false,
+            format!("The record is not in a fully executed status (status {status})."),
+        ),
+    }
+}
+
+// Check 7.
+fn audit_certificate_generated(facts: &EnvelopeFacts) -> (bool, String) {
+    match is_set(facts.vault_out_certificate_path.as_deref()) {
+        true => (true, "A compliance certificate is stored with the record.".into()),
+        false => (false, "The compliance certificate is not yet generated.".into()),
+    }
+}
+
+// Check 8: a secured party without a name identifies nobody.
+fn secured_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
+    match &facts.secured_party {
+        Some(party) if !party.name.trim().is_empty() => {
+            (true, format!("The secured party is {}.", party.name.trim()))
+        }
+        Some(_) => (false, "The secured party has no name.".into()),
+        None => (false, "No secured party is recorded.".into()),
+    }
+}
+
+fn is_set(path: Option<&str>) -> bool {
+    path.is_some_and(|path| !path.is_empty())
+}
+
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Mail addresses are compared without case, as mail systems treat them.
+fn same_email(left: &str, right: &str) -> bool {
+    left.trim().to_lowercase() == right.trim().to_lowercase()
+}
+
+/// The status as it is written in the API.
+pub(crate) fn status_text(status: EnvelopeStatus) -> &'static str {
+    match status {
+        EnvelopeStatus::Pending => "pending",
+        EnvelopeStatus::Uploaded => "uploaded",
+        EnvelopeStatus::Preparing => "preparing",
+        EnvelopeStatus::Sent => "sent",
+        EnvelopeStatus::Viewed => "viewed",
+        EnvelopeStatus::Completed => "completed",
+        EnvelopeStatus::Vaulted => "vaulted",
+        EnvelopeStatus::VaultedOut => "vaulted_out",
+        EnvelopeStatus::Declined => "declined",
+        EnvelopeStatus::Voided => "voided",
+        EnvelopeStatus::Expired => "expired",
+    }
+}

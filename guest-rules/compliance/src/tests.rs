@@ -1,0 +1,278 @@
+//! One test per row of the specification's table, and the certificate.
+
+use crate::types::{
+    ComponentIdentity, Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus,
+    IdentityVerification, SecuredParty, SignedDocument, Submitter,
+};
+use crate::{certificate, evaluate};
+
+/// A record that passes every check.
+fn vaulted() -> EnvelopeFacts {
+    EnvelopeFacts {
+        envelope_id: "env_1".into(),
+        envelope_name: "Retail installment contract".into(),
+        customer_id: "cust_1".into(),
+        status: EnvelopeStatus::Vaulted,
+        vault_file_path: Some("vault:env_1/authoritative".into()),
+        document_hash: Some("a".repeat(64)),
+        copy_file_path: Some("copies:env_1/copy".into()),
+        vault_out_certificate_path: Some("certificates:env_1/certificate".into()),
+        secured_party: Some(SecuredParty {
+            name: "First Example Bank".into(),
+            role: Some("lender".into()),
+            address: None,
+            email: None,
+            identifier: None,
+        }),
+        submitters: vec![submitter("buyer@example.com"), submitter("seller@example.com")],
+        signed_documents: vec![signed("buyer@example.com"), signed("Seller@Example.com")],
+        custodians: vec![custodian(CustodianStatus::Accepted)],
+        identity_verifications: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+fn submitter(email: &str) -> Submitter {
+    Submitter {
+        name: email.split('@').next().unwrap_or_default().into(),
+        email: email.into(),
+        role: "Buyer".into(),
+    }
+}
+
+fn signed(email: &str) -> SignedDocument {
+    SignedDocument {
+        signer_email: email.into(),
+        signed_at: "2026-11-01T10:00:00.000Z".into(),
+    }
+}
+
+fn custodian(status: CustodianStatus) -> Custodian {
+    Custodian {
+        email: "owner@example.com".into(),
+        status,
+    }
+}
+
+/// Changes one thing in a passing record and expects exactly check `number` to fail.
+#[track_caller]
+fn fails_only(number: usize, change: impl FnOnce(&mut EnvelopeFacts)) {
+    let mut facts = vaulted();
+    change(&mut facts);
+    let evaluation = evaluate(&facts);
+    let failed: Vec<usize> = (1..=8)
+        .filter(|index| !evaluation.checks[index - 1].satisfied)
+        .collect();
+    assert_eq!(failed, [number]);
+    assert_eq!(evaluation.score, 88);
+    assert!(!evaluation.compliant);
+    assert_eq!(
+        evaluation.missing_requirements,
+        [evaluation.checks[number - 1].requirement.clone()]
+    );
+}
+
+#[test]
+fn a_vaulted_record_with_everything_in_place_scores_100() {
+    let evaluation = evaluate(&vaulted());
+    assert!(evaluation.compliant);
+    assert_eq!(evaluation.score, 100);
+    assert!(evaluation.missing_requirements.is_empty());
+}
+
+#[test]
+fn requirements_and_references_are_those_of_the_specification() {
+    let evaluation = evaluate(&vaulted());
+    let rows: Vec<(&str, &str)> = evaluation
+        .checks
+        .iter()
+        .map(|check| (check.requirement.as_str(), check.ucc_reference.as_str()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("Single authoritative copy", "UCC §9-105(b)(2)"),
+            ("Tamper-evident record", "UCC §9-105(b)(4)"),
+            ("Controlling party identified", "UCC §9-105(b)(1)"),
+            ("All required signatories executed", "UCC §9-105(b)(3)"),
+            ("Non-authoritative copies identifiable", "UCC §9-105(b)(5)"),
+            ("Electronic record fully executed", "UCC §9-105 general"),
+            ("Audit certificate generated", "UCC §9-105 best practice"),
+            ("Secured party identified", "UCC §9-105(b)(1)"),
+        ]
+    );
+}
+
+#[test]
+fn check_1_fails_without_a_stored_authoritative_copy() {
+    fails_only(1, |facts| facts.vault_file_path = None);
+    fails_only(1, |facts| facts.vault_file_path = Some(String::new()));
+}
+
+#[test]
+fn check_2_fails_without_a_sha256_digest() {
+    fails_only(2, |facts| facts.document_hash = None);
+    fails_only(2, |facts| facts.document_hash = Some("d41d8cd98f00b204".into()));
+    fails_only(2, |facts| facts.document_hash = Some("x".repeat(64)));
+}
+
+#[test]
+fn check_3_fails_without_an_accepted_custodian() {
+    fails_only(3, |facts| facts.custodians.clear());
+    fails_only(3, |facts| {
+        facts.custodians = vec![
+            custodian(CustodianStatus::Pending),
+            custodian(CustodianStatus::Revoked),
+        ];
+    });
+}
+
+#[test]
+fn check_3_names_the_first_accepted_custodian() {
+    let mut facts = vaulted();
+    facts.custodians = vec![
+        custodian(CustodianStatus::Pending),
+        Custodian {
+            email: "second@example.com".into(),
+            status: CustodianStatus::Accepted,
+        },
+        custodian(CustodianStatus::Accepted),
+    ];
+    assert!(evaluate(&facts).checks[2].detail.contains("second@example.com"));
+}
+
+#[test]
+fn check_4_fails_and_names_the_signer_who_has_not_signed() {
+    fails_only(4, |facts| {
+        facts.signed_documents.pop();
+    });
+    let mut facts = vaulted();
+    facts.signed_documents.pop();
+    assert!(evaluate(&facts).checks[3].detail.contains("seller@example.com"));
+}
+
+#[test]
+fn check_4_passes_for_paper_envelopes_without_submitters() {
+    let mut facts = vaulted();
+    facts.submitters.clear();
+    facts.signed_documents.clear();
+    assert!(evaluate(&facts).checks[3].satisfied);
+}
+
+#[test]
+fn check_5_fails_when_the_copy_is_missing_or_elsewhere() {
+    fails_only(5, |facts| facts.copy_file_path = None);
+    fails_only(5, |facts| facts.copy_file_path = Some("vault:env_1/authoritative".into()));
+}
+
+#[test]
+fn check_6_passes_for_completed_and_vaulted_only() {
+    for status in [
+        EnvelopeStatus::Pending,
+        EnvelopeStatus::Uploaded,
+        EnvelopeStatus::Preparing,
+        EnvelopeStatus::Sent,
+        EnvelopeStatus::Viewed,
+        EnvelopeStatus::VaultedOut,
+        EnvelopeStatus::Declined,
+        EnvelopeStatus::Voided,
+        EnvelopeStatus::Expired,
+    ] {
+        fails_only(6, |facts| facts.status = status);
+    }
+    let mut facts = vaulted();
+    facts.status = EnvelopeStatus::Completed;
+    assert!(evaluate(&facts).compliant);
+}
+
+#[test]
+fn check_7_fails_without_a_certificate() {
+    fails_only(7, |facts| facts.vault_out_certificate_path = None);
+}
+
+#[test]
+fn check_8_fails_without_a_named_secured_party() {
+    fails_only(8, |facts| facts.secured_party = None);
+    fails_only(8, |facts| {
+        if let Some(party) = &mut facts.secured_party {
+            party.name = "  ".into();
+        }
+    });
+}
+
+#[test]
+fn right_after_signing_checks_1_2_3_5_and_7_fail() {
+    let mut facts = vaulted();
+    facts.status = EnvelopeStatus::Completed;
+    facts.vault_file_path = None;
+    facts.document_hash = None;
+    facts.copy_file_path = None;
+    facts.vault_out_certificate_path = None;
+    facts.custodians.clear();
+    let evaluation = evaluate(&facts);
+    assert_eq!(evaluation.score, 38);
+    assert_eq!(
+        evaluation.missing_requirements,
+        [
+            "Single authoritative copy",
+            "Tamper-evident record",
+            "Controlling party identified",
+            "Non-authoritative copies identifiable",
+            "Audit certificate generated",
+        ]
+    );
+}
+
+fn component() -> ComponentIdentity {
+    ComponentIdentity {
+        name: "holdfast-compliance".into(),
+        version: "1.0.0".into(),
+        sha256: "b".repeat(64),
+    }
+}
+
+fn certified(facts: &EnvelopeFacts) -> serde_json::Value {
+    let text = certificate(facts, "2026-11-02T09:00:00.000Z", "holdfast", &component());
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_certificate_has_the_specified_members() {
+    let json = certified(&vaulted());
+    assert_eq!(json["certificate_type"], "ucc_9105_electronic_chattel_paper");
+    assert_eq!(json["certificate_version"], "1.0");
+    assert_eq!(json["issued_at"], "2026-11-02T09:00:00.000Z");
+    assert_eq!(json["subject"]["envelope_id"], "env_1");
+    assert_eq!(json["subject"]["status"], "vaulted");
+    assert_eq!(json["secured_party"]["name"], "First Example Bank");
+    assert_eq!(json["document_integrity"]["hash_algorithm"], "SHA-256");
+    assert_eq!(json["document_integrity"]["document_hash"], "a".repeat(64));
+    assert_eq!(json["ucc_9105_compliance"]["compliant"], true);
+    assert_eq!(json["ucc_9105_compliance"]["score"], 100);
+    assert_eq!(json["ucc_9105_compliance"]["checks"].as_array().unwrap().len(), 8);
+    assert_eq!(json["esign_act_compliance"]["compliant"], true);
+    assert_eq!(json["signer_timeline"][1]["signed_at"], "2026-11-01T10:00:00.000Z");
+    assert_eq!(json["rules_component"]["sha256"], "b".repeat(64));
+    assert_eq!(json.get("identity_verification"), None);
+}
+
+#[test]
+fn identity_verification_is_additive() {
+    let mut facts = vaulted();
+    facts.identity_verifications = vec![IdentityVerification {
+        signer_email: "buyer@example.com".into(),
+        outcome: "passed".into(),
+        occurred_at: "2026-11-01T09:58:00.000Z".into(),
+        ip_address: Some("192.0.2.7".into()),
+        provider_session_id: Some("evf_1".into()),
+    }];
+    let json = certified(&facts);
+    assert_eq!(json["identity_verification"][0]["session_id"], "evf_1");
+    assert_eq!(json["ucc_9105_compliance"]["score"], 100);
+}
+
+#[test]
+fn the_same_record_gives_the_same_certificate() {
+    let text = || certificate(&vaulted(), "2026-11-02T09:00:00.000Z", "holdfast", &component());
+    assert_eq!(text(), text());
+}

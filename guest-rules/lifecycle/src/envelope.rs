@@ -1,0 +1,256 @@
+//! The envelope's transition table.
+//!
+//! One `match` per trigger over every status, without a catch-all arm: a new
+//! status makes the compiler ask at every trigger.
+
+use crate::refusals::{by_status, refuse, status_text};
+use crate::types::{
+    EnvelopeFacts, EnvelopeKind, EnvelopeStatus, EnvelopeTrigger, PaymentStatus, Refusal,
+    RefusalReason,
+};
+
+use EnvelopeStatus::{
+    Completed, Declined, Expired, Pending, Preparing, Sent, Uploaded, Vaulted, VaultedOut, Viewed,
+    Voided,
+};
+
+type Answer = Result<EnvelopeStatus, Refusal>;
+
+/// The status of an envelope after `trigger`, or why it may not be.
+pub fn envelope(
+    current: Option<EnvelopeStatus>,
+    trigger: EnvelopeTrigger,
+    facts: &EnvelopeFacts,
+) -> Answer {
+    let Some(status) = current else {
+        return match trigger {
+            EnvelopeTrigger::Create => Ok(created(facts)),
+            EnvelopeTrigger::CreateInBulk => Ok(Preparing),
+            _ => refuse(RefusalReason::Missing, "Envelope does not exist"),
+        };
+    };
+    match trigger {
+        EnvelopeTrigger::Create | EnvelopeTrigger::CreateInBulk => {
+            refuse(RefusalReason::Status, "Envelope exists already")
+        }
+        EnvelopeTrigger::Upload => upload(status),
+        EnvelopeTrigger::Send => send(status, facts),
+        EnvelopeTrigger::View => view(status),
+        EnvelopeTrigger::Progress => progress(status),
+        EnvelopeTrigger::Complete => complete(status),
+        EnvelopeTrigger::Decline => decline(status),
+        EnvelopeTrigger::Void => void(status),
+        EnvelopeTrigger::Expire => expire(status, facts),
+        EnvelopeTrigger::VaultInSigned => vault_in_signed(status, facts),
+        EnvelopeTrigger::VaultInUpload => vault_in_upload(status, facts),
+        EnvelopeTrigger::VaultOut => vault_out(status),
+        EnvelopeTrigger::Remind => remind(status),
+        EnvelopeTrigger::SigningLinks => signing_links(status),
+        EnvelopeTrigger::EmbedSign => embed_sign(status),
+        EnvelopeTrigger::EmbedVault => embed_vault(status, facts),
+        EnvelopeTrigger::DownloadAuthoritative => download_authoritative(status, facts),
+        EnvelopeTrigger::DownloadCopy => download_copy(status, facts),
+    }
+}
+
+fn created(facts: &EnvelopeFacts) -> EnvelopeStatus {
+    match facts.kind {
+        EnvelopeKind::Paper => Uploaded,
+        EnvelopeKind::Esign if facts.has_template => Sent,
+        EnvelopeKind::Esign => Pending,
+    }
+}
+
+/// Attaches a document, or replaces it for as long as nobody has seen it.
+fn upload(status: EnvelopeStatus) -> Answer {
+    match status {
+        Pending | Uploaded => Ok(Uploaded),
+        Preparing | Sent | Viewed | Completed | Vaulted | VaultedOut | Declined | Voided
+        | Expired => by_status("upload to", status),
+    }
+}
+
+fn send(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    if facts.kind == EnvelopeKind::Paper {
+        return refuse(
+            RefusalReason::WrongKind,
+            "A paper envelope is already signed and cannot be sent for signature",
+        );
+    }
+    match status {
+        Pending | Uploaded | Preparing => {
+            if facts.has_template || facts.has_file {
+                Ok(Sent)
+            } else {
+                refuse(RefusalReason::Missing, "Envelope has no document to send")
+            }
+        }
+        Sent | Viewed | Completed | Vaulted | VaultedOut | Declined | Voided | Expired => {
+            by_status("send", status)
+        }
+    }
+}
+
+fn view(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed => Ok(Viewed),
+        Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
+        | Expired => by_status("open", status),
+    }
+}
+
+/// A signer who saves a field has the document open.
+fn progress(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed => Ok(Viewed),
+        Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
+        | Expired => by_status("sign", status),
+    }
+}
+
+fn complete(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed | Completed => Ok(Completed),
+        Pending | Uploaded | Preparing | Vaulted | VaultedOut | Declined | Voided | Expired => {
+            by_status("complete", status)
+        }
+    }
+}
+
+fn decline(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed | Declined => Ok(Declined),
+        Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Voided | Expired => {
+            by_status("decline", status)
+        }
+    }
+}
+
+/// The specification states 409 and 422 for the same refusal; the contract
+/// decides for 422 with this text.
+fn void(status: EnvelopeStatus) -> Answer {
+    match status {
+        Pending | Uploaded | Preparing | Sent | Viewed => Ok(Voided),
+        Completed | Vaulted | VaultedOut | Declined | Voided | Expired => refuse(
+            RefusalReason::Semantic,
+            format!("Cannot void envelope with status: {}", status_text(status)),
+        ),
+    }
+}
+
+/// What expires is an invitation. An uploaded paper document waits for its
+/// vault-in for as long as its owner likes.
+fn expire(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    if facts.kind == EnvelopeKind::Paper {
+        return refuse(RefusalReason::WrongKind, "A paper envelope does not expire");
+    }
+    match status {
+        Pending | Uploaded | Preparing | Sent | Viewed => Ok(Expired),
+        Completed | Vaulted | VaultedOut | Declined | Voided | Expired => {
+            by_status("expire", status)
+        }
+    }
+}
+
+fn vault_in_signed(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    if facts.kind == EnvelopeKind::Paper || facts.is_upload {
+        return refuse(
+            RefusalReason::WrongKind,
+            "Envelope was uploaded, not signed here: use vault-in-upload",
+        );
+    }
+    match status {
+        Vaulted => Ok(Vaulted),
+        Completed => paid(facts).map(|()| Vaulted),
+        Pending | Uploaded | Preparing | Sent | Viewed | VaultedOut | Declined | Voided
+        | Expired => by_status("vault", status),
+    }
+}
+
+fn vault_in_upload(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    if !facts.is_upload {
+        return refuse(
+            RefusalReason::WrongKind,
+            "Envelope was not uploaded as a signed document: use vault-in-signed",
+        );
+    }
+    match status {
+        Vaulted => Ok(Vaulted),
+        Uploaded if !facts.has_file => {
+            refuse(RefusalReason::Missing, "Envelope has no uploaded file")
+        }
+        Uploaded => paid(facts).map(|()| Vaulted),
+        Pending | Preparing | Sent | Viewed | Completed | VaultedOut | Declined | Voided
+        | Expired => by_status("vault", status),
+    }
+}
+
+/// A repeat returns the same archive again.
+fn vault_out(status: EnvelopeStatus) -> Answer {
+    match status {
+        Vaulted | VaultedOut => Ok(VaultedOut),
+        Pending | Uploaded | Preparing | Sent | Viewed | Completed | Declined | Voided
+        | Expired => by_status("release", status),
+    }
+}
+
+fn remind(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed => Ok(status),
+        Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
+        | Expired => by_status("remind signers of", status),
+    }
+}
+
+/// Links can be read from the sending on; a finished signer's link then shows
+/// that there is nothing left to do.
+fn signing_links(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed | Completed | Vaulted | VaultedOut => Ok(status),
+        Pending | Uploaded | Preparing | Declined | Voided | Expired => {
+            by_status("read signing links of", status)
+        }
+    }
+}
+
+fn embed_sign(status: EnvelopeStatus) -> Answer {
+    match status {
+        Sent | Viewed => Ok(status),
+        Pending | Uploaded | Preparing | Completed | Vaulted | VaultedOut | Declined | Voided
+        | Expired => by_status("embed signing of", status),
+    }
+}
+
+fn embed_vault(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    match status {
+        Vaulted if facts.has_vault_file => paid(facts).map(|()| Vaulted),
+        Vaulted | Pending | Uploaded | Preparing | Sent | Viewed | Completed | VaultedOut
+        | Declined | Voided | Expired => by_status("embed the vault of", status),
+    }
+}
+
+fn download_authoritative(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    match status {
+        Vaulted => paid(facts).map(|()| Vaulted),
+        Pending | Uploaded | Preparing | Sent | Viewed | Completed | VaultedOut | Declined
+        | Voided | Expired => by_status("download the authoritative copy of", status),
+    }
+}
+
+/// The copy stays readable after the authoritative one was released.
+fn download_copy(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
+    match status {
+        Vaulted | VaultedOut => paid(facts).map(|()| status),
+        Pending | Uploaded | Preparing | Sent | Viewed | Completed | Declined | Voided
+        | Expired => by_status("download the copy of", status),
+    }
+}
+
+fn paid(facts: &EnvelopeFacts) -> Result<(), Refusal> {
+    match facts.payment {
+        PaymentStatus::NotRequested | PaymentStatus::Paid => Ok(()),
+        PaymentStatus::RequiresPayment => {
+            refuse(RefusalReason::Unpaid, "Payment has not been completed")
+        }
+    }
+}

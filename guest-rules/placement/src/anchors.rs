@@ -1,0 +1,178 @@
+//! Finding the place each anchor means.
+
+use std::collections::BTreeSet;
+
+use holdfast_reader::{Document, ReadError};
+
+use crate::Anchor;
+use crate::area::{page_index, page_number};
+use crate::issues::{Problem, code, quoted};
+use crate::misses::NearMisses;
+use crate::search::{Match, Phrase, SearchPage, Spacing};
+
+/// What became of an anchor.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Found on the page with this 0-based index.
+    Found(usize, Match),
+    NotFound(Problem),
+}
+
+/// An anchor while it is being looked for.
+struct Hunt {
+    phrase: Phrase,
+    text: String,
+    /// 0-based.
+    page: Option<usize>,
+    /// 1-based.
+    wanted: u32,
+    seen: u32,
+    found: Option<(usize, Match)>,
+    spacing: Spacing,
+    near_misses: NearMisses,
+    /// Pages outside of the asked one that hold the phrase, 1-based.
+    elsewhere: BTreeSet<u32>,
+}
+
+/// Looks for all anchors in one pass over the document, which ends as soon as every one is found.
+/// Only when some are missing a second pass tries them without white space and collects what
+/// comes near.
+pub(crate) fn find(document: &Document, anchors: &[&Anchor]) -> Result<Vec<Outcome>, ReadError> {
+    let mut hunts: Vec<Hunt> = anchors.iter().map(|anchor| Hunt::new(anchor)).collect();
+    first_pass(document, &mut hunts)?;
+    if hunts.iter().any(|hunt| hunt.seen == 0) {
+        second_pass(document, &mut hunts)?;
+    }
+    Ok(hunts.into_iter().map(Hunt::outcome).collect())
+}
+
+fn first_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> {
+    let mut reader = document.text_reader();
+    for index in 0..document.page_count() {
+        if hunts.iter().all(|hunt| hunt.found.is_some()) {
+            break;
+        }
+        if !hunts.iter().any(|hunt| hunt.looks_at(index)) {
+            continue;
+        }
+        let page_text = reader.page(index)?;
+        let page = SearchPage::new(&page_text);
+        let text = page.index(Spacing::Collapsed);
+        for hunt in hunts.iter_mut().filter(|hunt| hunt.looks_at(index)) {
+            hunt.count(index, text.matches(&hunt.phrase.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn second_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError> {
+    let mut missing: Vec<&mut Hunt> = hunts.iter_mut().filter(|hunt| hunt.seen == 0).collect();
+    for hunt in &mut missing {
+        hunt.spacing = Spacing::Ignored;
+    }
+    let mut reader = document.text_reader();
+    for index in 0..document.page_count() {
+        let page_text = reader.page(index)?;
+        let page = SearchPage::new(&page_text);
+        let compact = page.index(Spacing::Ignored);
+        let running_text = page.text();
+        for hunt in &mut missing {
+            let phrase = hunt.phrase.clone();
+            if hunt.page.is_none_or(|wanted| wanted == index) {
+                hunt.count(index, compact.matches(&phrase));
+                hunt.near_misses.look_at(&phrase, &running_text);
+            } else if compact.matches(&phrase).next().is_some() {
+                hunt.elsewhere.insert(page_number(index));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Hunt {
+    fn new(anchor: &Anchor) -> Self {
+        Self {
+            phrase: Phrase::new(&anchor.text),
+            text: anchor.text.clone(),
+            page: anchor.page.and_then(page_index),
+            wanted: anchor.occurrence.unwrap_or(1),
+            seen: 0,
+            found: None,
+            spacing: Spacing::Collapsed,
+            near_misses: NearMisses::default(),
+            elsewhere: BTreeSet::new(),
+        }
+    }
+
+    fn looks_at(&self, index: usize) -> bool {
+        self.found.is_none() && self.page.is_none_or(|page| page == index)
+    }
+
+    fn count(&mut self, index: usize, matches: impl Iterator<Item = Match>) {
+        for found in matches {
+            self.seen = self.seen.saturating_add(1);
+            if self.seen == self.wanted {
+                self.found = Some((index, found));
+                return;
+            }
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        if let Some((page, found)) = self.found {
+            return Outcome::Found(page, found);
+        }
+        let place = match self.page {
+            Some(index) => format!(" on page {}", page_number(index)),
+            None => String::new(),
+        };
+        Outcome::NotFound(if self.seen > 0 {
+            Problem::at(&["placement", "occurrence"], code::OCCURRENCE_OUT_OF_RANGE)
+                .expected(format!("1 to {}", self.seen))
+                .received(self.wanted)
+                .message(format!(
+                    "occurrence {} of {}: the anchor text {} occurs {}{place}",
+                    self.wanted,
+                    self.seen,
+                    quoted(&self.text),
+                    times(self.seen),
+                ))
+        } else {
+            Problem::at(&["placement", "anchor_text"], code::ANCHOR_NOT_FOUND)
+                .expected(format!("text that occurs in the document{place}"))
+                .received(&self.text)
+                .message(format!(
+                    "anchor text not found{place}: {}{}",
+                    quoted(&self.text),
+                    self.hint()
+                ))
+        })
+    }
+
+    fn hint(&self) -> String {
+        if !self.elsewhere.is_empty() {
+            let pages: Vec<String> = self
+                .elsewhere
+                .iter()
+                .take(3)
+                .map(ToString::to_string)
+                .collect();
+            let noun = if pages.len() == 1 { "page" } else { "pages" };
+            return format!("; it occurs on {noun} {}", pages.join(", "));
+        }
+        let nearest: Vec<String> = self.near_misses.nearest().map(quoted).collect();
+        if nearest.is_empty() {
+            String::new()
+        } else {
+            format!("; nearest: {}", nearest.join(", "))
+        }
+    }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}

@@ -1,0 +1,44 @@
+//! Rectangles on their way out.
+
+use holdfast_reader::Rect;
+
+use crate::Area;
+
+/// How far beyond the page edge counts as on it: sums of fractions are rarely exact.
+pub(crate) const EDGE_TOLERANCE: f64 = 1e-6;
+
+impl Area {
+    /// A rectangle of a page given by its 0-based index.
+    pub(crate) fn on_page(index: usize, rect: &Rect) -> Self {
+        Self {
+            page: page_number(index),
+            x: tidy(rect.x0),
+            y: tidy(rect.y0),
+            w: tidy(rect.width()),
+            h: tidy(rect.height()),
+        }
+    }
+
+    /// Whether some of it lies beyond an edge of the page.
+    pub(crate) fn leaves_page(&self) -> bool {
+        self.x < -EDGE_TOLERANCE
+            || self.y < -EDGE_TOLERANCE
+            || self.x + self.w > 1.0 + EDGE_TOLERANCE
+            || self.y + self.h > 1.0 + EDGE_TOLERANCE
+    }
+}
+
+/// 1-based number of a page given by its index.
+pub(crate) fn page_number(index: usize) -> u32 {
+    u32::try_from(index).map_or(u32::MAX, |index| index.saturating_add(1))
+}
+
+/// 0-based index of a page given by its number; none for page 0, which does not exist.
+pub(crate) fn page_index(number: u32) -> Option<usize> {
+    usize::try_from(number.checked_sub(1)?).ok()
+}
+
+/// A millionth of a page is finer than any display; the rest is noise of the arithmetic.
+pub(crate) fn tidy(fraction: f64) -> f64 {
+    (fraction * 1e6).round() / 1e6
+}

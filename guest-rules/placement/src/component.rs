@@ -1,0 +1,36 @@
+//! The exports of the component.
+
+use crate::bindings::exports::holdfast::placement::placement::Guest;
+use crate::{
+    Area, DocumentFacts, FieldRequest, PlaceError, ReadError, ResolvedField, TextLine,
+};
+
+struct Component;
+
+impl Guest for Component {
+    fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
+        crate::inspect(pdf)
+    }
+
+    fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
+        crate::text(pdf, page)
+    }
+
+    fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedField>, PlaceError> {
+        crate::place(pdf, fields)
+    }
+
+    fn occurrences(
+        pdf: Vec<u8>,
+        text: String,
+        page: Option<u32>,
+    ) -> Result<Vec<Area>, ReadError> {
+        crate::occurrences(pdf, &text, page)
+    }
+
+    fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
+        crate::tags(pdf)
+    }
+}
+
+crate::bindings::export!(Component with_types_in crate::bindings);

@@ -1,0 +1,67 @@
+//! What an upload is, before anything else is done with it.
+
+use holdfast_reader::{Document, Limit, ReadError as Unread, TextLayer};
+
+use crate::area::page_index;
+use crate::{Area, DocumentFacts, PageFacts, ReadError, TextLine};
+
+impl From<Unread> for ReadError {
+    fn from(error: Unread) -> Self {
+        match error {
+            Unread::Unreadable(why) => Self::Unreadable(why),
+            Unread::Encrypted => Self::Encrypted,
+            Unread::OverLimit(limit) => Self::OverLimit(over(limit)),
+        }
+    }
+}
+
+fn over(limit: Limit) -> String {
+    format!("the PDF has {limit}")
+}
+
+/// Page sizes, signatures and whether each page has text.
+///
+/// # Errors
+///
+/// Not a PDF, a password, or a limit.
+pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
+    let document = Document::open(pdf)?;
+    let mut reader = document.text_reader();
+    let mut pages = Vec::with_capacity(document.page_count());
+    for (index, page) in document.pages().into_iter().enumerate() {
+        pages.push(PageFacts {
+            width: page.width,
+            height: page.height,
+            rotation: page.rotation,
+            has_text: reader.page(index)?.has_text(),
+        });
+    }
+    let signatures = document.signatures();
+    Ok(DocumentFacts {
+        pages,
+        signatures: signatures.count,
+        certification_level: signatures.certification_level,
+        needs_rewrite: document.needs_rewrite(),
+    })
+}
+
+/// The lines of a page (1-based) in document order; none past the last page.
+///
+/// # Errors
+///
+/// As [`inspect`].
+pub fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
+    let document = Document::open(pdf)?;
+    let Some(index) = page_index(page) else {
+        return Ok(Vec::new());
+    };
+    let page_text = document.text_reader().page(index)?;
+    Ok(TextLayer::visible(&page_text)
+        .lines(&page_text)
+        .into_iter()
+        .map(|line| TextLine {
+            area: Area::on_page(index, &line.rect),
+            text: line.text,
+        })
+        .collect())
+}

@@ -1,0 +1,147 @@
+//! What a caller may have meant by an anchor text that does not occur.
+
+use crate::search::Phrase;
+
+/// How many suggestions are kept.
+const KEPT: usize = 3;
+/// Longer phrases get no suggestions.
+const LONGEST_PHRASE: usize = 200;
+/// Cells of the distance table that one anchor may cost; suggestions are a courtesy.
+const WORK: usize = 20_000_000;
+
+/// The nearest runs of words seen so far, nearest first.
+#[derive(Debug)]
+pub(crate) struct NearMisses {
+    kept: Vec<(usize, String)>,
+    work_left: usize,
+}
+
+impl Default for NearMisses {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            work_left: WORK,
+        }
+    }
+}
+
+impl NearMisses {
+    /// Compares the phrase with every run of as many words on a page.
+    pub(crate) fn look_at(&mut self, phrase: &Phrase, page: &str) {
+        let wanted: Vec<char> = phrase.words().collect::<Vec<_>>().join(" ").chars().collect();
+        if wanted.len() > LONGEST_PHRASE {
+            return;
+        }
+        let wanted_letters = letters(&wanted);
+        // Up to a third of the phrase may differ.
+        let tolerance = wanted.len().div_ceil(3);
+        let words: Vec<&str> = page.split(' ').collect();
+        for run in words.windows(phrase.words().count()) {
+            let candidate = run.join(" ");
+            let lowered: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
+            let limit = self.limit(tolerance);
+            if lowered.len().abs_diff(wanted.len()) > limit
+                || difference(&wanted_letters, &letters(&lowered)) > limit * 2
+            {
+                continue;
+            }
+            let cost = wanted.len() * lowered.len();
+            let Some(left) = self.work_left.checked_sub(cost) else {
+                return;
+            };
+            self.work_left = left;
+            let distance = distance(&wanted, &lowered);
+            if distance <= limit {
+                self.keep(distance, candidate);
+            }
+        }
+    }
+
+    /// The suggestions, nearest first.
+    pub(crate) fn nearest(&self) -> impl Iterator<Item = &str> {
+        self.kept.iter().map(|(_, text)| text.as_str())
+    }
+
+    fn limit(&self, tolerance: usize) -> usize {
+        match self.kept.last() {
+            Some((worst, _)) if self.kept.len() == KEPT => worst.saturating_sub(1),
+            _ => tolerance,
+        }
+    }
+
+    fn keep(&mut self, distance: usize, candidate: String) {
+        if self.kept.iter().any(|(_, kept)| *kept == candidate) {
+            return;
+        }
+        let position = self.kept.partition_point(|(kept, _)| *kept <= distance);
+        self.kept.insert(position, (distance, candidate));
+        self.kept.truncate(KEPT);
+    }
+}
+
+/// How often each letter occurs, folded to a few buckets: a cheap lower bound of the distance.
+fn letters(text: &[char]) -> [usize; 32] {
+    let mut counts = [0; 32];
+    for character in text {
+        if let Some(count) = counts.get_mut(*character as usize % 32) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+fn difference(left: &[usize; 32], right: &[usize; 32]) -> usize {
+    left.iter()
+        .zip(right)
+        .map(|(left, right)| left.abs_diff(*right))
+        .sum()
+}
+
+/// Levenshtein distance.
+fn distance(left: &[char], right: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, left) in left.iter().enumerate() {
+        let mut diagonal = index;
+        let mut before = index + 1;
+        let mut next = vec![before];
+        for (right, above) in right.iter().zip(row.iter().skip(1)) {
+            let replaced = diagonal + usize::from(left != right);
+            before = replaced.min(above + 1).min(before + 1);
+            diagonal = *above;
+            next.push(before);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        assert_eq!(distance(&chars("buyer"), &chars("buyer")), 0);
+        assert_eq!(distance(&chars("buyer"), &chars("byuer:")), 3);
+        assert_eq!(distance(&chars(""), &chars("abc")), 3);
+        assert_eq!(distance(&chars("kitten"), &chars("sitting")), 3);
+    }
+
+    #[test]
+    fn the_nearest_runs_of_words_come_first() {
+        let mut misses = NearMisses::default();
+        misses.look_at(
+            &Phrase::new("Buyer Signature"),
+            "The Buyers Signature and the Dealer Signature or Buyer Signatur here",
+        );
+        let nearest: Vec<_> = misses.nearest().collect();
+        assert_eq!(
+            nearest.first().copied(),
+            Some("Buyers Signature"),
+            "{nearest:?}"
+        );
+        assert!(nearest.contains(&"Buyer Signatur"));
+        assert!(nearest.iter().all(|text| !text.starts_with("The")));
+    }
+}

@@ -1,0 +1,156 @@
+//! Resolving requested fields.
+
+use holdfast_reader::{Document, Rect};
+
+use crate::anchors::{Outcome, find};
+use crate::area::{page_index, page_number};
+use crate::issues::{Problem, code};
+use crate::search::{Phrase, SearchPage, Spacing};
+use crate::validate;
+use crate::{Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField};
+
+/// Resolves every field, in the order given.
+///
+/// # Errors
+///
+/// [`PlaceError::Unreadable`] when the document cannot be read; otherwise every issue of every
+/// field, sorted by field.
+pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedField>, PlaceError> {
+    let document = Document::open(pdf).map_err(unreadable)?;
+    let page_count = page_number(document.page_count().saturating_sub(1));
+    let mut issues = validate::issues(&fields, page_count);
+    let anchored: Vec<(usize, &Anchor)> = fields
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| match &field.position {
+            Position::Anchor(anchor) if validate::is_searchable(anchor, page_count) => {
+                Some((index, anchor))
+            }
+            _ => None,
+        })
+        .collect();
+    let wanted: Vec<&Anchor> = anchored.iter().map(|(_, anchor)| *anchor).collect();
+    let outcomes = if wanted.is_empty() {
+        Vec::new()
+    } else {
+        find(&document, &wanted).map_err(unreadable)?
+    };
+    let mut placed: Vec<Option<(Area, Area)>> = vec![None; fields.len()];
+    for ((index, anchor), outcome) in anchored.into_iter().zip(outcomes) {
+        match located(anchor, outcome) {
+            Ok(areas) => {
+                if let Some(slot) = placed.get_mut(index) {
+                    *slot = areas;
+                }
+            }
+            Err(problem) => issues.push(problem.of_field(index)),
+        }
+    }
+    if !issues.is_empty() {
+        issues.sort_by_key(|issue: &Issue| issue.field_index);
+        return Err(PlaceError::Rejected(issues));
+    }
+    Ok(fields
+        .into_iter()
+        .zip(placed)
+        .map(|(field, placed)| resolved(field, placed))
+        .collect())
+}
+
+/// Every place where a text occurs, in document order.
+///
+/// # Errors
+///
+/// As [`inspect`](crate::inspect). A text that is empty or occurs nowhere has no places.
+pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
+    let document = Document::open(pdf)?;
+    let phrase = Phrase::new(text);
+    if phrase.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pages: Vec<usize> = match page {
+        None => (0..document.page_count()).collect(),
+        Some(number) => page_index(number).into_iter().collect(),
+    };
+    for spacing in [Spacing::Collapsed, Spacing::Ignored] {
+        let mut reader = document.text_reader();
+        let mut areas = Vec::new();
+        for index in &pages {
+            let page_text = reader.page(*index)?;
+            let page = SearchPage::new(&page_text);
+            areas.extend(
+                page.index(spacing)
+                    .matches(&phrase)
+                    .map(|found| Area::on_page(*index, &found.rect)),
+            );
+        }
+        if !areas.is_empty() {
+            return Ok(areas);
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn unreadable(error: holdfast_reader::ReadError) -> PlaceError {
+    PlaceError::Unreadable(error.into())
+}
+
+/// The field's rectangle and that of the matched text; none when its size is wrong, which has
+/// been reported already.
+fn located(anchor: &Anchor, outcome: Outcome) -> Result<Option<(Area, Area)>, Problem> {
+    let (page, found) = match outcome {
+        Outcome::Found(page, found) => (page, found),
+        Outcome::NotFound(problem) => return Err(problem),
+    };
+    if !validate::is_measurable(anchor) {
+        return Ok(None);
+    }
+    let x0 = found.first_line.x0 + anchor.offset_x;
+    let y0 = found.first_line.y0 + anchor.offset_y;
+    let area = Area::on_page(
+        page,
+        &Rect {
+            x0,
+            y0,
+            x1: x0 + anchor.w,
+            y1: y0 + anchor.h,
+        },
+    );
+    if area.leaves_page() {
+        return Err(Problem::at(&["placement"], code::OUTSIDE_PAGE)
+            .expected("an area inside the page")
+            .received(format!(
+                "x {} y {} w {} h {}",
+                area.x, area.y, area.w, area.h
+            ))
+            .message(format!(
+                "the area reaches beyond the edge of page {}: from ({}, {}) to ({}, {})",
+                area.page,
+                area.x,
+                area.y,
+                crate::area::tidy(area.x + area.w),
+                crate::area::tidy(area.y + area.h)
+            )));
+    }
+    Ok(Some((area, Area::on_page(page, &found.rect))))
+}
+
+fn resolved(field: FieldRequest, placed: Option<(Area, Area)>) -> ResolvedField {
+    let (areas, anchor_match) = match (field.position, placed) {
+        (Position::Absolute(areas), _) => (areas, None),
+        (Position::Anchor(_), Some((area, matched))) => (vec![area], Some(matched)),
+        (Position::Anchor(_), None) => (Vec::new(), None),
+    };
+    ResolvedField {
+        name: field.name,
+        field_type: field.field_type,
+        role: field.role,
+        required: field.required,
+        readonly: false,
+        default_value: field.default_value,
+        options: Vec::new(),
+        areas,
+        anchor_match,
+        attributes: Vec::new(),
+    }
+}

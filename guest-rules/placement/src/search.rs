@@ -1,0 +1,131 @@
+//! Looking for a phrase on a page: without case, white space as single spaces or as nothing.
+
+use holdfast_reader::{LayerChar, PageText, Rect, TextLayer, layer_text};
+
+/// A phrase made comparable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Phrase {
+    spaced: String,
+    compact: String,
+}
+
+impl Phrase {
+    pub(crate) fn new(text: &str) -> Self {
+        let spaced: String = layer_text(text)
+            .chars()
+            .flat_map(char::to_lowercase)
+            .collect();
+        Self {
+            compact: spaced.replace(' ', ""),
+            spaced,
+        }
+    }
+
+    /// Nothing is left to look for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.compact.is_empty()
+    }
+
+    /// The words, lower case.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
+        self.spaced.split(' ')
+    }
+}
+
+/// How white space is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    /// A single space matches a single space, however wide it is drawn.
+    Collapsed,
+    /// All white space is left out: finds letter-spaced headings.
+    Ignored,
+}
+
+/// A place where a phrase occurs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Match {
+    /// Around all of it.
+    pub(crate) rect: Rect,
+    /// Around its part on the first line it touches.
+    pub(crate) first_line: Rect,
+}
+
+/// A page prepared for searching.
+pub(crate) struct SearchPage<'p> {
+    page: &'p PageText,
+    layer: TextLayer,
+}
+
+impl<'p> SearchPage<'p> {
+    pub(crate) fn new(page: &'p PageText) -> Self {
+        Self {
+            page,
+            layer: TextLayer::visible(page),
+        }
+    }
+
+    pub(crate) fn index(&self, spacing: Spacing) -> PageIndex<'_> {
+        PageIndex::new(self.page, &self.layer, spacing)
+    }
+
+    /// The running text of the page.
+    pub(crate) fn text(&self) -> String {
+        self.layer.chars().iter().map(|c| c.character).collect()
+    }
+}
+
+/// The text of a page in comparable form, each byte knowing its character.
+pub(crate) struct PageIndex<'p> {
+    page: &'p PageText,
+    layer: &'p TextLayer,
+    spacing: Spacing,
+    text: String,
+    char_of_byte: Vec<u32>,
+}
+
+impl<'p> PageIndex<'p> {
+    fn new(page: &'p PageText, layer: &'p TextLayer, spacing: Spacing) -> Self {
+        let count = layer.chars().len();
+        let mut text = String::with_capacity(count);
+        let mut char_of_byte = Vec::with_capacity(count);
+        for (position, character) in (0_u32..).zip(layer.chars()) {
+            if spacing == Spacing::Ignored && character.character == ' ' {
+                continue;
+            }
+            text.extend(character.character.to_lowercase());
+            char_of_byte.resize(text.len(), position);
+        }
+        Self {
+            page,
+            layer,
+            spacing,
+            text,
+            char_of_byte,
+        }
+    }
+
+    /// Every match in drawing order; matches do not overlap.
+    pub(crate) fn matches<'i>(&'i self, phrase: &'i Phrase) -> impl Iterator<Item = Match> + 'i {
+        let needle = match self.spacing {
+            Spacing::Collapsed => phrase.spaced.as_str(),
+            Spacing::Ignored => phrase.compact.as_str(),
+        };
+        self.text
+            .match_indices(needle)
+            .filter(|(_, found)| !found.is_empty())
+            .filter_map(|(start, found)| self.located(start, start + found.len()))
+    }
+
+    fn located(&self, start: usize, end: usize) -> Option<Match> {
+        let first = *self.char_of_byte.get(start)? as usize;
+        let last = *self.char_of_byte.get(end.checked_sub(1)?)? as usize;
+        let chars: &[LayerChar] = self.layer.chars().get(first..=last)?;
+        let line = chars.first()?.line;
+        let rect = self.layer.bounds(self.page, chars);
+        let first_line = self.layer.bounds(
+            self.page,
+            chars.iter().take_while(|character| character.line == line),
+        );
+        (rect.is_sane() && first_line.is_sane()).then_some(Match { rect, first_line })
+    }
+}

@@ -1,0 +1,144 @@
+//! Taking glyphs out of content streams without moving any other.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::page_text::{Element, PageText, ShowKind, ShowOperator};
+
+/// Bytes of a decoded content stream to be replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Index into [`PageText::streams`].
+    pub stream: usize,
+    /// What to replace.
+    pub range: Range<usize>,
+    /// What to put there.
+    pub replacement: Vec<u8>,
+}
+
+/// The edits that remove some glyphs, given by their index in [`PageText::glyphs`].
+///
+/// Each operator that shows one of them is written anew as `TJ` with the advance of the glyph in
+/// its place, so the rest of the line stays where it is. `/ActualText` that covers a removed
+/// glyph is dropped too. Edits are sorted by stream, then from the front to the back, and do not
+/// overlap; a stream whose `source` is a form may be used elsewhere and must be copied before it
+/// is edited for this page alone.
+pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<Edit> {
+    let removed: HashSet<usize> = glyphs.iter().copied().collect();
+    let operators: BTreeMap<u32, ()> = glyphs
+        .iter()
+        .filter_map(|glyph| page.glyphs.get(*glyph))
+        .map(|glyph| (glyph.operator, ()))
+        .collect();
+    let mut edits: Vec<Edit> = operators
+        .keys()
+        .filter_map(|index| page.operators.get(*index as usize))
+        .map(|operator| Edit {
+            stream: operator.stream,
+            range: operator.range.clone(),
+            replacement: rewritten(page, operator, &removed),
+        })
+        .collect();
+    edits.extend(
+        page.replaced
+            .iter()
+            .filter(|span| span.glyphs.clone().any(|glyph| removed.contains(&glyph)))
+            .map(|span| Edit {
+                stream: span.stream,
+                range: span.range.clone(),
+                replacement: b"/Span BMC".to_vec(),
+            }),
+    );
+    edits.sort_by_key(|edit| (edit.stream, edit.range.start));
+    edits
+}
+
+fn rewritten(page: &PageText, operator: &ShowOperator, removed: &HashSet<usize>) -> Vec<u8> {
+    let mut out = String::new();
+    match operator.kind {
+        ShowKind::Show | ShowKind::ShowAdjusted => {}
+        ShowKind::NextLineShow => out.push_str("T* "),
+        ShowKind::SpacedNextLineShow {
+            word_spacing,
+            character_spacing,
+        } => {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{word_spacing} Tw {character_spacing} Tc T* ");
+        }
+    }
+    out.push('[');
+    let elements = page
+        .elements
+        .get(operator.elements.clone())
+        .unwrap_or_default();
+    let mut array = ArrayWriter {
+        out: &mut out,
+        pending: 0.0,
+        in_string: false,
+    };
+    for element in elements {
+        match element {
+            Element::Adjustment(number) => array.adjust(*number),
+            Element::Glyphs(range) => {
+                for index in range.clone() {
+                    let Some(glyph) = page.glyphs.get(index) else {
+                        continue;
+                    };
+                    if removed.contains(&index) {
+                        array.adjust(f64::from(glyph.adjustment));
+                    } else {
+                        array.code(glyph.code, glyph.code_bytes);
+                    }
+                }
+            }
+        }
+    }
+    array.finish();
+    out.push_str("] TJ");
+    out.into_bytes()
+}
+
+/// Joins neighbouring adjustments into one number and neighbouring codes into one string.
+struct ArrayWriter<'o> {
+    out: &'o mut String,
+    pending: f64,
+    in_string: bool,
+}
+
+impl ArrayWriter<'_> {
+    fn adjust(&mut self, number: f64) {
+        self.close_string();
+        self.pending += number;
+    }
+
+    fn code(&mut self, code: u32, code_bytes: u8) {
+        self.flush_adjustment();
+        if !self.in_string {
+            self.out.push('<');
+            self.in_string = true;
+        }
+        let digits = usize::from(code_bytes) * 2;
+        let _ = write!(self.out, "{code:0digits$X}");
+    }
+
+    fn finish(&mut self) {
+        self.close_string();
+        self.flush_adjustment();
+    }
+
+    fn close_string(&mut self) {
+        if self.in_string {
+            self.out.push('>');
+            self.in_string = false;
+        }
+    }
+
+    fn flush_adjustment(&mut self) {
+        if self.pending != 0.0 && self.pending.is_finite() {
+            self.close_string();
+            let _ = write!(self.out, "{:.4} ", self.pending);
+        }
+        self.pending = 0.0;
+    }
+}

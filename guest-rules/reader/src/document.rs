@@ -1,0 +1,221 @@
+//! A document, its pages, and reading their text one page at a time.
+
+use hayro_syntax::object::{Array, Dict, Object, ObjectIdentifier, Stream};
+use hayro_syntax::page::{Page, Rotation};
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+
+use crate::annotations::run_appearances;
+use crate::decode::decode;
+use crate::error::ReadError;
+use crate::facts::{self, Signatures};
+use crate::font::FontTable;
+use crate::geometry::Matrix;
+use crate::interpret::{HiddenLayers, Interpreter};
+use crate::limits::{Budget, Limit, MAX_PAGES};
+use crate::objects::resolved;
+use crate::page_text::PageText;
+use crate::xref;
+
+/// An opened PDF.
+pub struct Document {
+    pdf: Pdf,
+    needs_rewrite: bool,
+    is_encrypted: bool,
+}
+
+impl std::fmt::Debug for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Document")
+            .field("pages", &self.pdf.pages().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A page as it is displayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PageInfo {
+    /// Width in points, after rotation, `UserUnit` applied.
+    pub width: f64,
+    /// Height in points, after rotation, `UserUnit` applied.
+    pub height: f64,
+    /// Clockwise: 0, 90, 180 or 270.
+    pub rotation: u32,
+    /// From default user space (what the content stream starts in) to points of the displayed
+    /// page with the origin in its top-left corner.
+    pub matrix: Matrix,
+}
+
+impl Document {
+    /// Opens a document.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Unreadable`] when no page can be found in the bytes, [`ReadError::Encrypted`]
+    /// when a password is needed, [`ReadError::OverLimit`] for too many pages.
+    pub fn open(bytes: Vec<u8>) -> Result<Self, ReadError> {
+        let has_header = bytes
+            .get(..bytes.len().min(2_000))
+            .is_some_and(|head| head.windows(5).any(|window| window == b"%PDF-"));
+        if !has_header {
+            return Err(ReadError::Unreadable(
+                "it has no %PDF- header near its start".into(),
+            ));
+        }
+        let survey = xref::survey(&bytes);
+        let pdf = Pdf::new(bytes).map_err(|error| match error {
+            LoadPdfError::Decryption(
+                DecryptionError::PasswordProtected | DecryptionError::UnsupportedAlgorithm,
+            ) => ReadError::Encrypted,
+            LoadPdfError::Decryption(_) => {
+                ReadError::Unreadable("its encryption dictionary is damaged".into())
+            }
+            LoadPdfError::Invalid => ReadError::Unreadable("it has no page tree".into()),
+        })?;
+        match pdf.pages().len() {
+            0 => Err(ReadError::Unreadable("it has no pages".into())),
+            count if count > MAX_PAGES => Err(ReadError::OverLimit(Limit::Pages)),
+            _ => Ok(Self {
+                pdf,
+                needs_rewrite: !survey.is_sound,
+                is_encrypted: survey.is_encrypted,
+            }),
+        }
+    }
+
+    /// How many pages there are; at least one.
+    pub fn page_count(&self) -> usize {
+        self.pdf.pages().len()
+    }
+
+    /// Every page as it is displayed, in order.
+    pub fn pages(&self) -> Vec<PageInfo> {
+        self.pdf.pages().iter().map(page_info).collect()
+    }
+
+    /// Whether the cross-reference data does not lead to every object it lists, so that a reader
+    /// has to rebuild it. Appending an increment to such a file makes it worse: rewrite it first.
+    pub fn needs_rewrite(&self) -> bool {
+        self.needs_rewrite
+    }
+
+    /// Whether the file is encrypted. It was opened with the empty password then; writers should
+    /// still refuse it, as its owner restricted what may be done with it.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
+    /// Existing digital signatures and what they permit.
+    pub fn signatures(&self) -> Signatures {
+        self.catalog()
+            .map(|catalog| facts::signatures(&catalog, self.pdf.xref()))
+            .unwrap_or_default()
+    }
+
+    /// Starts reading text. One reader stands for one pass over the document: the limits count
+    /// what it has read altogether.
+    pub fn text_reader(&self) -> TextReader<'_> {
+        TextReader {
+            pages: self.pdf.pages(),
+            fonts: FontTable::new(),
+            budget: Budget::new(),
+            hidden_layers: HiddenLayers::of(self.catalog().as_ref()),
+        }
+    }
+
+    fn catalog(&self) -> Option<Dict<'_>> {
+        let root: ObjectIdentifier = self.pdf.xref().root_id();
+        self.pdf.xref().get::<Dict<'_>>(root)
+    }
+}
+
+/// Reads the text of pages; remembers fonts from one page to the next.
+pub struct TextReader<'a> {
+    pages: &'a [Page<'a>],
+    fonts: FontTable<'a>,
+    budget: Budget,
+    hidden_layers: HiddenLayers,
+}
+
+impl std::fmt::Debug for TextReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextReader")
+            .field("fonts", &self.fonts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TextReader<'_> {
+    /// The text of a page, by its 0-based index; an empty one past the last page.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::OverLimit`]. Damaged parts of a page are skipped, as viewers do.
+    pub fn page(&mut self, index: usize) -> Result<PageText, ReadError> {
+        let Some(page) = self.pages.get(index) else {
+            return Ok(PageText::default());
+        };
+        self.budget.start_page();
+        let info = page_info(page);
+        let content = page_content(page, &mut self.budget)?;
+        let mut interpreter = Interpreter::new(
+            &mut self.fonts,
+            &mut self.budget,
+            &self.hidden_layers,
+            (info.width, info.height),
+        );
+        interpreter.run_page(content, page.resources(), info.matrix)?;
+        run_appearances(page, &mut interpreter, &self.hidden_layers, &info.matrix)?;
+        Ok(interpreter.finish())
+    }
+}
+
+fn page_info(page: &Page<'_>) -> PageInfo {
+    let (width, height) = page.render_dimensions();
+    let user_unit = page
+        .raw()
+        .get::<f64>("UserUnit")
+        .filter(|unit| unit.is_finite() && (0.01..=10_000.0).contains(unit))
+        .unwrap_or(1.0);
+    let displayed = Matrix::new(page.initial_transform(true).as_coeffs());
+    let scale = Matrix::new([user_unit, 0.0, 0.0, user_unit, 0.0, 0.0]);
+    PageInfo {
+        width: f64::from(width) * user_unit,
+        height: f64::from(height) * user_unit,
+        rotation: match page.rotation() {
+            Rotation::None => 0,
+            Rotation::Horizontal => 90,
+            Rotation::Flipped => 180,
+            Rotation::FlippedHorizontal => 270,
+        },
+        matrix: displayed.then(&scale),
+    }
+}
+
+/// The decoded content of a page. An array of streams counts as one (ISO 32000-1, 7.8.2).
+fn page_content(page: &Page<'_>, budget: &mut Budget) -> Result<Vec<u8>, ReadError> {
+    let contents = page.raw();
+    let mut content = Vec::new();
+    let parts: Vec<Stream<'_>> = match contents.get::<Stream<'_>>("Contents") {
+        Some(single) => vec![single],
+        None => contents
+            .get::<Array<'_>>("Contents")
+            .map(|parts| {
+                resolved(&parts, page.xref())
+                    .filter_map(Object::into_stream)
+                    .collect()
+            })
+            .unwrap_or_default(),
+    };
+    let joined = parts.len() > 1;
+    for part in parts {
+        if let Some(decoded) = decode(&part, budget.page_content_left())? {
+            budget.spend_page_content(decoded.len() + 1)?;
+            if !joined {
+                return Ok(decoded);
+            }
+            content.extend_from_slice(&decoded);
+            content.push(b' ');
+        }
+    }
+    Ok(content)
+}

@@ -1,0 +1,219 @@
+//! What the interpreter needs to know of a font: how codes are cut from strings, how far each
+//! moves the pen, what it says, and how tall its box is.
+
+mod fallback;
+mod metrics;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hayro_font::hayro_cmap::{self, BfString};
+use hayro_font::{
+    CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn, GlyphId, StandardFont,
+};
+use hayro_syntax::object::{Dict, Name, ObjectIdentifier};
+
+use fallback::UnicodeFallback;
+use metrics::Metrics;
+
+/// A font as the interpreter uses it.
+pub(crate) struct Face<'a> {
+    font: Option<Font<'a>>,
+    is_composite: bool,
+    pub(crate) is_vertical: bool,
+    pub(crate) metrics: Metrics,
+    fallback: UnicodeFallback,
+    codes: HashMap<(u32, u8), CodeFacts>,
+}
+
+/// What one character code means; lengths in ems (thousandths of text space times 1000).
+#[derive(Debug, Clone)]
+pub(crate) struct CodeFacts {
+    pub(crate) text: Box<str>,
+    /// Along the baseline: to the right, or downwards (negative) in a vertical font.
+    pub(crate) advance: f64,
+    /// From the pen to the origin of the glyph.
+    pub(crate) displacement: (f64, f64),
+    /// Word spacing applies (a one-byte code 32, ISO 32000-1, 9.3.3).
+    pub(crate) is_word_space: bool,
+}
+
+impl<'a> Face<'a> {
+    fn new(dict: &Dict<'a>, loader: &Loader<'a>) -> Self {
+        let subtype = dict.get::<Name<'_>>("Subtype");
+        let is_composite = subtype.as_deref() == Some(b"Type0");
+        let font = loader
+            .cache
+            .font(dict, &loader.fonts, &loader.cmaps)
+            .or_else(|| {
+                loader
+                    .cache
+                    .standard_font(StandardFont::Helvetica, &loader.fonts)
+            });
+        Self {
+            is_vertical: font.as_ref().is_some_and(|font| !font.is_horizontal()),
+            font,
+            is_composite,
+            metrics: Metrics::of(dict),
+            fallback: UnicodeFallback::of(dict, is_composite),
+            codes: HashMap::new(),
+        }
+    }
+
+    /// The code at the start of `bytes` and its length, none at the end of the string.
+    pub(crate) fn next_code(&self, bytes: &[u8]) -> Option<(u32, usize)> {
+        let first = *bytes.first()?;
+        let Some(font) = &self.font else {
+            return Some((u32::from(first), 1));
+        };
+        let (code, length) = font.read_code(bytes, 0);
+        Some((code, length.clamp(1, bytes.len())))
+    }
+
+    /// What a code means; worked out once per font.
+    pub(crate) fn facts(&mut self, code: u32, code_bytes: u8) -> &CodeFacts {
+        let Self {
+            font,
+            fallback,
+            is_composite,
+            codes,
+            ..
+        } = self;
+        codes.entry((code, code_bytes)).or_insert_with(|| {
+            let is_word_space = code == 32 && code_bytes == 1;
+            let Some(font) = font else {
+                return CodeFacts {
+                    text: fallback.simple(code),
+                    advance: 0.5,
+                    displacement: (0.0, 0.0),
+                    is_word_space,
+                };
+            };
+            let advance = font.code_advance(code);
+            let displacement = font.origin_displacement(code);
+            let along = if font.is_horizontal() {
+                advance.x
+            } else {
+                advance.y
+            };
+            CodeFacts {
+                text: unicode(font, fallback, *is_composite, code, code_bytes),
+                advance: finite(along / 1000.0),
+                displacement: (
+                    finite(displacement.x / 1000.0),
+                    finite(displacement.y / 1000.0),
+                ),
+                is_word_space,
+            }
+        })
+    }
+}
+
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
+fn unicode(
+    font: &Font<'_>,
+    fallback: &mut UnicodeFallback,
+    is_composite: bool,
+    code: u32,
+    code_bytes: u8,
+) -> Box<str> {
+    let glyph_id = font.map_code(code);
+    let glyph = font.glyph(glyph_id, code);
+    let known = match &glyph {
+        FontGlyph::Outline(glyph) => glyph.as_unicode(),
+        FontGlyph::Type3(glyph) => glyph.as_unicode(),
+    };
+    match known {
+        Some(BfString::Char(character)) if character != '\0' => character.to_string().into(),
+        Some(BfString::String(text)) if !text.is_empty() => text.into(),
+        _ if is_composite => fallback.composite(code, code_bytes, glyph_id, || match &glyph {
+            FontGlyph::Outline(glyph) => glyph.font_data().map(|data| data.data),
+            FontGlyph::Type3(_) => None,
+        }),
+        _ => fallback.simple(code),
+    }
+}
+
+/// Fonts that are no objects of their own are made anew each time; this keeps them from piling up.
+const MAX_FACES: usize = 10_000;
+
+struct Loader<'a> {
+    cache: FontCache<'a>,
+    fonts: FontResolverFn,
+    cmaps: CMapResolverFn,
+}
+
+/// Index of a font in a [`FontTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FontIndex(usize);
+
+/// All fonts met so far in a document.
+pub(crate) struct FontTable<'a> {
+    loader: Loader<'a>,
+    faces: Vec<Face<'a>>,
+    by_object: HashMap<ObjectIdentifier, FontIndex>,
+}
+
+impl<'a> FontTable<'a> {
+    pub(crate) fn new() -> Self {
+        Self {
+            loader: Loader {
+                cache: FontCache::new(),
+                // Only widths and names of a substitute are used; which one it is hardly matters.
+                fonts: Arc::new(|query| match query {
+                    FontQuery::Standard(font) => Some(font.get_font_data()),
+                    FontQuery::Fallback(query) => Some(query.pick_standard_font().get_font_data()),
+                }),
+                cmaps: Arc::new(|name| hayro_cmap::load_embedded(name)),
+            },
+            faces: Vec::new(),
+            by_object: HashMap::new(),
+        }
+    }
+
+    /// The font under `name` in a `/Font` resource dictionary.
+    pub(crate) fn find(&mut self, fonts: &Dict<'a>, name: &[u8]) -> Option<FontIndex> {
+        let object = fonts.get_ref(name).map(ObjectIdentifier::from);
+        self.get(object, || fonts.get::<Dict<'a>>(name))
+    }
+
+    /// The font of an object, or of the dictionary when it is not an object of its own.
+    pub(crate) fn get(
+        &mut self,
+        object: Option<ObjectIdentifier>,
+        dict: impl FnOnce() -> Option<Dict<'a>>,
+    ) -> Option<FontIndex> {
+        if let Some(known) = object.and_then(|object| self.by_object.get(&object)) {
+            return Some(*known);
+        }
+        if self.faces.len() >= MAX_FACES {
+            return None;
+        }
+        let index = FontIndex(self.faces.len());
+        self.faces.push(Face::new(&dict()?, &self.loader));
+        if let Some(object) = object {
+            self.by_object.insert(object, index);
+        }
+        Some(index)
+    }
+
+    pub(crate) fn face_mut(&mut self, index: FontIndex) -> Option<&mut Face<'a>> {
+        self.faces.get_mut(index.0)
+    }
+}
+
+impl std::fmt::Debug for FontTable<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FontTable")
+            .field("faces", &self.faces.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The glyph index behind a [`GlyphId`], for lookups in the embedded font.
+fn glyph_index(glyph: GlyphId) -> u32 {
+    glyph.to_u32()
+}

@@ -1,0 +1,406 @@
+//! Runs content streams, as far as text needs it.
+
+mod layers;
+mod marks;
+mod show;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use hayro_syntax::object::{Dict, Name, ObjectIdentifier, Stream};
+use hayro_syntax::page::Resources;
+
+use crate::content::{ContentLexer, Operand, Operands, Operator};
+use crate::decode::decode;
+use crate::error::ReadError;
+use crate::font::{FontIndex, FontTable};
+use crate::geometry::Matrix;
+use crate::limits::{Budget, Limit, MAX_FORM_DEPTH};
+use crate::page_text::{ContentStream, PageText, ShowKind, Source};
+use crate::text_state::{State, TextMatrices};
+
+pub(crate) use layers::HiddenLayers;
+use marks::Mark;
+
+/// Deeper `q` nesting is not restored exactly; real content stays far below.
+const MAX_SAVED_STATES: usize = 1_000;
+
+/// Interprets the streams of one page into a [`PageText`].
+pub(crate) struct Interpreter<'r, 'a> {
+    fonts: &'r mut FontTable<'a>,
+    budget: &'r mut Budget,
+    hidden_layers: &'r HiddenLayers,
+    page: PageText,
+    forms: HashMap<ObjectIdentifier, Option<Rc<Form<'a>>>>,
+    /// The stream being run, and the ones that drew it.
+    scopes: Vec<Scope>,
+    /// How many enclosing marks hide what they contain.
+    hidden: usize,
+}
+
+/// A form XObject, read once per page.
+struct Form<'a> {
+    content: Rc<[u8]>,
+    matrix: Matrix,
+    resources: Option<Resources<'a>>,
+    is_hidden: bool,
+}
+
+/// A use of a content stream. It enters [`PageText::streams`] when it shows its first glyph, so
+/// that drawing an empty form a million times costs no memory.
+struct Scope {
+    stream: ContentStream,
+    form: Option<ObjectIdentifier>,
+    index: Option<usize>,
+}
+
+/// What one run of a stream changes as it goes.
+struct Run<'s, 'a> {
+    resources: &'s Resources<'a>,
+    state: State,
+    saved: Vec<State>,
+    matrices: TextMatrices,
+    marks: Vec<Mark>,
+    fonts: HashMap<Vec<u8>, Option<FontIndex>>,
+}
+
+impl<'r, 'a> Interpreter<'r, 'a> {
+    pub(crate) fn new(
+        fonts: &'r mut FontTable<'a>,
+        budget: &'r mut Budget,
+        hidden_layers: &'r HiddenLayers,
+        (width, height): (f64, f64),
+    ) -> Self {
+        Self {
+            fonts,
+            budget,
+            hidden_layers,
+            page: PageText {
+                width,
+                height,
+                ..PageText::default()
+            },
+            forms: HashMap::new(),
+            scopes: Vec::new(),
+            hidden: 0,
+        }
+    }
+
+    pub(crate) fn finish(self) -> PageText {
+        self.page
+    }
+
+    /// Runs the page's own content. It is always entry 0 of the streams.
+    pub(crate) fn run_page(
+        &mut self,
+        content: Vec<u8>,
+        resources: &Resources<'a>,
+        matrix: Matrix,
+    ) -> Result<(), ReadError> {
+        let stream = ContentStream {
+            source: Source::Page,
+            parent: None,
+            name: Vec::new(),
+            invocation: 0..0,
+            content: content.into(),
+            matrix,
+        };
+        self.page.streams.push(stream.clone());
+        self.run_scope(
+            Scope {
+                stream,
+                form: None,
+                index: Some(0),
+            },
+            resources,
+            State::new(matrix),
+        )
+    }
+
+    /// Runs an annotation's appearance.
+    pub(crate) fn run_appearance(
+        &mut self,
+        stream: &Stream<'a>,
+        page_resources: &Resources<'a>,
+        matrix: Matrix,
+    ) -> Result<(), ReadError> {
+        let id = stream.obj_id();
+        let Some(form) = self.form(id, stream)? else {
+            return Ok(());
+        };
+        let scope = Scope {
+            stream: ContentStream {
+                source: Source::Appearance {
+                    number: id.obj_number,
+                    generation: id.gen_number,
+                },
+                parent: None,
+                name: Vec::new(),
+                invocation: 0..0,
+                content: Rc::clone(&form.content),
+                matrix,
+            },
+            form: Some(id),
+            index: None,
+        };
+        let resources = form.resources.as_ref().unwrap_or(page_resources);
+        self.run_scope(scope, resources, State::new(matrix))
+    }
+
+    fn run_scope(
+        &mut self,
+        scope: Scope,
+        resources: &Resources<'a>,
+        state: State,
+    ) -> Result<(), ReadError> {
+        let content = Rc::clone(&scope.stream.content);
+        let hidden_before = self.hidden;
+        self.scopes.push(scope);
+        let mut run = Run {
+            resources,
+            state,
+            saved: Vec::new(),
+            matrices: TextMatrices::new(),
+            marks: Vec::new(),
+            fonts: HashMap::new(),
+        };
+        let mut lexer = ContentLexer::new(&content);
+        let mut operands = Operands::default();
+        while let Some(operator) = lexer.next(&mut operands) {
+            self.budget.spend_operator()?;
+            self.execute(&mut run, &operator, &operands)?;
+        }
+        while let Some(mark) = run.marks.pop() {
+            self.end_mark(mark);
+        }
+        self.hidden = hidden_before;
+        self.scopes.pop();
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        run: &mut Run<'_, 'a>,
+        operator: &Operator<'_>,
+        operands: &Operands<'_>,
+    ) -> Result<(), ReadError> {
+        let state = &mut run.state;
+        match operator.name {
+            b"q" if run.saved.len() < MAX_SAVED_STATES => run.saved.push(state.clone()),
+            b"Q" => {
+                if let Some(saved) = run.saved.pop() {
+                    *state = saved;
+                }
+            }
+            b"cm" => {
+                if let Some(numbers) = operands.numbers::<6>() {
+                    state.ctm = Matrix::new(numbers).then(&state.ctm);
+                }
+            }
+            b"BT" => run.matrices = TextMatrices::new(),
+            b"Tf" => self.set_font(run, operands),
+            b"gs" => self.set_graphics_state(run, operands),
+            b"Tc" => set(&mut state.character_spacing, operands),
+            b"Tw" => set(&mut state.word_spacing, operands),
+            b"TL" => set(&mut state.leading, operands),
+            b"Ts" => set(&mut state.rise, operands),
+            b"Tz" => {
+                if let Some([percent]) = operands.numbers() {
+                    state.horizontal_scale = percent / 100.0;
+                }
+            }
+            b"Td" | b"TD" => {
+                if let Some([x, y]) = operands.numbers() {
+                    if operator.name == b"TD" {
+                        state.leading = -y;
+                    }
+                    run.matrices.next_line(x, y);
+                }
+            }
+            b"Tm" => {
+                if let Some(numbers) = operands.numbers::<6>() {
+                    run.matrices.set(Matrix::new(numbers));
+                }
+            }
+            b"T*" => run.matrices.next_line(0.0, -state.leading),
+            b"Tj" => self.show(run, operator, operands, ShowKind::Show)?,
+            b"TJ" => self.show(run, operator, operands, ShowKind::ShowAdjusted)?,
+            b"'" => {
+                run.matrices.next_line(0.0, -state.leading);
+                self.show(run, operator, operands, ShowKind::NextLineShow)?;
+            }
+            b"\"" => {
+                let [.., word, character, _] = operands.values() else {
+                    return Ok(());
+                };
+                let (Operand::Number(word_spacing), Operand::Number(character_spacing)) =
+                    (word, character)
+                else {
+                    return Ok(());
+                };
+                state.word_spacing = *word_spacing;
+                state.character_spacing = *character_spacing;
+                run.matrices.next_line(0.0, -state.leading);
+                let kind = ShowKind::SpacedNextLineShow {
+                    word_spacing: *word_spacing,
+                    character_spacing: *character_spacing,
+                };
+                self.show(run, operator, operands, kind)?;
+            }
+            b"BMC" => self.begin_mark(run, Mark::plain()),
+            b"BDC" => {
+                let mark = self.described_mark(run, operator, operands);
+                self.begin_mark(run, mark);
+            }
+            b"EMC" => {
+                if let Some(mark) = run.marks.pop() {
+                    self.end_mark(mark);
+                }
+            }
+            b"Do" => self.draw_object(run, operator, operands)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_font(&mut self, run: &mut Run<'_, 'a>, operands: &Operands<'_>) {
+        let [.., Operand::Name(name), Operand::Number(size)] = operands.values() else {
+            return;
+        };
+        run.state.size = *size;
+        run.state.font = match run.fonts.get(name.as_ref()) {
+            Some(known) => *known,
+            None => {
+                let found = self.fonts.find(&run.resources.fonts, name);
+                run.fonts.insert(name.to_vec(), found);
+                found
+            }
+        };
+    }
+
+    /// `gs` may set the font as well.
+    fn set_graphics_state(&mut self, run: &mut Run<'_, 'a>, operands: &Operands<'_>) {
+        let font = operands
+            .last_name()
+            .and_then(|name| run.resources.ext_g_states.get::<Dict<'a>>(name))
+            .and_then(|state| state.get::<hayro_syntax::object::Array<'a>>("Font"));
+        if let Some(font) = font {
+            let object = font.raw_iter().next().and_then(|item| item.as_obj_ref());
+            let mut items = font.flex_iter();
+            if let Some(dict) = items.next::<Dict<'a>>()
+                && let Some(size) = items.next::<f64>()
+            {
+                run.state.font = self.fonts.get(object.map(Into::into), || Some(dict));
+                run.state.size = size;
+            }
+        }
+    }
+
+    fn draw_object(
+        &mut self,
+        run: &mut Run<'_, 'a>,
+        operator: &Operator<'_>,
+        operands: &Operands<'_>,
+    ) -> Result<(), ReadError> {
+        let Some(name) = operands.last_name() else {
+            return Ok(());
+        };
+        let Some(stream) = run.resources.x_objects.get::<Stream<'a>>(name) else {
+            return Ok(());
+        };
+        let subtype = stream.dict().get::<Name<'_>>("Subtype");
+        let id = stream.obj_id();
+        let draws_itself = self.scopes.iter().any(|scope| scope.form == Some(id));
+        if subtype.as_deref() != Some(b"Form") || draws_itself {
+            return Ok(());
+        }
+        if self.scopes.len() > MAX_FORM_DEPTH {
+            return Err(ReadError::OverLimit(Limit::FormDepth));
+        }
+        let Some(form) = self.form(id, &stream)? else {
+            return Ok(());
+        };
+        if form.is_hidden {
+            return Ok(());
+        }
+        let matrix = form.matrix.then(&run.state.ctm);
+        let scope = Scope {
+            stream: ContentStream {
+                source: Source::Form {
+                    number: id.obj_number,
+                    generation: id.gen_number,
+                },
+                parent: None,
+                name: name.to_vec(),
+                invocation: operator.range.clone(),
+                content: Rc::clone(&form.content),
+                matrix,
+            },
+            form: Some(id),
+            index: None,
+        };
+        let resources = form.resources.as_ref().unwrap_or(run.resources);
+        let mut state = run.state.clone();
+        state.ctm = matrix;
+        self.run_scope(scope, resources, state)
+    }
+
+    fn form(
+        &mut self,
+        id: ObjectIdentifier,
+        stream: &Stream<'a>,
+    ) -> Result<Option<Rc<Form<'a>>>, ReadError> {
+        if let Some(known) = self.forms.get(&id) {
+            return Ok(known.clone());
+        }
+        let content = decode(stream, self.budget.page_content_left())?;
+        self.budget
+            .spend_page_content(content.as_ref().map_or(0, Vec::len))?;
+        let dict = stream.dict();
+        let form = content.map(|content| {
+            Rc::new(Form {
+                content: content.into(),
+                matrix: dict
+                    .get::<[f64; 6]>("Matrix")
+                    .map_or(Matrix::IDENTITY, Matrix::new),
+                resources: dict.get::<Dict<'a>>("Resources").map(Resources::new),
+                is_hidden: self.hidden_layers.hides_entry(dict, "OC"),
+            })
+        });
+        self.forms.insert(id, form.clone());
+        Ok(form)
+    }
+
+    /// The entry of [`PageText::streams`] for the stream being run, made when there is none yet.
+    fn current_stream(&mut self) -> usize {
+        let mut parent = None;
+        for scope in &mut self.scopes {
+            let index = match scope.index {
+                Some(index) => index,
+                None => {
+                    let index = self.page.streams.len();
+                    self.page.streams.push(ContentStream {
+                        parent,
+                        ..scope.stream.clone()
+                    });
+                    scope.index = Some(index);
+                    index
+                }
+            };
+            parent = Some(index);
+        }
+        parent.unwrap_or(0)
+    }
+}
+
+fn set(parameter: &mut f64, operands: &Operands<'_>) {
+    if let Some([value]) = operands.numbers() {
+        *parameter = value;
+    }
+}
+
+/// The bytes of an operator as positions that stay valid after the run.
+fn owned_range(operator: &Operator<'_>) -> Range<usize> {
+    operator.range.clone()
+}

@@ -1,0 +1,149 @@
+//! Marked content: replacement text and hidden layers.
+
+use std::ops::Range;
+
+use hayro_syntax::object::{Dict, FromBytes, String as PdfString};
+
+use super::{Interpreter, Run, owned_range};
+use crate::content::{Operand, Operands, Operator};
+use crate::page_text::ReplacedText;
+use crate::unicode::{is_ignorable, text_string};
+
+/// Deeper nesting is not tracked; the marks beyond have no effect.
+const MAX_MARKS: usize = 1_000;
+
+/// An open marked-content sequence.
+pub(super) struct Mark {
+    is_hidden: bool,
+    replacement: Option<Replacement>,
+}
+
+struct Replacement {
+    text: String,
+    range: Range<usize>,
+    first_glyph: usize,
+    inline: bool,
+}
+
+impl Mark {
+    pub(super) fn plain() -> Self {
+        Self {
+            is_hidden: false,
+            replacement: None,
+        }
+    }
+}
+
+impl<'a> Interpreter<'_, 'a> {
+    pub(super) fn begin_mark(&mut self, run: &mut Run<'_, 'a>, mark: Mark) {
+        if run.marks.len() < MAX_MARKS {
+            self.hidden += usize::from(mark.is_hidden);
+            run.marks.push(mark);
+        }
+    }
+
+    pub(super) fn end_mark(&mut self, mark: Mark) {
+        self.hidden = self.hidden.saturating_sub(usize::from(mark.is_hidden));
+        let Some(replacement) = mark.replacement else {
+            return;
+        };
+        let glyphs = replacement.first_glyph..self.page.glyphs.len();
+        if glyphs.is_empty() {
+            return;
+        }
+        self.replace_text(glyphs.clone(), &replacement.text);
+        let stream = self.current_stream();
+        self.page.replaced.push(ReplacedText {
+            stream,
+            range: replacement.range,
+            glyphs,
+            inline: replacement.inline,
+        });
+    }
+
+    /// `BDC`: a tag and a dictionary, or the name of one in the resources.
+    pub(super) fn described_mark(
+        &self,
+        run: &Run<'_, 'a>,
+        operator: &Operator<'_>,
+        operands: &Operands<'_>,
+    ) -> Mark {
+        let [.., Operand::Name(tag), properties] = operands.values() else {
+            return Mark::plain();
+        };
+        let text = match properties {
+            Operand::Dict(bytes) => Dict::from_bytes(bytes).and_then(|dict| actual_text(&dict)),
+            Operand::Name(name) => run
+                .resources
+                .properties
+                .get::<Dict<'a>>(name.as_ref())
+                .and_then(|dict| actual_text(&dict)),
+            _ => None,
+        };
+        let is_hidden = match properties {
+            Operand::Name(name) if tag.as_ref() == b"OC" => std::str::from_utf8(name)
+                .is_ok_and(|name| {
+                    self.hidden_layers
+                        .hides_entry(&run.resources.properties, name)
+                }),
+            _ => false,
+        };
+        Mark {
+            is_hidden,
+            replacement: text.map(|text| Replacement {
+                text,
+                range: owned_range(operator),
+                first_glyph: self.page.glyphs.len(),
+                inline: matches!(properties, Operand::Dict(_)),
+            }),
+        }
+    }
+
+    /// Spreads the replacement over the glyphs in order, so that a part of it still has a place
+    /// of its own. Where it only repeats what the glyphs say, they keep their exact text.
+    fn replace_text(&mut self, glyphs: Range<usize>, replacement: &str) {
+        let page = &mut self.page;
+        let Some(shown) = page.glyphs.get_mut(glyphs) else {
+            return;
+        };
+        let essence = |text: &str| -> String {
+            text.chars()
+                .filter(|c| !c.is_whitespace() && !is_ignorable(*c))
+                .collect()
+        };
+        let said: String = shown
+            .iter()
+            .filter_map(|glyph| {
+                page.text
+                    .get(glyph.text_start as usize..glyph.text_end as usize)
+            })
+            .collect();
+        if essence(&said) == essence(replacement) {
+            return;
+        }
+        let mut bounds: Vec<usize> = replacement.char_indices().map(|(at, _)| at).collect();
+        bounds.push(replacement.len());
+        let characters = bounds.len() - 1;
+        let count = shown.len();
+        let base = page.text.len();
+        let Ok(end) = u32::try_from(base.saturating_add(replacement.len())) else {
+            return;
+        };
+        page.text.push_str(replacement);
+        for (position, glyph) in shown.iter_mut().enumerate() {
+            let bound = |position: usize| -> u32 {
+                bounds
+                    .get(position * characters / count)
+                    .and_then(|at| u32::try_from(base + at).ok())
+                    .unwrap_or(end)
+            };
+            glyph.text_start = bound(position);
+            glyph.text_end = bound(position + 1);
+        }
+    }
+}
+
+fn actual_text(dict: &Dict<'_>) -> Option<String> {
+    dict.get::<PdfString<'_>>("ActualText")
+        .map(|text| text_string(text.as_bytes()))
+}

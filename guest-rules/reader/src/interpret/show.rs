@@ -1,0 +1,218 @@
+//! Text-showing operators.
+
+use super::{Interpreter, Run, owned_range};
+use crate::content::{Operand, Operands, Operator};
+use crate::error::ReadError;
+use crate::font::FontIndex;
+use crate::geometry::{Matrix, Rect};
+use crate::page_text::{Element, Glyph, ShowKind, ShowOperator};
+use crate::text_state::State;
+
+/// Outside of every page; stands for coordinates that are not numbers.
+const NOWHERE: [f32; 4] = [-2.0, -2.0, -1.0, -1.0];
+
+/// Pen and maps while one operator is shown.
+struct Pen {
+    /// From text space at the start of the operator to points of the displayed page.
+    to_page: Matrix,
+    x: f64,
+    y: f64,
+    font: FontIndex,
+    ascent: f64,
+    descent: f64,
+    is_vertical: bool,
+}
+
+impl<'a> Interpreter<'_, 'a> {
+    pub(super) fn show(
+        &mut self,
+        run: &mut Run<'_, 'a>,
+        operator: &Operator<'_>,
+        operands: &Operands<'_>,
+        kind: ShowKind,
+    ) -> Result<(), ReadError> {
+        let Some(font) = run.state.font else {
+            return Ok(());
+        };
+        let Some(face) = self.fonts.face_mut(font) else {
+            return Ok(());
+        };
+        let metrics = face.metrics;
+        let is_vertical = face.is_vertical;
+        let mut pen = Pen {
+            to_page: run.matrices.text.then(&run.state.ctm),
+            x: 0.0,
+            y: 0.0,
+            font,
+            ascent: metrics.ascent,
+            descent: metrics.descent,
+            is_vertical,
+        };
+        let first_glyph = self.page.glyphs.len();
+        let first_element = self.page.elements.len();
+        let single;
+        let pieces = match operands.last() {
+            Some(Operand::Array(items)) => operands.items(items),
+            Some(string @ Operand::String(_)) => {
+                single = [string.clone()];
+                &single
+            }
+            _ => return Ok(()),
+        };
+        for piece in pieces {
+            match piece {
+                Operand::String(bytes) => {
+                    let start = self.page.glyphs.len();
+                    self.show_string(&run.state, &mut pen, bytes)?;
+                    let end = self.page.glyphs.len();
+                    self.page.elements.push(Element::Glyphs(start..end));
+                }
+                Operand::Number(number) => {
+                    let shift = -number / 1000.0 * run.state.size;
+                    if is_vertical {
+                        pen.y += shift;
+                    } else {
+                        pen.x += shift * run.state.horizontal_scale;
+                    }
+                    self.page.elements.push(Element::Adjustment(*number));
+                }
+                _ => {}
+            }
+        }
+        run.matrices.advance(pen.x, pen.y);
+        if self.page.glyphs.len() == first_glyph {
+            self.page.elements.truncate(first_element);
+            return Ok(());
+        }
+        let (direction, em) = baseline(&run.state, &pen, metrics.em_scale);
+        let stream = self.current_stream();
+        self.page.operators.push(ShowOperator {
+            stream,
+            range: owned_range(operator),
+            kind,
+            glyphs: first_glyph..self.page.glyphs.len(),
+            elements: first_element..self.page.elements.len(),
+            direction,
+            em,
+            vertical: is_vertical,
+        });
+        Ok(())
+    }
+
+    fn show_string(
+        &mut self,
+        state: &State,
+        pen: &mut Pen,
+        mut bytes: &[u8],
+    ) -> Result<(), ReadError> {
+        let operator = u32::try_from(self.page.operators.len()).unwrap_or(u32::MAX);
+        let Some(face) = self.fonts.face_mut(pen.font) else {
+            return Ok(());
+        };
+        while let Some((code, length)) = face.next_code(bytes) {
+            self.budget.spend_glyph()?;
+            bytes = bytes.get(length..).unwrap_or_default();
+            let code_bytes = u8::try_from(length).unwrap_or(1);
+            let facts = face.facts(code, code_bytes);
+            let spacing = if facts.is_word_space {
+                state.character_spacing + state.word_spacing
+            } else {
+                state.character_spacing
+            };
+            let own = facts.advance * state.size;
+            let bounds = pen.bounds(state, facts.displacement, facts.advance);
+            let (origin_x, origin_y) = pen.to_page.apply(pen.x, pen.y);
+            let (along_x, along_y) = if pen.is_vertical {
+                pen.to_page.apply_vector(0.0, own)
+            } else {
+                pen.to_page.apply_vector(own * state.horizontal_scale, 0.0)
+            };
+            if self.hidden == 0 {
+                let text_start = self.page.text.len();
+                self.page.text.push_str(&facts.text);
+                self.page.glyphs.push(Glyph {
+                    edges: fractions(&bounds, self.page.width, self.page.height),
+                    origin: [origin_x as f32, origin_y as f32],
+                    advance: along_x.hypot(along_y) as f32,
+                    text_start: u32::try_from(text_start).unwrap_or(u32::MAX),
+                    text_end: u32::try_from(self.page.text.len()).unwrap_or(u32::MAX),
+                    operator,
+                    code,
+                    code_bytes,
+                    adjustment: adjustment(facts.advance, spacing, state.size),
+                });
+            }
+            if pen.is_vertical {
+                pen.y += own + spacing;
+            } else {
+                pen.x += (own + spacing) * state.horizontal_scale;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pen {
+    fn bounds(&self, state: &State, displacement: (f64, f64), advance: f64) -> Rect {
+        let (shift_x, shift_y) = displacement;
+        let scale = state.size * state.horizontal_scale;
+        let left = self.x + shift_x * scale;
+        let base = self.y + state.rise;
+        if self.is_vertical {
+            // The origin of a vertical glyph is the middle of its top edge.
+            let right = self.x - shift_x * scale;
+            self.to_page
+                .bounds_of(left, base + advance * state.size, right, base)
+        } else {
+            let base = base + shift_y * state.size;
+            self.to_page.bounds_of(
+                left,
+                base + self.descent * state.size,
+                left + advance * scale,
+                base + self.ascent * state.size,
+            )
+        }
+    }
+}
+
+/// Unit vector of the writing direction and height of the font, on the displayed page.
+fn baseline(state: &State, pen: &Pen, em_scale: f64) -> ([f32; 2], f32) {
+    let flip = if state.size < 0.0 { -1.0 } else { 1.0 };
+    let (along, up) = if pen.is_vertical {
+        ((0.0, -flip), (state.size, 0.0))
+    } else {
+        let flip = flip * state.horizontal_scale.signum();
+        ((flip, 0.0), (0.0, state.size))
+    };
+    let (x, y) = pen.to_page.apply_vector(along.0, along.1);
+    let length = x.hypot(y);
+    let direction = if length.is_finite() && length > 0.0 {
+        [(x / length) as f32, (y / length) as f32]
+    } else {
+        [1.0, 0.0]
+    };
+    let (x, y) = pen.to_page.apply_vector(up.0, up.1);
+    let em = x.hypot(y) * em_scale;
+    let em = if em.is_finite() { em as f32 } else { 0.0 };
+    (direction, em)
+}
+
+fn fractions(bounds: &Rect, width: f64, height: f64) -> [f32; 4] {
+    let edges = [
+        (bounds.x0 / width) as f32,
+        (bounds.y0 / height) as f32,
+        (bounds.x1 / width) as f32,
+        (bounds.y1 / height) as f32,
+    ];
+    if edges.iter().all(|edge| edge.is_finite()) {
+        edges
+    } else {
+        NOWHERE
+    }
+}
+
+/// See [`Glyph::adjustment`].
+fn adjustment(advance: f64, spacing: f64, size: f64) -> f32 {
+    let spacing = if size == 0.0 { 0.0 } else { spacing / size };
+    (-1000.0 * (advance + spacing)) as f32
+}

@@ -1,0 +1,273 @@
+//! The glyphs of a page as running text.
+
+use crate::geometry::Rect;
+use crate::page_text::{Glyph, PageText, ShowOperator};
+use crate::unicode::{is_ignorable, ligature};
+
+/// A gap wider than this starts a new word, in ems.
+const WORD_GAP: f32 = 0.16;
+/// A baseline further away than this is another line, in ems.
+const LINE_SHIFT: f32 = 0.4;
+/// A pen that jumps back further than this does not continue the word, in ems.
+const JUMP_BACK: f32 = 1.0;
+
+/// The text of a page in the order it is drawn, white space collapsed to single spaces, spaces
+/// put in where the pen leaves a gap, ligatures taken apart, invisible characters left out.
+#[derive(Debug, Clone, Default)]
+pub struct TextLayer {
+    chars: Vec<LayerChar>,
+}
+
+/// One character of a [`TextLayer`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LayerChar {
+    /// The character; white space is always `' '`.
+    pub character: char,
+    /// Index into [`PageText::glyphs`]; for a space, the glyph before it.
+    pub glyph: u32,
+    /// Counts the lines of the page from 0.
+    pub line: u32,
+    /// A space that no glyph stands for.
+    pub is_inferred: bool,
+    /// Which part of the glyph's text it is, and of how many.
+    part: u16,
+    parts: u16,
+}
+
+/// A line of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Its text, without white space at either end.
+    pub text: String,
+    /// Its box.
+    pub rect: Rect,
+}
+
+impl TextLayer {
+    /// The text somebody looking at the page can see (or select, if it is invisible text over a
+    /// scan): glyphs outside of the page are left out.
+    pub fn visible(page: &PageText) -> Self {
+        Self::build(page, Glyph::is_on_page)
+    }
+
+    /// All text, also what lies outside of the visible page.
+    pub fn complete(page: &PageText) -> Self {
+        Self::build(page, |_| true)
+    }
+
+    /// The characters in order.
+    pub fn chars(&self) -> &[LayerChar] {
+        &self.chars
+    }
+
+    /// The box of one character. Characters that share a glyph get equal parts of it.
+    pub fn rect(&self, page: &PageText, character: &LayerChar) -> Rect {
+        let Some(glyph) = page.glyphs.get(character.glyph as usize) else {
+            return Rect::EMPTY;
+        };
+        let whole = glyph.rect();
+        if character.parts <= 1 {
+            return whole;
+        }
+        let direction = page
+            .operators
+            .get(glyph.operator as usize)
+            .map_or([1.0, 0.0], |operator| operator.direction);
+        part_of(&whole, direction, character.part, character.parts)
+    }
+
+    /// The box around some characters; spaces that no glyph stands for do not count.
+    pub fn bounds<'c>(
+        &self,
+        page: &PageText,
+        characters: impl IntoIterator<Item = &'c LayerChar>,
+    ) -> Rect {
+        characters
+            .into_iter()
+            .filter(|character| character.character != ' ')
+            .fold(Rect::EMPTY, |bounds, character| {
+                bounds.union(&self.rect(page, character))
+            })
+    }
+
+    /// The lines of the page in the order they are drawn.
+    pub fn lines(&self, page: &PageText) -> Vec<Line> {
+        self.chars
+            .chunk_by(|left, right| left.line == right.line)
+            .map(|line| {
+                let text: String = line.iter().map(|character| character.character).collect();
+                Line {
+                    text: text.trim().to_owned(),
+                    rect: self.bounds(page, line),
+                }
+            })
+            .filter(|line| !line.text.is_empty() && line.rect.is_sane())
+            .collect()
+    }
+
+    fn build(page: &PageText, is_wanted: impl Fn(&Glyph) -> bool) -> Self {
+        let mut builder = Builder::default();
+        for (index, glyph) in page.glyphs.iter().enumerate() {
+            if is_wanted(glyph)
+                && let Some(operator) = page.operators.get(glyph.operator as usize)
+                && let Ok(index) = u32::try_from(index)
+            {
+                builder.add(page, index, glyph, operator);
+            }
+        }
+        Self {
+            chars: builder.chars,
+        }
+    }
+}
+
+/// A phrase the way a [`TextLayer`] would hold it: ligatures taken apart, invisible characters
+/// left out, white space collapsed and trimmed. Case is kept.
+pub fn layer_text(phrase: &str) -> String {
+    let mut text = String::with_capacity(phrase.len());
+    for character in phrase.chars() {
+        if character.is_whitespace() {
+            if !text.ends_with(' ') && !text.is_empty() {
+                text.push(' ');
+            }
+        } else if let Some(letters) = ligature(character) {
+            text.push_str(letters);
+        } else if !is_ignorable(character) {
+            text.push(character);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+#[derive(Default)]
+struct Builder<'p> {
+    chars: Vec<LayerChar>,
+    line: u32,
+    previous: Option<(&'p Glyph, &'p ShowOperator)>,
+}
+
+enum Step {
+    SameWord,
+    NewWord,
+    NewLine,
+}
+
+impl<'p> Builder<'p> {
+    fn add(&mut self, page: &'p PageText, index: u32, glyph: &'p Glyph, operator: &'p ShowOperator) {
+        let text = page.glyph_text(glyph);
+        if text.is_empty() {
+            return;
+        }
+        if let Some((last, last_operator)) = self.previous {
+            match step(last, last_operator, glyph, operator) {
+                Step::SameWord => {}
+                Step::NewWord => self.space(true),
+                Step::NewLine => {
+                    self.space(true);
+                    self.line = self.line.saturating_add(1);
+                }
+            }
+        }
+        self.previous = Some((glyph, operator));
+        self.characters(text, index);
+    }
+
+    fn characters(&mut self, text: &str, glyph: u32) {
+        let mut single = text.chars();
+        if let (Some(character), None) = (single.next(), single.next())
+            && ligature(character).is_none()
+        {
+            self.push(character, glyph, 0, 1);
+            return;
+        }
+        let expanded: Vec<char> = text
+            .chars()
+            .flat_map(|character| match ligature(character) {
+                Some(letters) => letters.chars().collect(),
+                None => vec![character],
+            })
+            .filter(|character| !is_ignorable(*character))
+            .collect();
+        let parts = u16::try_from(expanded.len()).unwrap_or(u16::MAX);
+        for (part, character) in expanded.into_iter().enumerate() {
+            self.push(character, glyph, u16::try_from(part).unwrap_or(0), parts);
+        }
+    }
+
+    fn push(&mut self, character: char, glyph: u32, part: u16, parts: u16) {
+        if character.is_whitespace() {
+            self.space(false);
+        } else if !is_ignorable(character) {
+            self.chars.push(LayerChar {
+                character,
+                glyph,
+                line: self.line,
+                is_inferred: false,
+                part,
+                parts,
+            });
+        }
+    }
+
+    fn space(&mut self, is_inferred: bool) {
+        match self.chars.last_mut() {
+            Some(last) if last.character == ' ' => last.is_inferred &= is_inferred,
+            Some(last) => {
+                let space = LayerChar {
+                    character: ' ',
+                    is_inferred,
+                    ..*last
+                };
+                self.chars.push(space);
+            }
+            None => {}
+        }
+    }
+}
+
+/// How a glyph continues the one before it.
+fn step(
+    last: &Glyph,
+    last_operator: &ShowOperator,
+    glyph: &Glyph,
+    operator: &ShowOperator,
+) -> Step {
+    let em = last_operator.em.max(operator.em);
+    let [along_x, along_y] = last_operator.direction;
+    let [next_x, next_y] = operator.direction;
+    if along_x * next_x + along_y * next_y < 0.9 {
+        return Step::NewLine;
+    }
+    let shift_x = glyph.origin[0] - last.origin[0];
+    let shift_y = glyph.origin[1] - last.origin[1];
+    let gap = shift_x * along_x + shift_y * along_y - last.advance;
+    let across = (shift_y * along_x - shift_x * along_y).abs();
+    if across > LINE_SHIFT * em {
+        Step::NewLine
+    } else if gap > WORD_GAP * em || gap < -JUMP_BACK * em {
+        Step::NewWord
+    } else {
+        Step::SameWord
+    }
+}
+
+/// Slices a glyph's box along the writing direction.
+fn part_of(whole: &Rect, [along_x, along_y]: [f32; 2], part: u16, parts: u16) -> Rect {
+    let (part, parts) = (f64::from(part), f64::from(parts));
+    let slice = |low: f64, high: f64, is_forward: bool| {
+        let step = (high - low) / parts;
+        if is_forward {
+            (low + step * part, low + step * (part + 1.0))
+        } else {
+            (high - step * (part + 1.0), high - step * part)
+        }
+    };
+    let mut rect = *whole;
+    if along_x.abs() >= along_y.abs() {
+        (rect.x0, rect.x1) = slice(whole.x0, whole.x1, along_x >= 0.0);
+    } else {
+        (rect.y0, rect.y1) = slice(whole.y0, whole.y1, along_y >= 0.0);
+    }
+    rect
+}

@@ -1,0 +1,230 @@
+//! Whether the cross-reference data can be trusted as it stands.
+//!
+//! The parser rebuilds a broken table silently, but a writer must know: an increment appended to
+//! a broken table leaves a file that other readers cannot open. So the chain is walked here once
+//! more, strictly, and every object it lists must begin where it says.
+
+use std::collections::HashSet;
+
+use hayro_syntax::object::{Array, Dict, FromBytes, Name, Stream};
+
+use crate::content::is_space;
+use crate::decode::decode;
+
+/// Longest chain of `/Prev` followed.
+const MAX_SECTIONS: usize = 4_096;
+/// Most decoded bytes of one cross-reference stream.
+const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+
+/// What the chain of cross-reference sections says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Survey {
+    pub(crate) is_sound: bool,
+    pub(crate) is_encrypted: bool,
+}
+
+pub(crate) fn survey(data: &[u8]) -> Survey {
+    let mut walk = Walk {
+        data,
+        listed: HashSet::new(),
+        is_encrypted: false,
+    };
+    let is_sound = walk.follow_chain().is_some();
+    Survey {
+        is_sound,
+        is_encrypted: walk.is_encrypted,
+    }
+}
+
+struct Walk<'a> {
+    data: &'a [u8],
+    /// Objects a newer section has placed already.
+    listed: HashSet<u32>,
+    is_encrypted: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// None as soon as something does not hold.
+    fn follow_chain(&mut self) -> Option<()> {
+        let marker = rfind(self.data, b"startxref")?;
+        let mut cursor = Cursor::at(self.data, marker + b"startxref".len());
+        let mut open = vec![usize::try_from(cursor.number()?).ok()?];
+        let mut visited = HashSet::new();
+        while let Some(position) = open.pop() {
+            if !visited.insert(position) || visited.len() > MAX_SECTIONS {
+                return None;
+            }
+            let trailer = self.section(position)?;
+            self.is_encrypted |= trailer.contains_key("Encrypt");
+            if let Some(previous) = trailer.get::<u32>("Prev") {
+                open.push(usize::try_from(previous).ok()?);
+            }
+            // A hybrid file: the stream complements this table and comes before older ones.
+            if let Some(stream) = trailer.get::<u32>("XRefStm") {
+                open.push(usize::try_from(stream).ok()?);
+            }
+        }
+        Some(())
+    }
+
+    fn section(&mut self, position: usize) -> Option<Dict<'a>> {
+        let mut cursor = Cursor::at(self.data, position);
+        if cursor.keyword(b"xref") {
+            self.table(cursor)
+        } else {
+            self.stream(cursor)
+        }
+    }
+
+    fn table(&mut self, mut cursor: Cursor<'a>) -> Option<Dict<'a>> {
+        while !cursor.keyword(b"trailer") {
+            let first = cursor.number()?;
+            let count = cursor.number()?;
+            for index in 0..count {
+                let offset = cursor.number()?;
+                cursor.number()?;
+                let number = u32::try_from(first.checked_add(index)?).ok()?;
+                if cursor.keyword(b"n") {
+                    self.check(number, offset)?;
+                } else if cursor.keyword(b"f") {
+                    self.listed.insert(number);
+                } else {
+                    return None;
+                }
+            }
+        }
+        cursor.skip_space();
+        Dict::from_bytes(self.data.get(cursor.position..)?)
+    }
+
+    fn stream(&mut self, mut cursor: Cursor<'a>) -> Option<Dict<'a>> {
+        cursor.number()?;
+        cursor.number()?;
+        if !cursor.keyword(b"obj") {
+            return None;
+        }
+        cursor.skip_space();
+        let stream = Stream::from_bytes(self.data.get(cursor.position..)?)?;
+        let dict = stream.dict().clone();
+        if dict.get::<Name<'_>>("Type").as_deref() != Some(b"XRef") {
+            return None;
+        }
+        let widths: Vec<usize> = numbers(&dict, "W")?;
+        let [kind_width, offset_width, last_width] = widths.as_slice() else {
+            return None;
+        };
+        let row = kind_width.checked_add(*offset_width)?.checked_add(*last_width)?;
+        if row == 0 || *kind_width > 8 || *offset_width > 8 {
+            return None;
+        }
+        let sections: Vec<usize> = match numbers(&dict, "Index") {
+            Some(index) => index,
+            None => vec![0, dict.get::<u32>("Size")? as usize],
+        };
+        let decoded = decode(&stream, MAX_STREAM_BYTES).ok()??;
+        let mut rows = decoded.chunks_exact(row);
+        for pair in sections.as_chunks::<2>().0 {
+            let [first, count] = *pair;
+            for index in 0..count {
+                let entry = rows.next()?;
+                let kind = match entry.get(..*kind_width)? {
+                    [] => 1,
+                    bytes => big_endian(bytes),
+                };
+                let offset = big_endian(entry.get(*kind_width..kind_width + offset_width)?);
+                let number = u32::try_from(first.checked_add(index)?).ok()?;
+                if kind == 1 {
+                    self.check(number, offset)?;
+                } else {
+                    self.listed.insert(number);
+                }
+            }
+        }
+        Some(dict)
+    }
+
+    /// The object must begin at its offset, unless a newer section has moved it. An offset of 0
+    /// is a common way of writing "free".
+    fn check(&mut self, number: u32, offset: u64) -> Option<()> {
+        if !self.listed.insert(number) || offset == 0 {
+            return Some(());
+        }
+        let mut cursor = Cursor::at(self.data, usize::try_from(offset).ok()?);
+        if cursor.number()? != u64::from(number) {
+            return None;
+        }
+        cursor.number()?;
+        cursor.keyword(b"obj").then_some(())
+    }
+}
+
+fn numbers(dict: &Dict<'_>, key: &str) -> Option<Vec<usize>> {
+    Some(
+        dict.get::<Array<'_>>(key)?
+            .iter::<u32>()
+            .map(|number| number as usize)
+            .collect(),
+    )
+}
+
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+fn rfind(data: &[u8], needle: &[u8]) -> Option<usize> {
+    data.windows(needle.len())
+        .rposition(|window| window == needle)
+}
+
+/// Reads the few tokens a cross-reference table is made of.
+struct Cursor<'a> {
+    data: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn at(data: &'a [u8], position: usize) -> Self {
+        Self { data, position }
+    }
+
+    fn skip_space(&mut self) {
+        while self
+            .data
+            .get(self.position)
+            .is_some_and(|byte| is_space(*byte))
+        {
+            self.position += 1;
+        }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        self.skip_space();
+        let start = self.position;
+        let mut value = 0_u64;
+        while let Some(digit) = self
+            .data
+            .get(self.position)
+            .filter(|byte| byte.is_ascii_digit())
+        {
+            value = value
+                .checked_mul(10)?
+                .checked_add(u64::from(digit - b'0'))?;
+            self.position += 1;
+        }
+        (self.position > start).then_some(value)
+    }
+
+    fn keyword(&mut self, word: &[u8]) -> bool {
+        self.skip_space();
+        let found = self
+            .data
+            .get(self.position..)
+            .is_some_and(|tail| tail.starts_with(word));
+        if found {
+            self.position += word.len();
+        }
+        found
+    }
+}

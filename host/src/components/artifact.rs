@@ -1,0 +1,182 @@
+//! From a component's bytes to native code, through the cache on disk.
+//!
+//! A component's identity is the SHA-256 of its bytes. Native code is cached
+//! per node under that digest and the engine's compatibility hash, with a MAC
+//! beside it: loading native code is only safe when this node wrote it. Any
+//! trouble with the cache is a miss, never an error.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// A default component that the build script put into the binary.
+struct EmbeddedComponent {
+    slot: &'static str,
+    name: &'static str,
+    version: &'static str,
+    bytes: &'static [u8],
+}
+
+const EMBEDDED: &[EmbeddedComponent] = include!(concat!(env!("OUT_DIR"), "/components.rs"));
+
+/// Which component something is. Goes into every decision it makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of the component's bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// A component as bytes, with what identifies it.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    /// For example `rules.compliance`.
+    pub slot: String,
+    pub identity: Identity,
+    pub bytes: std::borrow::Cow<'static, [u8]>,
+}
+
+/// The default components of this binary, one per slot.
+pub fn embedded() -> impl Iterator<Item = Artifact> {
+    EMBEDDED.iter().map(|component| Artifact {
+        slot: component.slot.into(),
+        identity: Identity {
+            name: component.name.into(),
+            version: component.version.into(),
+            sha256: hex::encode(Sha256::digest(component.bytes)),
+        },
+        bytes: component.bytes.into(),
+    })
+}
+
+/// Where native code is kept between starts.
+#[derive(Clone)]
+pub(super) struct NativeCodeCache {
+    folder: PathBuf,
+    key: [u8; 32],
+}
+
+impl NativeCodeCache {
+    /// `folder` is written by this service only; `key` never leaves this node.
+    pub fn new(folder: PathBuf, key: [u8; 32]) -> Self {
+        Self { folder, key }
+    }
+
+    /// Native code for `artifact`, compiled when the cache has none.
+    pub fn load(&self, engine: &Engine, artifact: &Artifact) -> wasmtime::Result<Component> {
+        let path = self.path(engine, artifact);
+        if let Some(component) = self.read(engine, &path) {
+            return Ok(component);
+        }
+        let native = engine.precompile_component(&artifact.bytes)?;
+        match self.write(&path, &native) {
+            Ok(()) => {
+                if let Some(component) = self.read(engine, &path) {
+                    return Ok(component);
+                }
+            }
+            Err(error) => tracing::warn!(
+                error = %error,
+                component = artifact.identity.name,
+                "native code could not be cached"
+            ),
+        }
+        Component::from_binary(engine, &artifact.bytes)
+    }
+
+    fn path(&self, engine: &Engine, artifact: &Artifact) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        self.folder.join(format!(
+            "{}-{:016x}.cwasm",
+            artifact.identity.sha256,
+            hasher.finish()
+        ))
+    }
+
+    #[expect(unsafe_code, reason = "the MAC shows that this node wrote the file")]
+    fn read(&self, engine: &Engine, path: &Path) -> Option<Component> {
+        let expected = fs::read(path.with_extension("mac")).ok()?;
+        let native = fs::read(path).ok()?;
+        self.mac(path, &native)?.verify_slice(&expected).ok()?;
+        drop(native);
+        // SAFETY: the file's MAC was made with a key only this node holds, over
+        // bytes `precompile_component` gave it, in a folder only it writes.
+        // Mapping the file keeps untouched code out of memory.
+        unsafe { Component::deserialize_file(engine, path) }.ok()
+    }
+
+    fn write(&self, path: &Path, native: &[u8]) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let mac = self
+            .mac(path, native)
+            .ok_or_else(|| io::Error::other("no MAC"))?
+            .finalize()
+            .into_bytes();
+        write_by_rename(path, native)?;
+        write_by_rename(&path.with_extension("mac"), &mac)
+    }
+
+    /// Over the file's name too, so that one artifact's code cannot pass as another's.
+    fn mac(&self, path: &Path, native: &[u8]) -> Option<Hmac<Sha256>> {
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.key).ok()?;
+        mac.update(path.file_name()?.as_encoded_bytes());
+        mac.update(&[0]);
+        mac.update(native);
+        Some(mac)
+    }
+}
+
+fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&temporary, bytes)?;
+    fs::rename(&temporary, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::Engines;
+
+    fn compliance() -> Artifact {
+        embedded().find(|artifact| artifact.slot == "rules.compliance").unwrap()
+    }
+
+    #[test]
+    fn native_code_is_cached_and_a_changed_cache_file_is_a_miss() {
+        let folder = crate::test_folder();
+        let engines = Engines::new().unwrap();
+        let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
+        cache.load(&engines.rules, &compliance()).unwrap();
+        let path = cache.path(&engines.rules, &compliance());
+        assert!(cache.read(&engines.rules, &path).is_some());
+
+        let mut native = fs::read(&path).unwrap();
+        let middle = native.len() / 2;
+        native[middle] ^= 1;
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, native).unwrap();
+        assert!(cache.read(&engines.rules, &path).is_none());
+        cache.load(&engines.rules, &compliance()).unwrap();
+        assert!(cache.read(&engines.rules, &path).is_some());
+    }
+
+    #[test]
+    fn another_nodes_cache_is_a_miss() {
+        let folder = crate::test_folder();
+        let engines = Engines::new().unwrap();
+        let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);
+        ours.load(&engines.rules, &compliance()).unwrap();
+        let theirs = NativeCodeCache::new(folder.path().into(), [8; 32]);
+        let path = theirs.path(&engines.rules, &compliance());
+        assert!(theirs.read(&engines.rules, &path).is_none());
+    }
+}

@@ -1,0 +1,294 @@
+//! How a provider's request leaves the host, and where it may go.
+//!
+//! First the instance's allow-list of hosts, then the address guard, then
+//! limits on number, time and size. Secrets are put into headers here, after
+//! the component is done with the request, and only for allowed hosts.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
+use tower::ServiceExt as _;
+use url::Url;
+use wasmtime::component::Resource;
+
+use super::bindings::signing::holdfast::host as wit;
+use super::lent::{Blob, Lent};
+use crate::delivery::guard;
+
+use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
+
+/// Requests one call of a component may send.
+const REQUESTS_PER_CALL: u32 = 16;
+/// Largest answer that goes into a component's memory.
+const ANSWER_LIMIT: usize = 4 * 1024 * 1024;
+/// Largest answer that stays with the host.
+const BLOB_LIMIT: usize = 64 * 1024 * 1024;
+/// Blobs are encoded and sent in pieces of this size; a multiple of 3, so that
+/// the pieces of base64 join without padding in between.
+const PIECE: usize = 48 * 1024;
+
+/// Where one provider instance may send requests, and how they get there.
+#[derive(Clone)]
+pub struct Egress {
+    allow_hosts: Vec<String>,
+    allow_insecure: bool,
+    timeout: Duration,
+    transport: Transport,
+}
+
+#[derive(Clone)]
+enum Transport {
+    Network(reqwest::Client),
+    /// Straight into a router of this process, without a socket.
+    Router(Router),
+}
+
+impl Egress {
+    /// Over the network, to `allow_hosts` only.
+    pub fn network(
+        client: reqwest::Client,
+        allow_hosts: Vec<String>,
+        timeout: Duration,
+        allow_insecure: bool,
+    ) -> Self {
+        Self {
+            allow_hosts,
+            allow_insecure,
+            timeout,
+            transport: Transport::Network(client),
+        }
+    }
+
+    /// Into `router`, which stands for `host`.
+    pub fn in_process(router: Router, host: &str) -> Self {
+        Self {
+            allow_hosts: vec![host.into()],
+            allow_insecure: true,
+            timeout: Duration::from_secs(60),
+            transport: Transport::Router(router),
+        }
+    }
+
+    fn check(&self, url: &str) -> Result<Url, HttpError> {
+        let url = Url::parse(url).map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
+        let host = url.host_str().unwrap_or_default();
+        if !self.allow_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
+            return Err(HttpError::Denied(format!(
+                "host {host} is not on the allow-list of this instance"
+            )));
+        }
+        if let Transport::Network(_) = self.transport {
+            guard::check_url(&url, self.allow_insecure)
+                .map_err(|refused| HttpError::Denied(refused.to_string()))?;
+        }
+        Ok(url)
+    }
+
+    async fn send(&self, request: Outgoing, limit: usize) -> Result<Incoming, HttpError> {
+        match tokio::time::timeout(self.timeout, self.exchange(request, limit)).await {
+            Ok(result) => result,
+            Err(_) => Err(HttpError::Timeout),
+        }
+    }
+
+    async fn exchange(&self, request: Outgoing, limit: usize) -> Result<Incoming, HttpError> {
+        match &self.transport {
+            Transport::Network(client) => {
+                let mut outgoing = client.request(request.method, request.url);
+                for (name, value) in request.headers {
+                    outgoing = outgoing.header(name, value);
+                }
+                let answer = outgoing
+                    .header("content-length", request.length)
+                    .body(reqwest::Body::wrap_stream(request.body))
+                    .send()
+                    .await
+                    .map_err(|error| HttpError::Unreachable(chain(&error)))?;
+                let status = answer.status().as_u16();
+                let headers = readable(answer.headers());
+                let pieces = answer
+                    .bytes_stream()
+                    .map(|piece| piece.map_err(|error| HttpError::Unreachable(chain(&error))));
+                Ok(Incoming { status, headers, body: collect(pieces, limit).await? })
+            }
+            Transport::Router(router) => {
+                let mut outgoing = http::Request::builder()
+                    .method(request.method)
+                    .uri(request.url.path().to_owned() + &query(&request.url));
+                for (name, value) in request.headers {
+                    outgoing = outgoing.header(name, value);
+                }
+                let outgoing = outgoing
+                    .body(Body::from_stream(request.body))
+                    .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
+                let answer = match router.clone().oneshot(outgoing).await {
+                    Ok(answer) => answer,
+                    Err(never) => match never {},
+                };
+                let status = answer.status().as_u16();
+                let headers = readable(answer.headers());
+                let pieces = answer
+                    .into_body()
+                    .into_data_stream()
+                    .map(|piece| piece.map_err(|error| HttpError::Unreachable(error.to_string())));
+                Ok(Incoming { status, headers, body: collect(pieces, limit).await? })
+            }
+        }
+    }
+}
+
+/// A request with its secrets filled in and its body ready to be streamed.
+struct Outgoing {
+    method: http::Method,
+    url: Url,
+    headers: Vec<(String, String)>,
+    length: usize,
+    body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+}
+
+struct Incoming {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+impl Lent {
+    fn outgoing(&mut self, request: Request) -> wasmtime::Result<Result<Outgoing, HttpError>> {
+        self.requests += 1;
+        if self.requests > REQUESTS_PER_CALL {
+            return Ok(Err(HttpError::OverLimit(format!(
+                "more than {REQUESTS_PER_CALL} requests in one call"
+            ))));
+        }
+        let url = match self.lease.egress.check(&request.url) {
+            Ok(url) => url,
+            Err(error) => return Ok(Err(error)),
+        };
+        let Ok(method) = request.method.parse() else {
+            return Ok(Err(HttpError::InvalidRequest(format!("method {}", request.method))));
+        };
+        let mut headers = Vec::with_capacity(request.headers.len());
+        for (name, value) in request.headers {
+            let value = match value {
+                HeaderValue::Plain(text) => text,
+                HeaderValue::Secret((before, secret)) => {
+                    before + self.table.get(&secret)?.0.reveal()
+                }
+            };
+            headers.push((name, value));
+        }
+        let mut length = 0;
+        let mut parts: Vec<BoxStream<'static, Result<Bytes, std::io::Error>>> = Vec::new();
+        for part in request.body {
+            let (bytes, encoded) = match part {
+                BodyPart::Text(text) => (Bytes::from(text), false),
+                BodyPart::Bytes(bytes) => (Bytes::from(bytes), false),
+                BodyPart::Blob(blob) => (self.blob(&blob)?, false),
+                BodyPart::BlobBase64(blob) => (self.blob(&blob)?, true),
+            };
+            length += if encoded { bytes.len().div_ceil(3) * 4 } else { bytes.len() };
+            parts.push(pieces(bytes, encoded));
+        }
+        Ok(Ok(Outgoing {
+            method,
+            url,
+            headers,
+            length,
+            body: stream::iter(parts).flatten().boxed(),
+        }))
+    }
+
+    fn blob(&self, blob: &Resource<Blob>) -> wasmtime::Result<Bytes> {
+        Ok(self.table.get(blob)?.0.clone())
+    }
+}
+
+/// Cuts `bytes` into pieces, encoding each when it is asked for and not before.
+fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::io::Error>> {
+    let count = bytes.len().div_ceil(PIECE);
+    stream::iter((0..count).map(move |index| {
+        let end = ((index + 1) * PIECE).min(bytes.len());
+        let piece = bytes.slice(index * PIECE..end);
+        Ok(if base64 { STANDARD.encode(piece).into() } else { piece })
+    }))
+    .boxed()
+}
+
+async fn collect(
+    mut pieces: impl futures::Stream<Item = Result<Bytes, HttpError>> + Unpin,
+    limit: usize,
+) -> Result<Bytes, HttpError> {
+    let mut body = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        if body.len() + piece.len() > limit {
+            return Err(HttpError::OverLimit(format!("answer of more than {limit} bytes")));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.into())
+}
+
+fn readable(headers: &http::HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+fn query(url: &Url) -> String {
+    url.query().map(|query| format!("?{query}")).unwrap_or_default()
+}
+
+/// An error and its causes, without the URL, which may hold a credential.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    if text.is_empty() { "the exchange failed".into() } else { text }
+}
+
+impl wit::http::Host for Lent {
+    async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, HttpError>> {
+        let outgoing = match self.outgoing(request)? {
+            Ok(outgoing) => outgoing,
+            Err(error) => return Ok(Err(error)),
+        };
+        let answer = self.lease.egress.send(outgoing, ANSWER_LIMIT).await;
+        Ok(answer.map(|answer| Response {
+            status: answer.status,
+            headers: answer.headers,
+            body: answer.body.to_vec(),
+        }))
+    }
+
+    async fn fetch(
+        &mut self,
+        request: Request,
+    ) -> wasmtime::Result<Result<BlobResponse, HttpError>> {
+        let outgoing = match self.outgoing(request)? {
+            Ok(outgoing) => outgoing,
+            Err(error) => return Ok(Err(error)),
+        };
+        match self.lease.egress.send(outgoing, BLOB_LIMIT).await {
+            Ok(answer) => Ok(Ok(BlobResponse {
+                status: answer.status,
+                headers: answer.headers,
+                body: self.table.push(Blob(answer.body))?,
+            })),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+}

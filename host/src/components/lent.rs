@@ -1,0 +1,155 @@
+//! What the host lends to a provider component during one call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use wasmtime::component::{Resource, ResourceTable};
+
+use super::bindings::signing::holdfast::host as wit;
+use super::egress::Egress;
+use crate::config::SecretText;
+use crate::domain::clock::Clock;
+
+/// How much of a blob one `read` gives.
+const READ_LIMIT: usize = 64 * 1024;
+/// How much of a log message is kept.
+const LOG_LIMIT: usize = 4 * 1024;
+
+/// A document that passes through a component as a handle.
+#[derive(Clone, Debug)]
+pub struct Blob(pub Bytes);
+
+/// A secret that a component may use and never read.
+pub struct Secret(pub SecretText);
+
+/// Which provider instance a call is for, and what it may use.
+#[derive(Clone)]
+pub struct Lease {
+    /// For log lines: component, instance.
+    pub label: String,
+    pub settings: Arc<BTreeMap<String, String>>,
+    pub secrets: Arc<BTreeMap<String, SecretText>>,
+    pub egress: Egress,
+    pub clock: Clock,
+}
+
+/// The store data of one provider call.
+pub(super) struct Lent {
+    pub lease: Lease,
+    pub table: ResourceTable,
+    /// Requests sent so far in this call.
+    pub requests: u32,
+}
+
+impl Lent {
+    pub fn new(lease: Lease) -> Self {
+        Self {
+            lease,
+            table: ResourceTable::new(),
+            requests: 0,
+        }
+    }
+}
+
+impl wit::blobs::Host for Lent {}
+
+/// The types of the world need nothing from the host.
+impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
+
+impl wit::blobs::HostBlob for Lent {
+    async fn size(&mut self, blob: Resource<Blob>) -> wasmtime::Result<u64> {
+        Ok(self.table.get(&blob)?.0.len() as u64)
+    }
+
+    async fn sha256(&mut self, blob: Resource<Blob>) -> wasmtime::Result<String> {
+        Ok(hex::encode(Sha256::digest(&self.table.get(&blob)?.0)))
+    }
+
+    async fn read(
+        &mut self,
+        blob: Resource<Blob>,
+        offset: u64,
+        length: u32,
+    ) -> wasmtime::Result<Vec<u8>> {
+        let bytes = &self.table.get(&blob)?.0;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let length = (length as usize).min(READ_LIMIT).min(bytes.len() - start);
+        Ok(bytes.slice(start..start + length).to_vec())
+    }
+
+    async fn drop(&mut self, blob: Resource<Blob>) -> wasmtime::Result<()> {
+        self.table.delete(blob)?;
+        Ok(())
+    }
+}
+
+impl wit::settings::Host for Lent {
+    async fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
+        Ok(self.lease.settings.get(&key).cloned())
+    }
+}
+
+impl wit::secrets::Host for Lent {
+    async fn open(&mut self, name: String) -> wasmtime::Result<Option<Resource<Secret>>> {
+        match self.lease.secrets.get(&name) {
+            Some(secret) => Ok(Some(self.table.push(Secret(secret.clone()))?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl wit::secrets::HostSecret for Lent {
+    async fn hmac_sha256(
+        &mut self,
+        secret: Resource<Secret>,
+        message: Vec<u8>,
+    ) -> wasmtime::Result<Vec<u8>> {
+        let key = self.table.get(&secret)?.0.reveal().as_bytes();
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)?;
+        mac.update(&message);
+        Ok(mac.finalize().into_bytes().to_vec())
+    }
+
+    async fn equals(
+        &mut self,
+        secret: Resource<Secret>,
+        candidate: String,
+    ) -> wasmtime::Result<bool> {
+        let secret = self.table.get(&secret)?.0.reveal().as_bytes();
+        Ok(secret.ct_eq(candidate.as_bytes()).into())
+    }
+
+    async fn drop(&mut self, secret: Resource<Secret>) -> wasmtime::Result<()> {
+        self.table.delete(secret)?;
+        Ok(())
+    }
+}
+
+impl wit::log::Host for Lent {
+    async fn write(
+        &mut self,
+        level: wit::log::Level,
+        mut message: String,
+    ) -> wasmtime::Result<()> {
+        let end = message.floor_char_boundary(LOG_LIMIT);
+        message.truncate(end);
+        let component = &self.lease.label;
+        match level {
+            wit::log::Level::Debug => tracing::debug!(component, "{message}"),
+            wit::log::Level::Info => tracing::info!(component, "{message}"),
+            wit::log::Level::Warn => tracing::warn!(component, "{message}"),
+            wit::log::Level::Error => tracing::error!(component, "{message}"),
+        }
+        Ok(())
+    }
+}
+
+impl wit::clock::Host for Lent {
+    async fn now(&mut self) -> wasmtime::Result<u64> {
+        Ok(u64::try_from(self.lease.clock.now().as_millis()).unwrap_or_default())
+    }
+}

@@ -1,0 +1,282 @@
+//! Calls into provider plugins: asynchronous, in a fresh instance each, with
+//! exactly what their world grants.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime::component::{HasSelf, Linker, Resource};
+use wasmtime::{Engine, Store};
+
+use super::artifact::{Identity, NativeCodeCache};
+use super::bindings::signing::{SigningProvider, SigningProviderPre};
+use super::engine::{self, Engines, Limited, provider_store};
+use super::error::{ComponentError, Failure};
+use super::lent::{Blob, Lease, Lent};
+use super::rules::embedded_for;
+
+pub use super::bindings::signing::holdfast::signing::types as signing;
+pub use super::lent::Lease as ProviderLease;
+
+/// Why a provider did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// A setting or secret is missing.
+    #[error("the provider is not configured: {0}")]
+    NotConfigured(String),
+    /// The provider said no.
+    #[error("the provider refused: {0}")]
+    Rejected(String),
+    /// The provider does not know it.
+    #[error("the provider does not know it")]
+    NotFound,
+    /// No answer; later may be better.
+    #[error("the provider could not be reached: {0}")]
+    Unreachable(String),
+    /// The plugin failed.
+    #[error(transparent)]
+    Component(#[from] ComponentError),
+}
+
+impl From<signing::ProviderError> for ProviderError {
+    fn from(error: signing::ProviderError) -> Self {
+        match error {
+            signing::ProviderError::NotConfigured(what) => Self::NotConfigured(what),
+            signing::ProviderError::Rejected(why) => Self::Rejected(why),
+            signing::ProviderError::NotFound => Self::NotFound,
+            signing::ProviderError::Unreachable(why) => Self::Unreachable(why),
+            signing::ProviderError::RateLimited(wait) => Self::Unreachable(match wait {
+                Some(seconds) => format!("rate limited for {seconds} seconds"),
+                None => "rate limited".into(),
+            }),
+            signing::ProviderError::Other(why) => Self::Rejected(why),
+        }
+    }
+}
+
+/// The active signing plugin.
+pub struct SigningPlugin {
+    engine: Engine,
+    identity: Identity,
+    pre: SigningProviderPre<Limited<Lent>>,
+}
+
+type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
+
+impl SigningPlugin {
+    pub(super) fn load(
+        engines: &Engines,
+        cache: &NativeCodeCache,
+    ) -> Result<Self, ComponentError> {
+        let artifact = embedded_for("provider.signing")?;
+        let identity = artifact.identity.clone();
+        let linked = || {
+            let component = cache.load(&engines.providers, &artifact)?;
+            let mut linker: Linker<Limited<Lent>> = Linker::new(&engines.providers);
+            SigningProvider::add_to_linker::<_, HasSelf<_>>(&mut linker, |limited| {
+                &mut limited.data
+            })?;
+            SigningProviderPre::new(linker.instantiate_pre(&component)?)
+        };
+        match linked() {
+            Ok(pre) => Ok(Self {
+                engine: engines.providers.clone(),
+                identity,
+                pre,
+            }),
+            Err(error) => Err(ComponentError::new(
+                &identity,
+                Failure::Link(format!("{error:#}")),
+            )),
+        }
+    }
+
+    /// Which component answers.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// A template with one PDF and these fields; safe to repeat with the same `external_id`.
+    pub async fn create_template(
+        &self,
+        lease: Lease,
+        name: &str,
+        external_id: &str,
+        document: Bytes,
+        fields: &[signing::Field],
+    ) -> Result<signing::Template, ProviderError> {
+        let (name, external_id, fields) = (name.to_owned(), external_id.to_owned(), fields.to_vec());
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                let blob = store.data_mut().data.table.push(Blob(document))?;
+                plugin
+                    .holdfast_signing_signing()
+                    .call_create_template(store, &name, &external_id, blob, &fields)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// Adds fields to those a template has.
+    pub async fn add_fields(
+        &self,
+        lease: Lease,
+        template: &str,
+        fields: &[signing::Field],
+    ) -> Result<signing::Template, ProviderError> {
+        let (template, fields) = (template.to_owned(), fields.to_vec());
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_add_fields(store, &template, &fields)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// Invites submitters; safe to repeat with the same external id.
+    pub async fn create_submission(
+        &self,
+        lease: Lease,
+        request: signing::SubmissionRequest,
+    ) -> Result<signing::Submission, ProviderError> {
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_create_submission(store, &request)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// The provider's view of a submission.
+    pub async fn read_submission(
+        &self,
+        lease: Lease,
+        submission: &str,
+    ) -> Result<signing::Submission, ProviderError> {
+        let submission = submission.to_owned();
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_read_submission(store, &submission)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// Makes a submission unsignable.
+    pub async fn archive_submission(
+        &self,
+        lease: Lease,
+        submission: &str,
+    ) -> Result<(), ProviderError> {
+        let submission = submission.to_owned();
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_archive_submission(store, &submission)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// The executed PDF of a completed submission.
+    pub async fn signed_document(
+        &self,
+        lease: Lease,
+        submission: &str,
+    ) -> Result<Bytes, ProviderError> {
+        let submission = submission.to_owned();
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                let answer = plugin
+                    .holdfast_signing_signing()
+                    .call_signed_document(&mut *store, &submission)
+                    .await?;
+                match answer {
+                    Ok(blob) => Ok(Ok(store.data_mut().data.table.delete(owned(&blob))?.0)),
+                    Err(error) => Ok(Err(error)),
+                }
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// Verifies a callback and says what it is about.
+    pub async fn read_callback(
+        &self,
+        lease: Lease,
+        callback: signing::Callback,
+    ) -> Result<Result<signing::CallbackSubject, signing::CallbackError>, ComponentError> {
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_read_callback(store, &callback)
+                    .await
+            })
+        })
+        .await
+    }
+
+    async fn call<R>(
+        &self,
+        lease: Lease,
+        work: impl for<'a> FnOnce(
+            &'a mut Store<Limited<Lent>>,
+            &'a SigningProvider,
+        ) -> Call<'a, R>,
+    ) -> Result<R, ComponentError> {
+        let mut store = provider_store(&self.engine, Lent::new(lease));
+        let run = async {
+            let plugin = self.pre.instantiate_async(&mut store).await?;
+            work(&mut store, &plugin).await
+        };
+        let result = match tokio::time::timeout(engine::PROVIDER_DEADLINE, run).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => ComponentError::from_call(&self.identity, &error),
+            Err(_) => ComponentError::new(&self.identity, Failure::Timeout),
+        };
+        tracing::error!(component = result.component, kind = %result.kind, "component call failed");
+        Err(result)
+    }
+}
+
+/// The table's handle of a resource the component gave up.
+fn owned(blob: &Resource<Blob>) -> Resource<Blob> {
+    Resource::new_own(blob.rep())
+}
+
+/// The plugins of this process.
+pub struct Providers {
+    /// Slot `provider.signing`.
+    pub signing: Arc<SigningPlugin>,
+}
+
+impl Providers {
+    pub(super) fn load(
+        engines: &Engines,
+        cache: &NativeCodeCache,
+    ) -> Result<Self, ComponentError> {
+        Ok(Self {
+            signing: Arc::new(SigningPlugin::load(engines, cache)?),
+        })
+    }
+}

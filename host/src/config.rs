@@ -1,0 +1,501 @@
+//! Settings: read once, checked once.
+//!
+//! A TOML file, each key overridable by an environment variable with the
+//! prefix `HOLDFAST_` and `__` between levels. An unknown or invalid key is an
+//! error that names the key.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use figment::Figment;
+use figment::providers::{Env, Format, Toml};
+use serde::{Deserialize, Deserializer};
+use url::Url;
+
+/// Variables with our prefix that belong to the build or to the tests.
+const NOT_SETTINGS: &[&str] = &["corpus", "config"];
+
+/// Every setting of the service.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Where the server listens.
+    pub listen: SocketAddr,
+    /// How the world reaches this server, without a trailing slash.
+    pub public_url: Option<Url>,
+    /// `{embed_host}`; default: `/embed` under the public URL.
+    pub embed_url: Option<Url>,
+    /// `{signing_host}`; default: `/sign` under the public URL.
+    pub signing_url: Option<Url>,
+    /// `sqlite://…` or `postgres://…`; default: a file in the data folder.
+    pub database_url: Option<String>,
+    /// `file://…`, `s3://…`, …; default: a folder in the data folder.
+    pub storage_url: Option<String>,
+    /// The embedded database, objects, outbox and generated keys.
+    pub data_dir: PathBuf,
+    /// Mail server; without one, mails are files in the outbox.
+    pub smtp_url: Option<String>,
+    /// Sender of mails.
+    pub mail_from: String,
+    /// `production` refuses everything that is for development only.
+    pub env: Environment,
+    /// Period of all periodic work; for tests.
+    #[serde(deserialize_with = "optional_duration")]
+    pub sweep_interval: Option<Duration>,
+    /// Added to the clock the service reads; for tests.
+    #[serde(deserialize_with = "optional_duration")]
+    pub clock_offset: Option<Duration>,
+    /// Signing, payment and KBA provider instances.
+    pub providers: Providers,
+    /// Webhook delivery.
+    pub webhooks: Webhooks,
+    /// Logging.
+    pub log: Log,
+}
+
+/// Where the service runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// A developer's machine or a test.
+    Development,
+    /// Real contracts.
+    Production,
+}
+
+/// Provider instances by kind.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Providers {
+    /// Admits `http` and loopback base URLs; development only.
+    pub allow_insecure: bool,
+    /// Signing services.
+    pub signing: SigningProviders,
+    /// Payment services.
+    pub payment: BTreeMap<String, ProviderInstance>,
+    /// Identity challenge services.
+    pub kba: BTreeMap<String, ProviderInstance>,
+}
+
+/// `[providers.signing]`: which instance is the default, and the instances.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct SigningProviders {
+    /// The instance that new templates use.
+    pub default: String,
+    /// The configured instances.
+    #[serde(flatten)]
+    pub instances: BTreeMap<String, ProviderInstance>,
+}
+
+impl Default for SigningProviders {
+    fn default() -> Self {
+        Self {
+            default: EMBEDDED.into(),
+            instances: BTreeMap::new(),
+        }
+    }
+}
+
+/// The name of the built-in instance of every provider kind.
+pub const EMBEDDED: &str = "embedded";
+
+/// One configured provider.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderInstance {
+    /// Where its API is.
+    pub base_url: Url,
+    /// Hosts the plugin may talk to; default: the host of `base_url`.
+    #[serde(default)]
+    pub allow_hosts: Option<Vec<String>>,
+    /// How long one request may take.
+    #[serde(default = "ten_seconds", deserialize_with = "duration")]
+    pub timeout: Duration,
+    /// Secrets by name; `<name>_file` reads the secret from a file.
+    #[serde(default)]
+    pub secrets: BTreeMap<String, SecretText>,
+    /// Shown to payers' browsers (payment).
+    #[serde(default)]
+    pub publishable_key: Option<String>,
+}
+
+/// A secret that does not print itself.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct SecretText(String);
+
+impl SecretText {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("***")
+    }
+}
+
+/// `[webhooks]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Webhooks {
+    /// Admits `http` and loopback receivers; development only.
+    pub allow_insecure: bool,
+    /// Waits between the attempts of a delivery.
+    #[serde(deserialize_with = "durations")]
+    pub retry_delays: Vec<Duration>,
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        Self {
+            allow_insecure: false,
+            retry_delays: vec![minutes(1), minutes(5), minutes(30), minutes(120), minutes(480)],
+        }
+    }
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// `text` or `json`.
+    pub format: LogFormat,
+    /// A `tracing` filter, for example `info,holdfast=debug`.
+    pub filter: String,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            format: LogFormat::Text,
+            filter: "info".into(),
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            public_url: None,
+            embed_url: None,
+            signing_url: None,
+            database_url: None,
+            storage_url: None,
+            data_dir: "data".into(),
+            smtp_url: None,
+            mail_from: "holdfast <no-reply@holdfast.invalid>".into(),
+            env: Environment::Development,
+            sweep_interval: None,
+            clock_offset: None,
+            providers: Providers::default(),
+            webhooks: Webhooks::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+/// Why the settings cannot be used. The text names the key.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file or a variable does not fit.
+    #[error("invalid setting: {0}")]
+    Invalid(Box<figment::Error>),
+    /// Two settings do not go together.
+    #[error("invalid setting: {key}: {why}")]
+    Refused {
+        /// The key, as written in the file.
+        key: String,
+        /// The reason.
+        why: String,
+    },
+    /// A secret's file cannot be read.
+    #[error("secret {name} of provider {instance}: cannot read its file: {source}")]
+    SecretFile {
+        /// The secret's name.
+        name: String,
+        /// The provider instance.
+        instance: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+impl Config {
+    /// Reads the file, when given, and the environment.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut figment = Figment::new();
+        if let Some(file) = file {
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        let environment = Env::prefixed("HOLDFAST_").ignore(NOT_SETTINGS).split("__");
+        let config: Self = figment
+            .merge(environment)
+            .extract()
+            .map_err(|error| ConfigError::Invalid(Box::new(error)))?;
+        config.checked()
+    }
+
+    /// Resolves secret files and refuses what does not go together.
+    pub fn checked(mut self) -> Result<Self, ConfigError> {
+        for (name, instance) in self
+            .providers
+            .signing
+            .instances
+            .iter_mut()
+            .chain(&mut self.providers.payment)
+            .chain(&mut self.providers.kba)
+        {
+            instance.read_secret_files(name)?;
+        }
+        if self.env == Environment::Production {
+            self.refuse_development_settings()?;
+        }
+        let signing = &self.providers.signing;
+        if signing.default != EMBEDDED && !signing.instances.contains_key(&signing.default) {
+            return Err(ConfigError::Refused {
+                key: "providers.signing.default".into(),
+                why: format!("no instance is called {}", signing.default),
+            });
+        }
+        for (name, instance) in &signing.instances {
+            let insecure = instance.base_url.scheme() != "https";
+            if insecure && !self.providers.allow_insecure {
+                return Err(ConfigError::Refused {
+                    key: format!("providers.signing.{name}.base_url"),
+                    why: "must be https".into(),
+                });
+            }
+        }
+        Ok(self)
+    }
+
+    fn refuse_development_settings(&self) -> Result<(), ConfigError> {
+        let development_only = [
+            ("clock_offset", self.clock_offset.is_some()),
+            ("sweep_interval", self.sweep_interval.is_some()),
+            ("webhooks.allow_insecure", self.webhooks.allow_insecure),
+            ("providers.allow_insecure", self.providers.allow_insecure),
+        ];
+        match development_only.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(ConfigError::Refused {
+                key: (*key).into(),
+                why: "not allowed in production".into(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// How the world reaches this server, without a trailing slash.
+    pub fn public_url(&self) -> String {
+        match &self.public_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("http://{}", self.listen),
+        }
+    }
+
+    /// `{base_url}`.
+    pub fn base_url(&self) -> String {
+        format!("{}/api/v2", self.public_url())
+    }
+
+    /// `{signing_host}`, without a trailing slash.
+    pub fn signing_url(&self) -> String {
+        match &self.signing_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("{}/sign", self.public_url()),
+        }
+    }
+
+    /// The database.
+    pub fn database_url(&self) -> String {
+        self.database_url
+            .clone()
+            .unwrap_or_else(|| format!("sqlite://{}", self.data_dir.join("holdfast.db").display()))
+    }
+
+    /// The object store; none means the folder `objects` in the data folder.
+    pub fn storage_url(&self) -> Option<&str> {
+        self.storage_url.as_deref()
+    }
+}
+
+impl ProviderInstance {
+    fn read_secret_files(&mut self, instance: &str) -> Result<(), ConfigError> {
+        let secrets = std::mem::take(&mut self.secrets);
+        for (key, value) in secrets {
+            let (name, value) = match key.strip_suffix("_file") {
+                None => (key, value),
+                Some(name) => {
+                    let text = std::fs::read_to_string(value.reveal()).map_err(|source| {
+                        ConfigError::SecretFile {
+                            name: name.into(),
+                            instance: instance.into(),
+                            source,
+                        }
+                    })?;
+                    (name.to_owned(), SecretText::new(text.trim()))
+                }
+            };
+            self.secrets.insert(name, value);
+        }
+        Ok(())
+    }
+}
+
+fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
+}
+
+/// `250ms`, `10s`, `5m`, `2h` or `3d`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(number)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).ok_or_else(|| not_a_duration(&text))
+}
+
+fn optional_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
+}
+
+fn durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Duration>, D::Error> {
+    Vec::<String>::deserialize(deserializer)?
+        .iter()
+        .map(|text| parse_duration(text).ok_or_else(|| not_a_duration(text)))
+        .collect()
+}
+
+fn not_a_duration<E: serde::de::Error>(text: &str) -> E {
+    E::custom(format!("{text:?} is no duration like 250ms, 10s, 5m, 2h or 3d"))
+}
+
+#[cfg(test)]
+#[expect(clippy::result_large_err, reason = "figment's Jail wants its own error")]
+mod tests {
+    use figment::Jail;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_contract() {
+        Jail::expect_with(|_| {
+            let config = Config::load(None).unwrap();
+            assert_eq!(config.public_url(), "http://127.0.0.1:8080");
+            assert_eq!(config.base_url(), "http://127.0.0.1:8080/api/v2");
+            assert_eq!(config.signing_url(), "http://127.0.0.1:8080/sign");
+            assert_eq!(config.database_url(), "sqlite://data/holdfast.db");
+            assert_eq!(config.webhooks.retry_delays.len(), 5);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_environment_overrides_the_file() {
+        Jail::expect_with(|jail| {
+            jail.create_file(
+                "holdfast.toml",
+                "listen = '127.0.0.1:9'\n[webhooks]\nretry_delays = ['1m']",
+            )?;
+            jail.set_env("HOLDFAST_LISTEN", "127.0.0.1:10");
+            jail.set_env("HOLDFAST_WEBHOOKS__RETRY_DELAYS", "[\"1s\", \"250ms\"]");
+            jail.set_env("HOLDFAST_CORPUS", "somewhere");
+            let config = Config::load(Some(Path::new("holdfast.toml"))).unwrap();
+            assert_eq!(config.listen.port(), 10);
+            assert_eq!(
+                config.webhooks.retry_delays,
+                [Duration::from_secs(1), Duration::from_millis(250)]
+            );
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn an_unknown_or_invalid_key_is_named() {
+        for (name, value, key) in [
+            ("HOLDFAST_LISTENN", "127.0.0.1:1", "listenn"),
+            ("HOLDFAST_WEBHOOKS__RETRIES", "1", "retries"),
+            ("HOLDFAST_CLOCK_OFFSET", "soon", "CLOCK_OFFSET"),
+            ("HOLDFAST_PROVIDERS__SIGNING__DEFAULT", "nobody", "providers.signing.default"),
+        ] {
+            Jail::expect_with(|jail| {
+                jail.set_env(name, value);
+                let error = Config::load(None).unwrap_err().to_string();
+                assert!(error.contains(key), "{error}");
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
+    fn production_refuses_what_is_for_development() {
+        for name in [
+            "HOLDFAST_CLOCK_OFFSET",
+            "HOLDFAST_SWEEP_INTERVAL",
+            "HOLDFAST_WEBHOOKS__ALLOW_INSECURE",
+            "HOLDFAST_PROVIDERS__ALLOW_INSECURE",
+        ] {
+            Jail::expect_with(|jail| {
+                let value = if name.contains("ALLOW") { "true" } else { "1h" };
+                jail.set_env("HOLDFAST_ENV", "production");
+                jail.set_env(name, value);
+                let error = Config::load(None).unwrap_err().to_string();
+                assert!(error.contains("not allowed in production"), "{error}");
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
+    fn a_secret_may_come_from_a_file_and_never_prints() {
+        Jail::expect_with(|jail| {
+            jail.create_file("token", "s3cret\n")?;
+            jail.create_file(
+                "holdfast.toml",
+                "[providers.signing.cloud]\nbase_url = 'https://sign.example/'\nsecrets = { api_key_file = 'token' }",
+            )?;
+            let config = Config::load(Some(Path::new("holdfast.toml"))).unwrap();
+            let cloud = &config.providers.signing.instances["cloud"];
+            assert_eq!(cloud.secrets["api_key"].reveal(), "s3cret");
+            assert!(!format!("{config:?}").contains("s3cret"));
+            Ok(())
+        });
+    }
+}

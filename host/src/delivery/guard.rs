@@ -1,0 +1,252 @@
+//! The address guard: no request that others can steer reaches inside.
+//!
+//! Used for provider plugins and webhooks alike. A host name is resolved once,
+//! every address is checked, and the connection is made to a checked address:
+//! the resolver that checks is the one the connector dials with.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Why a URL or address is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Anything but `https` (and `http` where that is admitted).
+    #[error("scheme {0} is not allowed")]
+    Scheme(String),
+    /// `user:password@host`.
+    #[error("user information in a URL is not allowed")]
+    UserInfo,
+    /// No host, or a name that can only be inside.
+    #[error("host {0} is not public")]
+    Host(String),
+    /// An address that is not on the public internet.
+    #[error("address {0} is not public")]
+    Address(IpAddr),
+}
+
+/// Checks a URL without resolving its name. `allow_insecure` admits `http` and
+/// loopback, for development.
+pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), Refused> {
+    match url.scheme() {
+        "https" => {}
+        "http" if allow_insecure => {}
+        other => return Err(Refused::Scheme(other.into())),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refused::UserInfo);
+    }
+    match url.host() {
+        None => Err(Refused::Host(String::new())),
+        Some(Host::Ipv4(address)) => check_address(address.into(), allow_insecure),
+        Some(Host::Ipv6(address)) => check_address(address.into(), allow_insecure),
+        Some(Host::Domain(name)) => check_name(name, allow_insecure),
+    }
+}
+
+fn check_name(name: &str, allow_insecure: bool) -> Result<(), Refused> {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    if name == "localhost" || name.ends_with(".localhost") {
+        return match allow_insecure {
+            true => Ok(()),
+            false => Err(Refused::Host(name)),
+        };
+    }
+    let inside = [".local", ".internal", ".lan", ".home.arpa"];
+    if !name.contains('.') || inside.iter().any(|suffix| name.ends_with(suffix)) {
+        return Err(Refused::Host(name));
+    }
+    Ok(())
+}
+
+/// Whether a connection to `address` may be made.
+pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refused> {
+    let address = canonical(address);
+    if allow_loopback && address.is_loopback() {
+        return Ok(());
+    }
+    let public = match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    };
+    public.then_some(()).ok_or(Refused::Address(address))
+}
+
+/// An IPv4 address in IPv6 clothes (mapped, compatible, NAT64, 6to4) is what it
+/// leads to.
+fn canonical(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
+    let [a, b, c, d, e, f, g, h] = v6.segments();
+    let tail = |high: u16, low: u16| {
+        let [w, x] = high.to_be_bytes();
+        let [y, z] = low.to_be_bytes();
+        IpAddr::V4(Ipv4Addr::new(w, x, y, z))
+    };
+    match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] => tail(g, h),
+        [0, 0, 0, 0, 0xffff, 0] => tail(g, h),
+        [0, 0, 0, 0, 0, 0] if (g, h) != (0, 0) && (g, h) != (0, 1) => tail(g, h),
+        [0x64, 0xff9b, 0, 0, 0, 0] => tail(g, h),
+        [0x2002, high, low, ..] => tail(high, low),
+        _ => address,
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let reserved = address.is_unspecified()
+        || address.is_loopback()
+        || address.is_private()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_broadcast()
+        || address.is_documentation()
+        || a == 0
+        || a >= 240
+        // RFC 6598, carrier-grade NAT; RFC 2544, benchmarks; RFC 6890, protocol assignments.
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 198 && (b == 18 || b == 19))
+        || (a == 192 && b == 0 && c == 0)
+        // RFC 7526, the former 6to4 relay.
+        || (a == 192 && b == 88 && c == 99);
+    !reserved
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [a, b, ..] = address.segments();
+    // Only 2000::/3 is global unicast (RFC 4291).
+    let global = (a & 0xe000) == 0x2000;
+    let reserved = (a == 0x2001 && b < 0x0200)
+        || (a == 0x2001 && b == 0x0db8)
+        || (a == 0x3fff && b < 0x1000)
+        || a == 0x2002;
+    global && !reserved
+}
+
+/// A resolver that hands the connector checked addresses only. A name with any
+/// refused address is refused whole: a mixed answer is an attack.
+#[derive(Clone, Debug)]
+pub struct GuardedResolver {
+    allow_loopback: bool,
+}
+
+impl GuardedResolver {
+    /// `allow_loopback` is for development.
+    pub fn new(allow_loopback: bool) -> Self {
+        Self { allow_loopback }
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allow_loopback = self.allow_loopback;
+        Box::pin(async move {
+            let addresses: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            for address in &addresses {
+                check_address(address.ip(), allow_loopback)?;
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// An HTTP client for addresses that others chose: checked resolution, no
+/// redirects, no proxies from the environment.
+pub fn client(allow_insecure: bool) -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .dns_resolver(std::sync::Arc::new(GuardedResolver::new(allow_insecure)))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .https_only(!allow_insecure)
+        .connect_timeout(std::time::Duration::from_secs(5))
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: &str) -> Result<(), Refused> {
+        match Url::parse(text) {
+            Ok(url) => check_url(&url, false),
+            Err(_) => Err(Refused::Host(text.into())),
+        }
+    }
+
+    #[test]
+    fn public_https_urls_pass() {
+        for url in [
+            "https://hooks.example.com/a?b=c",
+            "https://example.com:8443/",
+            "https://93.184.216.34/",
+            "https://[2606:2800:220:1:248:1893:25c8:1946]/",
+            "https://bücher.example/",
+        ] {
+            assert_eq!(verdict(url), Ok(()), "{url}");
+        }
+    }
+
+    #[test]
+    fn awkward_spellings_of_inside_addresses_are_refused() {
+        for url in [
+            "http://example.com/",
+            "ftp://example.com/",
+            "https://user@example.com/",
+            "https://user:secret@example.com/",
+            "https://localhost/",
+            "https://LOCALHOST./",
+            "https://a.localhost/",
+            "https://intranet/",
+            "https://printer.local/",
+            "https://db.internal/",
+            "https://nas.lan/",
+            "https://metadata.google.internal/",
+            "https://127.0.0.1/",
+            "https://127.1/",
+            "https://2130706433/",
+            "https://0x7f000001/",
+            "https://0177.0.0.1/",
+            "https://0/",
+            "https://0.0.0.0/",
+            "https://10.0.0.1/",
+            "https://172.16.0.1/",
+            "https://172.31.255.255/",
+            "https://192.168.1.1/",
+            "https://169.254.169.254/",
+            "https://100.64.0.1/",
+            "https://192.0.0.1/",
+            "https://198.18.0.1/",
+            "https://224.0.0.1/",
+            "https://255.255.255.255/",
+            "https://[::]/",
+            "https://[::1]/",
+            "https://[::ffff:127.0.0.1]/",
+            "https://[::ffff:7f00:1]/",
+            "https://[::127.0.0.1]/",
+            "https://[64:ff9b::7f00:1]/",
+            "https://[64:ff9b::a9fe:a9fe]/",
+            "https://[2002:7f00:1::]/",
+            "https://[fe80::1]/",
+            "https://[fc00::1]/",
+            "https://[fd12::1]/",
+            "https://[ff02::1]/",
+            "https://[2001:db8::1]/",
+            "https://[2001::1]/",
+        ] {
+            assert!(verdict(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn development_admits_loopback_and_http_but_nothing_else_inside() {
+        let insecure = |text: &str| check_url(&Url::parse(text).unwrap(), true);
+        assert_eq!(insecure("http://127.0.0.1:9/"), Ok(()));
+        assert_eq!(insecure("http://localhost:9/"), Ok(()));
+        assert!(insecure("http://10.0.0.1/").is_err());
+        assert!(insecure("http://169.254.169.254/").is_err());
+    }
+}

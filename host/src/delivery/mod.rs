@@ -1,0 +1,3 @@
+//! What goes out to addresses that other people chose.
+
+pub mod guard;

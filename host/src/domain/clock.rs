@@ -1,0 +1,122 @@
+//! Time: one fixed-width text form, and the only place that reads the clock.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment in UTC with millisecond precision.
+///
+/// Its text (`2026-11-21T09:30:00.000Z`) has a fixed width, so that the order
+/// of texts is the order of times, in a database too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(jiff::Timestamp);
+
+impl Timestamp {
+    /// From milliseconds since 1970; saturates at the calendar's ends.
+    pub fn from_millis(millis: i64) -> Self {
+        let limit = if millis < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(limit))
+    }
+
+    /// Milliseconds since 1970.
+    pub fn as_millis(self) -> i64 {
+        self.0.as_millisecond()
+    }
+
+    /// Whole seconds since 1970.
+    pub fn as_seconds(self) -> i64 {
+        self.0.as_second()
+    }
+
+    /// None unless `text` is RFC 3339.
+    pub fn parse(text: &str) -> Option<Self> {
+        let timestamp: jiff::Timestamp = text.parse().ok()?;
+        Some(Self::from_millis(timestamp.as_millisecond()))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_add(millis))
+    }
+}
+
+impl std::ops::Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_sub(millis))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an RFC 3339 time"))
+    }
+}
+
+/// Where the service reads the time.
+///
+/// `offset` moves it forward, for rehearsals of what happens in two days
+/// (`HOLDFAST_CLOCK_OFFSET`, refused in production).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    offset: Duration,
+}
+
+impl Clock {
+    /// A clock that runs `offset` ahead.
+    pub fn ahead_by(offset: Duration) -> Self {
+        Self { offset }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_millis(jiff::Timestamp::now().as_millisecond()) + self.offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_milliseconds_and_a_z() {
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(
+            Timestamp::parse("2026-11-21T10:30:00.1234+01:00").unwrap().to_string(),
+            "2026-11-21T09:30:00.123Z"
+        );
+        assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+
+    #[test]
+    fn a_clock_ahead_reads_later() {
+        let ahead = Clock::ahead_by(Duration::from_secs(3600)).now();
+        assert!(ahead > Clock::default().now() + Duration::from_secs(3590));
+    }
+}

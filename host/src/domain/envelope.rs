@@ -1,0 +1,288 @@
+//! Envelopes, their signers and custodians.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::clock::Timestamp;
+use super::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+
+/// A closed set of words: text in the API and in the database.
+macro_rules! words {
+    ($(#[$docs:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$docs])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        pub enum $name {
+            $(#[serde(rename = $text)] #[allow(missing_docs)] $variant),*
+        }
+
+        #[allow(dead_code)]
+        impl $name {
+            /// Every value, in the order of the specification.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// None for a word that is not in the set.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// As it is written in the API.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Where an envelope stands.
+    EnvelopeStatus {
+        Pending = "pending",
+        Uploaded = "uploaded",
+        Preparing = "preparing",
+        Sent = "sent",
+        Viewed = "viewed",
+        Completed = "completed",
+        Vaulted = "vaulted",
+        VaultedOut = "vaulted_out",
+        Declined = "declined",
+        Voided = "voided",
+        Expired = "expired",
+    }
+}
+
+words! {
+    /// Signed here, or uploaded already signed.
+    EnvelopeKind {
+        Esign = "esign",
+        Paper = "paper",
+    }
+}
+
+words! {
+    /// Where a signer stands.
+    SignerStatus {
+        Pending = "pending",
+        Viewed = "viewed",
+        Started = "started",
+        Completed = "completed",
+        Declined = "declined",
+    }
+}
+
+words! {
+    /// Where a custodian permission stands.
+    CustodianStatus {
+        Pending = "pending",
+        Accepted = "accepted",
+        Revoked = "revoked",
+    }
+}
+
+words! {
+    /// The file types that can be uploaded.
+    FileType {
+        Pdf = "application/pdf",
+        Png = "image/png",
+        Jpeg = "image/jpeg",
+    }
+}
+
+impl FileType {
+    /// By the first bytes of the file; none for anything else.
+    pub fn detect(head: &[u8]) -> Option<Self> {
+        // ISO 32000-1, implementation note 13: the header may stand within the
+        // first 1024 bytes.
+        let window = head.get(..head.len().min(1024)).unwrap_or_default();
+        if window.windows(5).any(|bytes| bytes == b"%PDF-") {
+            Some(Self::Pdf)
+        } else if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some(Self::Png)
+        } else if head.starts_with(b"\xff\xd8\xff") {
+            Some(Self::Jpeg)
+        } else {
+            None
+        }
+    }
+}
+
+/// The party a contract is assigned to (check 8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecuredParty {
+    /// Must not be empty to satisfy check 8.
+    pub name: String,
+    /// For example `lender`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Postal address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// E-mail address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// Registration number or similar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<String>,
+}
+
+/// An object in the store: where it is and what it holds.
+///
+/// Has no `Serialize`, so that a storage key cannot slip into a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFile {
+    /// The object's key.
+    pub key: String,
+    /// SHA-256, lower-case hex.
+    pub sha256: String,
+    /// Bytes.
+    pub size: i64,
+    /// What kind of file it is.
+    pub content_type: String,
+}
+
+/// An envelope's record.
+#[derive(Clone, Debug)]
+pub struct Envelope {
+    /// Its id.
+    pub id: EnvelopeId,
+    /// Whose it is.
+    pub org: OrgId,
+    /// For whom it is.
+    pub customer: CustomerId,
+    /// Display name.
+    pub name: String,
+    /// Signed here or uploaded.
+    pub kind: EnvelopeKind,
+    /// Where it stands.
+    pub status: EnvelopeStatus,
+    /// The partner's own reference.
+    pub external_id: Option<String>,
+    /// The template it was made from.
+    pub template: Option<TemplateId>,
+    /// Everything noted about it; only a subset is shown to partners.
+    pub metadata: Map<String, Value>,
+    /// The party it is assigned to.
+    pub secured_party: Option<SecuredParty>,
+    /// Uploaded already signed.
+    pub is_upload: bool,
+    /// The uploaded file.
+    pub upload: Option<StoredFile>,
+    /// Which configured signing provider it was sent through.
+    pub provider_instance: Option<String>,
+    /// The provider's submission.
+    pub submission: Option<String>,
+    /// Signers sign one after the other.
+    pub preserve_signing_order: bool,
+    /// The authoritative copy in the live vault.
+    pub vault: Option<StoredFile>,
+    /// SHA-256 of the authoritative bytes; stays after vault-out.
+    pub document_hash: Option<String>,
+    /// The non-authoritative copy.
+    pub copy: Option<StoredFile>,
+    /// The compliance certificate.
+    pub certificate: Option<StoredFile>,
+    /// The custody record PDF.
+    pub custody_record: Option<StoredFile>,
+    /// The authoritative copy after its release.
+    pub archive: Option<StoredFile>,
+    /// E-mail of who created it: the custodian-to-be.
+    pub created_by: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When every party had signed.
+    pub signed_at: Option<Timestamp>,
+    /// When an unfinished one expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Envelope {
+    /// The opaque reference of the authoritative copy, when there is one.
+    pub fn vault_file_path(&self) -> Option<String> {
+        self.vault.as_ref().map(|_| format!("vault:{}/authoritative", self.id))
+    }
+
+    /// The opaque reference of the non-authoritative copy, when there is one.
+    pub fn copy_file_path(&self) -> Option<String> {
+        self.copy.as_ref().map(|_| format!("copies:{}/copy", self.id))
+    }
+
+    /// The opaque reference of the certificate, when there is one.
+    pub fn certificate_path(&self) -> Option<String> {
+        self.certificate.as_ref().map(|_| format!("certificates:{}/certificate", self.id))
+    }
+
+    /// The opaque reference of the uploaded file, when there is one.
+    pub fn upload_file_path(&self) -> Option<String> {
+        self.upload.as_ref().map(|_| format!("uploads:{}/document", self.id))
+    }
+}
+
+/// Somebody who has to sign an envelope.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    /// Place in the signing order, from 0.
+    pub position: i64,
+    /// Name as given by the sender.
+    pub name: String,
+    /// E-mail as given by the sender.
+    pub email: String,
+    /// The template role.
+    pub role: String,
+    /// Where this signer stands.
+    pub status: SignerStatus,
+    /// The provider's id of this signer.
+    pub provider_submitter: Option<String>,
+    /// When the signer finished.
+    pub completed_at: Option<Timestamp>,
+    /// Why the signer declined.
+    pub decline_reason: Option<String>,
+}
+
+/// A permission to keep an envelope's authoritative copy.
+#[derive(Clone, Debug)]
+pub struct Custodian {
+    /// Who.
+    pub email: String,
+    /// Whether the permission is in force.
+    pub status: CustodianStatus,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_types_are_told_by_their_first_bytes() {
+        assert_eq!(FileType::detect(b"%PDF-1.7\n"), Some(FileType::Pdf));
+        assert_eq!(FileType::detect(b"\xef\xbb\xbf%PDF-1.4"), Some(FileType::Pdf));
+        assert_eq!(FileType::detect(b"\x89PNG\r\n\x1a\n...."), Some(FileType::Png));
+        assert_eq!(FileType::detect(b"\xff\xd8\xff\xe0"), Some(FileType::Jpeg));
+        assert_eq!(FileType::detect(b"GIF89a"), None);
+        assert_eq!(FileType::detect(b""), None);
+    }
+
+    #[test]
+    fn every_status_has_one_word() {
+        for status in EnvelopeStatus::ALL {
+            assert_eq!(EnvelopeStatus::parse(status.as_str()), Some(*status));
+        }
+        assert_eq!(EnvelopeStatus::parse("Sent"), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Signing fields as the API shows them and the store keeps them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A rectangle on a displayed page: fractions 0.0 to 1.0, origin top-left;
+/// `page` is 1-based.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Area {
+    pub page: u32,
+    pub x: f64,
+    pub y: f64,
+    pub w: f64,
+    pub h: f64,
+}
+
+/// A field whose rectangles are known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub field_type: String,
+    pub role: String,
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub readonly: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_value: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    pub areas: Vec<Area>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor_match: Option<Area>,
+}

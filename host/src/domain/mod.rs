@@ -1,0 +1,24 @@
+//! The nouns. This module knows no I/O and no other module of the host.
+//!
+//! | Word | Meaning |
+//! |---|---|
+//! | envelope | one document sent for signature (`esign`) or uploaded already signed (`paper`) |
+//! | signer | a person who signs; a *submitter* in the records and at providers |
+//! | role | the part a signer plays in a template (`Buyer`), the party it defines |
+//! | authoritative copy | the one stored copy that is the contract (UCC §9-105) |
+//! | non-authoritative copy | a marked copy, stored apart, free to hand out |
+//! | vault in, vault out | storing the authoritative copy; releasing it for good |
+//! | custodian | who keeps the authoritative copy for the secured party |
+//! | custody ledger | the hash-chained history of an envelope |
+//! | event | something a webhook receiver may want to know |
+//! | job | work that has to be done after a change was committed |
+
+pub mod clock;
+pub mod envelope;
+pub mod event;
+pub mod field;
+pub mod id;
+pub mod ledger;
+pub mod organization;
+pub mod template;
+pub mod token;

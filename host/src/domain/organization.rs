@@ -1,0 +1,101 @@
+//! Organizations, their settings, API keys and scopes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::envelope::words;
+use super::id::{KeyId, OrgId};
+
+/// A tenant.
+#[derive(Clone, Debug)]
+pub struct Organization {
+    pub id: OrgId,
+    pub name: String,
+    pub settings: OrgSettings,
+    pub created_at: Timestamp,
+}
+
+/// What an operator can set for an organization.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OrgSettings {
+    /// Vault a signed envelope without being asked.
+    pub auto_vault: bool,
+    /// The payment asked of every envelope's payer.
+    pub payment: Option<PaymentSettings>,
+    /// Days until an unfinished envelope expires.
+    pub envelope_ttl_days: u32,
+    /// Component versions pinned for this organization: slot to component id.
+    pub components: BTreeMap<String, String>,
+}
+
+impl Default for OrgSettings {
+    fn default() -> Self {
+        Self {
+            auto_vault: true,
+            payment: None,
+            envelope_ttl_days: 30,
+            components: BTreeMap::new(),
+        }
+    }
+}
+
+/// A one-time payment at signing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaymentSettings {
+    /// Minor units.
+    pub amount_cents: u64,
+    /// ISO 4217.
+    pub currency: String,
+    #[serde(default)]
+    pub connected_account: Option<String>,
+    #[serde(default)]
+    pub platform_fee_cents: Option<u64>,
+    /// A role name, or `first`.
+    #[serde(default = "first")]
+    pub payer: String,
+}
+
+fn first() -> String {
+    "first".into()
+}
+
+words! {
+    /// What an API key may do. Every partner endpoint needs one of these.
+    Scope {
+        EnvelopesRead = "envelopes:read",
+        EnvelopesWrite = "envelopes:write",
+        VaultRead = "vault:read",
+        VaultWrite = "vault:write",
+        VaultRelease = "vault:release",
+        ComplianceRead = "compliance:read",
+        CustomersRead = "customers:read",
+        EsignWrite = "esign:write",
+    }
+}
+
+words! {
+    /// What a web-app user may do.
+    Role {
+        Admin = "admin",
+        Compliance = "compliance",
+        Member = "member",
+    }
+}
+
+/// An API key's record; the key itself is not kept.
+#[derive(Clone, Debug)]
+pub struct ApiKeyRecord {
+    pub id: KeyId,
+    pub org: OrgId,
+    pub name: Option<String>,
+    pub scopes: Vec<Scope>,
+    pub rate_limit_rpm: i64,
+    /// Who is custodian of what is created with this key.
+    pub owner_email: Option<String>,
+    pub active: bool,
+    pub last_used_at: Option<Timestamp>,
+}

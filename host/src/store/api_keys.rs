@@ -1,0 +1,131 @@
+//! API keys. Looked up by hash, before the organization is known.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::row::Columns;
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{KeyId, OrgId};
+use crate::domain::organization::{ApiKeyRecord, Scope};
+use crate::domain::token::SecretHash;
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    key: &ApiKeyRecord,
+    hash: &SecretHash,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into api_key (key_hash, bucket, org_id, key_id, name, scopes, rate_limit_rpm,
+             owner_email, active, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9)",
+    )
+    .bind(hash.as_str())
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(key.id.as_str())
+    .bind(key.name.as_deref())
+    .bind(scopes_text(&key.scopes))
+    .bind(key.rate_limit_rpm)
+    .bind(key.owner_email.as_deref())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn by_hash(
+    connection: &mut AnyConnection,
+    hash: &SecretHash,
+) -> Result<Option<ApiKeyRecord>, StoreError> {
+    sqlx::query("select * from api_key where key_hash = $1")
+        .bind(hash.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| api_key(&row))
+        .transpose()
+}
+
+pub async fn by_id(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+) -> Result<Option<ApiKeyRecord>, StoreError> {
+    sqlx::query("select * from api_key where key_id = $1")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| api_key(&row))
+        .transpose()
+}
+
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<ApiKeyRecord>, StoreError> {
+    sqlx::query("select * from api_key where org_id = $1 order by key_id")
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(api_key)
+        .collect()
+}
+
+/// Changes what a key may do; the same key keeps working.
+pub async fn update(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    scopes: &[Scope],
+    rate_limit_rpm: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("update api_key set scopes = $2, rate_limit_rpm = $3 where key_id = $1")
+        .bind(id.as_str())
+        .bind(scopes_text(scopes))
+        .bind(rate_limit_rpm)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Replaces the key behind an id: the old one is dead with the commit.
+pub async fn replace_hash(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    hash: &SecretHash,
+) -> Result<(), StoreError> {
+    sqlx::query("update api_key set key_hash = $2 where key_id = $1")
+        .bind(id.as_str())
+        .bind(hash.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<(), StoreError> {
+    sqlx::query("update api_key set active = 0 where key_id = $1")
+        .bind(id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn scopes_text(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
+    let columns = Columns { row, table: "api_key", id: "key_id" };
+    Ok(ApiKeyRecord {
+        id: columns.parsed("key_id", KeyId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.optional_text("name")?,
+        scopes: columns.parsed("scopes", |text| {
+            text.split_whitespace().map(Scope::parse).collect::<Option<Vec<_>>>()
+        })?,
+        rate_limit_rpm: columns.number("rate_limit_rpm")?,
+        owner_email: columns.optional_text("owner_email")?,
+        active: columns.flag("active")?,
+        last_used_at: columns.optional_time("last_used_at")?,
+    })
+}

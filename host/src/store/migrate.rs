@@ -1,0 +1,91 @@
+//! Bringing the schema up to date.
+//!
+//! Each migration runs once, in order, in one transaction with the others. A
+//! row in `migration` is the lock, so that nodes that start together wait for
+//! each other; no advisory lock is used, because not every PostgreSQL-like
+//! database has one.
+
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::{Store, StoreError};
+
+macro_rules! migrations {
+    ($($version:literal $file:literal),* $(,)?) => {
+        &[$(($version, include_str!(concat!("../../../migrations/", $file, ".sql")))),*]
+    };
+}
+
+const MIGRATIONS: &[(i64, &str)] = migrations![
+    1 "0001_organizations",
+    2 "0002_customers",
+    3 "0003_templates",
+    4 "0004_envelopes",
+    5 "0005_ledger",
+    6 "0006_events_and_jobs",
+    7 "0007_vault",
+    8 "0008_signing_room",
+];
+
+/// The row that is the lock.
+const LOCK: i64 = 0;
+
+pub(super) async fn run(store: &Store) -> Result<(), StoreError> {
+    prepare(store).await?;
+    let mut tx = store.begin().await?;
+    let lock = format!(
+        "select version from migration where version = $1 {}",
+        store.dialect().for_update()
+    );
+    sqlx::query(AssertSqlSafe(lock)).bind(LOCK).fetch_one(&mut *tx).await?;
+    for (version, text) in MIGRATIONS {
+        let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
+        let applied = sqlx::query("select sha256 from migration where version = $1")
+            .bind(version)
+            .fetch_optional(&mut *tx)
+            .await?;
+        match applied {
+            Some(row) if row.try_get::<String, _>("sha256")? == sha256 => {}
+            Some(_) => return Err(StoreError::ChangedMigration(*version)),
+            None => {
+                sqlx::raw_sql(*text).execute(&mut *tx).await?;
+                sqlx::query("insert into migration (version, sha256) values ($1, $2)")
+                    .bind(version)
+                    .bind(&sha256)
+                    .execute(&mut *tx)
+                    .await?;
+                tracing::info!(version, "applied a migration");
+            }
+        }
+    }
+    tx.commit().await
+}
+
+/// The table and its lock row. Two nodes creating the table at the same moment
+/// can collide inside PostgreSQL, whatever `if not exists` says: the second try
+/// then finds it.
+async fn prepare(store: &Store) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        match create_table(store).await {
+            Err(error) if attempts < 5 && error.is_unique_violation() => attempts += 1,
+            result => return result,
+        }
+    }
+}
+
+async fn create_table(store: &Store) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "create table if not exists migration (version bigint primary key, sha256 text not null)",
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "insert into migration (version, sha256) values ($1, '') on conflict (version) do nothing",
+    )
+    .bind(LOCK)
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}

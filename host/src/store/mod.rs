@@ -1,0 +1,183 @@
+//! Every line of SQL, one file per aggregate.
+//!
+//! One text serves SQLite and PostgreSQL. Functions take a connection, which a
+//! transaction is too: `envelopes::get(&mut tx, &org, &id)`. Every function on
+//! tenant data names the organization.
+
+use std::ops::{Deref, DerefMut};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{Any, AnyConnection, AnyPool, Executor as _, Transaction};
+use tokio::sync::Notify;
+
+mod dialect;
+mod migrate;
+mod row;
+
+pub mod api_keys;
+pub mod customers;
+pub mod downloads;
+pub mod envelopes;
+pub mod events;
+pub mod jobs;
+pub mod ledger;
+pub mod organizations;
+pub mod room;
+pub mod signers;
+pub mod templates;
+pub mod vault;
+
+pub use dialect::Dialect;
+
+/// Something the database did not do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database refused or could not be reached.
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// A row does not hold what its table promises.
+    #[error("inconsistent database: {table} {id}: {why}")]
+    Inconsistent {
+        table: &'static str,
+        id: String,
+        why: String,
+    },
+    /// Somebody else changed the row first.
+    #[error("changed by somebody else in the meantime")]
+    Conflict,
+    /// A migration that was applied before reads differently now.
+    #[error("migration {0} was changed after it had been applied")]
+    ChangedMigration(i64),
+}
+
+impl StoreError {
+    /// A unique key was already taken.
+    pub fn is_unique_violation(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => error.is_unique_violation(),
+            _ => false,
+        }
+    }
+}
+
+/// The database.
+#[derive(Clone)]
+pub struct Store {
+    readers: AnyPool,
+    /// SQLite has one writer; for PostgreSQL this is the same pool.
+    writers: AnyPool,
+    dialect: Dialect,
+    work: Arc<Notify>,
+}
+
+impl Store {
+    /// Connects; does not migrate.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let dialect = Dialect::of(url);
+        let url = dialect.connect_url(url);
+        let options = AnyConnectOptions::from_str(&url)?;
+        let pool = |connections: u32| {
+            AnyPoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(Duration::from_secs(10))
+                .after_connect(move |connection, _| {
+                    Box::pin(async move {
+                        for statement in dialect.session_statements() {
+                            connection.execute(*statement).await?;
+                        }
+                        Ok(())
+                    })
+                })
+        };
+        let (readers, writers) = match dialect {
+            Dialect::Sqlite => {
+                let writers = pool(1).connect_with(options.clone()).await?;
+                (pool(8).connect_with(options).await?, writers)
+            }
+            Dialect::Postgres => {
+                let shared = pool(16).connect_with(options).await?;
+                (shared.clone(), shared)
+            }
+        };
+        Ok(Self {
+            readers,
+            writers,
+            dialect,
+            work: Arc::new(Notify::new()),
+        })
+    }
+
+    /// Brings the schema up to date. Safe when several nodes start at once.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        migrate::run(self).await
+    }
+
+    /// A connection for reading.
+    pub async fn read(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
+        Ok(self.readers.acquire().await?)
+    }
+
+    /// A transaction that may write.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        let inner = self.writers.begin_with(self.dialect.begin_write()).await?;
+        Ok(Tx {
+            inner,
+            dialect: self.dialect,
+            work: self.work.clone(),
+            added_jobs: false,
+        })
+    }
+
+    /// Resolves when a committed transaction of this process added jobs.
+    pub async fn work_added(&self) {
+        self.work.notified().await;
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Lets open connections finish and closes.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writers.close().await;
+    }
+}
+
+/// A write transaction. Dropping it without [`Tx::commit`] rolls it back.
+pub struct Tx {
+    inner: Transaction<'static, Any>,
+    dialect: Dialect,
+    work: Arc<Notify>,
+    added_jobs: bool,
+}
+
+impl Tx {
+    /// Makes the changes durable and wakes the worker when there is work.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        self.inner.commit().await?;
+        if self.added_jobs {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Tx {
+    type Target = AnyConnection;
+
+    fn deref(&self) -> &AnyConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.inner
+    }
+}

@@ -1,0 +1,73 @@
+//! Organizations.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use super::row::{Columns, json_text};
+use crate::domain::id::OrgId;
+use crate::domain::organization::{OrgSettings, Organization};
+
+pub async fn insert(
+    connection: &mut AnyConnection,
+    organization: &Organization,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into organization (bucket, org_id, name, settings, created_at)
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(organization.id.bucket())
+    .bind(organization.id.as_str())
+    .bind(&organization.name)
+    .bind(json_text(&organization.settings))
+    .bind(organization.created_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Option<Organization>, StoreError> {
+    sqlx::query("select * from organization where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| organization(&row))
+        .transpose()
+}
+
+pub async fn list(connection: &mut AnyConnection) -> Result<Vec<Organization>, StoreError> {
+    sqlx::query("select * from organization order by org_id")
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(organization)
+        .collect()
+}
+
+pub async fn set_settings(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    settings: &OrgSettings,
+) -> Result<(), StoreError> {
+    sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(json_text(settings))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn organization(row: &AnyRow) -> Result<Organization, StoreError> {
+    let columns = Columns { row, table: "organization", id: "org_id" };
+    Ok(Organization {
+        id: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        settings: columns.json("settings")?,
+        created_at: columns.time("created_at")?,
+    })
+}

@@ -1,0 +1,129 @@
+//! Reading columns: text to domain values, with the row named when one does
+//! not hold what it must.
+
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use sqlx::Row as _;
+use sqlx::any::AnyRow;
+
+use super::StoreError;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::StoredFile;
+
+/// A row and the table it is from.
+pub(super) struct Columns<'r> {
+    pub row: &'r AnyRow,
+    pub table: &'static str,
+    /// The column that identifies the row in an error.
+    pub id: &'static str,
+}
+
+impl Columns<'_> {
+    pub fn text(&self, column: &str) -> Result<String, StoreError> {
+        Ok(self.row.try_get(column)?)
+    }
+
+    pub fn optional_text(&self, column: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.row.try_get(column)?)
+    }
+
+    pub fn number(&self, column: &str) -> Result<i64, StoreError> {
+        Ok(self.row.try_get(column)?)
+    }
+
+    pub fn flag(&self, column: &str) -> Result<bool, StoreError> {
+        Ok(self.number(column)? != 0)
+    }
+
+    pub fn time(&self, column: &str) -> Result<Timestamp, StoreError> {
+        self.parsed(column, Timestamp::parse)
+    }
+
+    pub fn optional_time(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+        self.optional_parsed(column, Timestamp::parse)
+    }
+
+    /// Unknown text is an inconsistency, never a default.
+    pub fn parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        let text = self.text(column)?;
+        parse(&text).ok_or_else(|| self.inconsistent(format!("{column} holds {text:?}")))
+    }
+
+    pub fn optional_parsed<T>(
+        &self,
+        column: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        match self.optional_text(column)? {
+            None => Ok(None),
+            Some(text) => parse(&text)
+                .map(Some)
+                .ok_or_else(|| self.inconsistent(format!("{column} holds {text:?}"))),
+        }
+    }
+
+    pub fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
+        let text = self.text(column)?;
+        serde_json::from_str(&text)
+            .map_err(|error| self.inconsistent(format!("{column}: {error}")))
+    }
+
+    pub fn optional_json<T: DeserializeOwned>(
+        &self,
+        column: &str,
+    ) -> Result<Option<T>, StoreError> {
+        match self.optional_text(column)? {
+            None => Ok(None),
+            Some(text) => serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|error| self.inconsistent(format!("{column}: {error}"))),
+        }
+    }
+
+    pub fn optional_file(&self, column: &str) -> Result<Option<StoredFile>, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct FileRow {
+            key: String,
+            sha256: String,
+            size: i64,
+            content_type: String,
+        }
+        let file: Option<FileRow> = self.optional_json(column)?;
+        Ok(file.map(|file| StoredFile {
+            key: file.key,
+            sha256: file.sha256,
+            size: file.size,
+            content_type: file.content_type,
+        }))
+    }
+
+    fn inconsistent(&self, why: String) -> StoreError {
+        StoreError::Inconsistent {
+            table: self.table,
+            id: self.row.try_get(self.id).unwrap_or_default(),
+            why,
+        }
+    }
+}
+
+/// How a stored file is written into a row.
+pub(super) fn file_json(file: Option<&StoredFile>) -> Option<String> {
+    file.map(|file| {
+        json!({
+            "key": file.key,
+            "sha256": file.sha256,
+            "size": file.size,
+            "content_type": file.content_type,
+        })
+        .to_string()
+    })
+}
+
+/// A value that is serialized into a text column.
+pub(super) fn json_text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".into())
+}

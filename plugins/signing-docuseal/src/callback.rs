@@ -1,0 +1,143 @@
+//! Verifying and reading a DocuSeal webhook.
+//!
+//! `X-Docuseal-Signature: <unix>.<hex>`, where hex is HMAC-SHA256 over
+//! `<unix>.` and the raw body with the whole secret string as the key. The
+//! time is that of the attempt; five minutes either way are tolerated.
+
+use serde_json::Value;
+
+use crate::wire::Hook;
+
+/// Seconds a signature's time may be off.
+const TOLERANCE_SECONDS: u64 = 300;
+
+/// A signature header taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Signature<'a> {
+    /// Unix seconds, as text: part of the signed message.
+    pub time: &'a str,
+    pub hex: &'a str,
+}
+
+/// None when the header does not have the documented shape.
+pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
+    let (time, hex) = header.trim().split_once('.')?;
+    let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+    let hexadecimal = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (digits && hexadecimal).then_some(Signature { time, hex })
+}
+
+/// Whether the signature's time is near enough to `now` (Unix seconds).
+pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
+    signature
+        .time
+        .parse::<u64>()
+        .is_ok_and(|time| time.abs_diff(now) <= TOLERANCE_SECONDS)
+}
+
+/// `<unix>.` and the body.
+pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
+    [signature.time.as_bytes(), b".", body].concat()
+}
+
+/// Compares the digest with the header without stopping at the first difference.
+pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
+    let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let given = signature.hex.to_ascii_lowercase();
+    let difference = expected
+        .bytes()
+        .zip(given.bytes())
+        .fold(expected.len() ^ given.len(), |sum, (left, right)| {
+            sum | usize::from(left ^ right)
+        });
+    difference == 0
+}
+
+/// What a verified webhook is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Submission(String),
+    /// Submitter and submission.
+    Submitter(String, String),
+    Ignored,
+}
+
+/// None when the body is not what DocuSeal documents.
+pub(crate) fn read(body: &[u8]) -> Option<Subject> {
+    let hook: Hook = serde_json::from_slice(body).ok()?;
+    let id = |key: &str| hook.data.get(key).and_then(Value::as_i64).map(|id| id.to_string());
+    if hook.event_type.starts_with("form.") {
+        let submission = id("submission_id").or_else(|| {
+            let submission = hook.data.get("submission")?.get("id")?.as_i64()?;
+            Some(submission.to_string())
+        })?;
+        return Some(Subject::Submitter(id("id")?, submission));
+    }
+    if hook.event_type.starts_with("submission.") {
+        return Some(Subject::Submission(id("id")?));
+    }
+    Some(Subject::Ignored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+    #[test]
+    fn a_signature_is_a_time_and_a_digest() {
+        let header = format!("1763720000.{HEX}");
+        let signature = parse_signature(&header).unwrap();
+        assert_eq!(signature.time, "1763720000");
+        assert_eq!(signed_message(&signature, b"{}"), b"1763720000.{}");
+        for wrong in ["", "1763720000", HEX, &format!("soon.{HEX}"), "1763720000.abc"] {
+            assert_eq!(parse_signature(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_signature_is_good_for_five_minutes_either_way() {
+        let header = format!("1000.{HEX}");
+        let signature = parse_signature(&header).unwrap();
+        assert!(is_fresh(&signature, 1000));
+        assert!(is_fresh(&signature, 1300));
+        assert!(is_fresh(&signature, 700));
+        assert!(!is_fresh(&signature, 1301));
+        assert!(!is_fresh(&signature, 699));
+    }
+
+    #[test]
+    fn a_digest_matches_in_either_case_and_only_as_a_whole() {
+        let header = format!("1000.{}", HEX.to_ascii_uppercase());
+        let signature = parse_signature(&header).unwrap();
+        let mut digest: Vec<u8> = (0..32).map(|index| (index % 16) * 0x11).collect();
+        assert!(matches(&signature, &digest));
+        digest[31] ^= 1;
+        assert!(!matches(&signature, &digest));
+        assert!(!matches(&signature, &digest[..31]));
+    }
+
+    #[test]
+    fn form_events_are_about_a_submitter_and_submission_events_about_the_whole() {
+        let subject = |text: &str| read(text.as_bytes());
+        assert_eq!(
+            subject(r#"{"event_type":"form.completed","data":{"id":7,"submission_id":3}}"#),
+            Some(Subject::Submitter("7".into(), "3".into()))
+        );
+        assert_eq!(
+            subject(r#"{"event_type":"form.viewed","data":{"id":7,"submission":{"id":3}}}"#),
+            Some(Subject::Submitter("7".into(), "3".into()))
+        );
+        assert_eq!(
+            subject(r#"{"event_type":"submission.archived","data":{"id":3,"archived_at":"x"}}"#),
+            Some(Subject::Submission("3".into()))
+        );
+        assert_eq!(
+            subject(r#"{"event_type":"template.updated","data":{"id":3}}"#),
+            Some(Subject::Ignored)
+        );
+        assert_eq!(subject(r#"{"event_type":"form.completed","data":{}}"#), None);
+        assert_eq!(subject("[]"), None);
+    }
+}
