@@ -19,6 +19,10 @@ impl Guest for Documents {
         crate::mark(&pdf, &request)
     }
 
+    fn strip_tags(pdf: Vec<u8>) -> Result<Vec<u8>, DocumentError> {
+        crate::strip_tags(&pdf)
+    }
+
     fn picture_to_pdf(picture: Picture) -> Result<Vec<u8>, DocumentError> {
         crate::picture_to_pdf(&picture)
     }

@@ -82,7 +82,7 @@ impl Target {
     }
 
     /// Makes a form known to a page's resources, under a name nothing else there has.
-    fn name_form(&mut self, page: ObjectId, form: ObjectId) -> Result<String> {
+    pub(crate) fn name_form(&mut self, page: ObjectId, form: ObjectId) -> Result<String> {
         let resources = self.own_resources(page)?;
         let holder = match resources {
             Holder::Page => {

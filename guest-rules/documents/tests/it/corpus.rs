@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use holdfast_documents::{DocumentError, fill, mark, merge, page_image};
+use holdfast_documents::{DocumentError, fill, mark, merge, page_image, strip_tags};
 
 use crate::support::{authoritative, field, moved, non_authoritative, qpdf_complaint, text, words};
 
@@ -78,6 +78,18 @@ fn every_corpus_file_ends_in_a_sound_document_or_a_reason() {
                 }
             };
             println!("{name}: {function}: {verdict}");
+        }
+        match strip_tags(&pdf) {
+            Ok(stripped) if stripped == pdf => {}
+            Ok(stripped) => {
+                let left = words(&stripped).iter().any(|word| word.text.contains("{{"));
+                let complaint = qpdf_complaint(&stripped).filter(|_| sound);
+                if left || complaint.is_some() {
+                    problems.push(format!("{name}: strip: tags left: {left}, {complaint:?}"));
+                }
+                println!("{name}: strip: stripped");
+            }
+            Err(error) => println!("{name}: strip: {error:?}"),
         }
         let image = page_image(&pdf, 1, 600).map(|image| (image.width, image.height));
         println!("{name}: page image: {image:?}");

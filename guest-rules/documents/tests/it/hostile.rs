@@ -13,6 +13,8 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
         fill(pdf, &[field(1, [0.1, 0.1, 0.3, 0.05], text("value"))]),
         merge(&[pdf.to_vec(), pdf.to_vec()]),
     ];
+    // What has no tags comes back as it is, damage included.
+    let _ = holdfast_documents::strip_tags(pdf);
     // An image may fail or not, as long as it ends.
     let _ = page_image(pdf, 1, 200);
     outcomes

@@ -14,4 +14,5 @@ mod marks;
 mod merging;
 mod pages;
 mod pictures;
+mod stripping;
 mod support;
