@@ -120,8 +120,8 @@ impl Survey {
     /// Shared streams whose uses all change in the same way: these are changed in place.
     fn edited_everywhere_alike(&self) -> impl Iterator<Item = (ObjectId, Vec<u8>)> {
         self.uses
-            .iter()
-            .filter_map(|(id, _)| Some((*id, self.in_place(*id)?.to_vec())))
+            .keys()
+            .filter_map(|id| Some((*id, self.in_place(*id)?.to_vec())))
     }
 
     fn in_place(&self, id: ObjectId) -> Option<&[u8]> {

@@ -9,6 +9,7 @@
 mod corpus;
 mod custody;
 mod fill;
+mod fixtures;
 mod hostile;
 mod marks;
 mod merging;
