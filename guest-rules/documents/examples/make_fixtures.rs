@@ -32,7 +32,8 @@ const FIGURE: Look = Look::new(Style::Bold, 13.0, BLACK);
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     std::fs::create_dir_all(&folder)?;
-    let contract = contract().map_err(|error| format!("the contract could not be set: {error:?}"))?;
+    let contract =
+        contract().map_err(|error| format!("the contract could not be set: {error:?}"))?;
     std::fs::write(folder.join("retail-installment-contract.pdf"), contract)?;
     Ok(())
 }
@@ -59,9 +60,18 @@ fn parties_and_disclosures(sheet: &mut Sheet) {
 
     let third = FULL / 3.0;
     let boxes = [
-        ("BUYER", "Jordan A. Ellery\n2148 Larkspur Lane\nRaleigh, NC 27606"),
-        ("CO-BUYER", "Morgan T. Ellery\n2148 Larkspur Lane\nRaleigh, NC 27606"),
-        ("SELLER – CREDITOR", "Pinecrest Auto Center, Inc.\n900 Capital Boulevard\nRaleigh, NC 27603"),
+        (
+            "BUYER",
+            "Jordan A. Ellery\n2148 Larkspur Lane\nRaleigh, NC 27606",
+        ),
+        (
+            "CO-BUYER",
+            "Morgan T. Ellery\n2148 Larkspur Lane\nRaleigh, NC 27606",
+        ),
+        (
+            "SELLER – CREDITOR",
+            "Pinecrest Auto Center, Inc.\n900 Capital Boulevard\nRaleigh, NC 27603",
+        ),
     ];
     for (index, (label, address)) in boxes.into_iter().enumerate() {
         let x = LEFT + third * index as f32;
@@ -78,15 +88,40 @@ fn parties_and_disclosures(sheet: &mut Sheet) {
          finance charge on a daily basis.", BODY) + 8.0;
 
     y = vehicle(sheet, y);
-    sheet.text(LEFT, y + 10.0, "FEDERAL TRUTH-IN-LENDING DISCLOSURES", HEADING);
+    sheet.text(
+        LEFT,
+        y + 10.0,
+        "FEDERAL TRUTH-IN-LENDING DISCLOSURES",
+        HEADING,
+    );
     y += 16.0;
     let quarter = FULL / 5.0;
     let disclosures = [
-        ("ANNUAL\nPERCENTAGE RATE", "The cost of your credit as a yearly rate.", "6.49 %"),
-        ("FINANCE\nCHARGE", "The dollar amount the credit will cost you.", "$4,903.61"),
-        ("AMOUNT\nFINANCED", "The credit provided to you or on your behalf.", "$27,815.15"),
-        ("TOTAL OF\nPAYMENTS", "What you will have paid after all scheduled payments.", "$32,718.76"),
-        ("TOTAL\nSALE PRICE", "The total cost on credit, with your down payment of $5,500.00.", "$38,218.76"),
+        (
+            "ANNUAL\nPERCENTAGE RATE",
+            "The cost of your credit as a yearly rate.",
+            "6.49 %",
+        ),
+        (
+            "FINANCE\nCHARGE",
+            "The dollar amount the credit will cost you.",
+            "$4,920.56",
+        ),
+        (
+            "AMOUNT\nFINANCED",
+            "The credit provided to you or on your behalf.",
+            "$27,815.15",
+        ),
+        (
+            "TOTAL OF\nPAYMENTS",
+            "What you will have paid after all scheduled payments.",
+            "$32,735.71",
+        ),
+        (
+            "TOTAL\nSALE PRICE",
+            "The total cost on credit, with your down payment of $5,500.00.",
+            "$38,235.71",
+        ),
     ];
     for (index, (title, meaning, amount)) in disclosures.into_iter().enumerate() {
         let x = LEFT + quarter * index as f32;
@@ -101,10 +136,22 @@ fn parties_and_disclosures(sheet: &mut Sheet) {
     y += 108.0;
     y = schedule(sheet, y);
     let clauses = [
-        ("Security. ", "You give us a security interest in the vehicle being bought."),
-        ("Prepayment. ", "If you pay off early, you will not have to pay a penalty."),
-        ("Late charge. ", "If a payment is not received in full within 15 days after it is due, you will pay a late charge of $6.00 or 5 % of the part that is late, whichever is less."),
-        ("More information. ", "See the other pages of this contract for nonpayment, default, any required repayment in full before the scheduled date, and our security interest."),
+        (
+            "Security. ",
+            "You give us a security interest in the vehicle being bought.",
+        ),
+        (
+            "Prepayment. ",
+            "If you pay off early, you will not have to pay a penalty.",
+        ),
+        (
+            "Late charge. ",
+            "If a payment is not received in full within 15 days after it is due, you will pay a late charge of $6.00 or 5 % of the part that is late, whichever is less.",
+        ),
+        (
+            "More information. ",
+            "See the other pages of this contract for nonpayment, default, any required repayment in full before the scheduled date, and our security interest.",
+        ),
     ];
     for (title, text) in clauses {
         y += sheet.paragraph(LEFT, y, FULL, &format!("{title}{text}"), BODY) + 3.0;
@@ -137,9 +184,13 @@ fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
     let mut y = top + 16.0;
     let columns = [LEFT, LEFT + 120.0, LEFT + 260.0];
     let rows = [
-        ["Number of payments", "Amount of payments", "When payments are due"],
-        ["59", "$545.31", "Monthly, beginning June 18, 2026"],
-        ["1", "$545.47", "May 18, 2031"],
+        [
+            "Number of payments",
+            "Amount of payments",
+            "When payments are due",
+        ],
+        ["59", "$545.60", "Monthly, beginning June 18, 2026"],
+        ["1", "$545.31", "May 18, 2031"],
     ];
     for (index, row) in rows.into_iter().enumerate() {
         if index == 0 {
@@ -147,7 +198,12 @@ fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
         }
         sheet.frame(LEFT, y, FULL, 16.0, 0.6, RULE);
         for (x, cell) in columns.into_iter().zip(row) {
-            sheet.text(x + 6.0, y + 11.3, cell, if index == 0 { STRONG } else { BODY });
+            sheet.text(
+                x + 6.0,
+                y + 11.3,
+                cell,
+                if index == 0 { STRONG } else { BODY },
+            );
         }
         y += 16.0;
     }
@@ -157,20 +213,52 @@ fn schedule(sheet: &mut Sheet, top: f32) -> f32 {
 fn figures(sheet: &mut Sheet) {
     sheet.text(LEFT, 62.0, "ITEMIZATION OF AMOUNT FINANCED", HEADING);
     let rows: [(&str, &str, bool); 16] = [
-        ("1.  Cash price of the vehicle, with accessories and delivery", "$31,240.00", false),
+        (
+            "1.  Cash price of the vehicle, with accessories and delivery",
+            "$31,240.00",
+            false,
+        ),
         ("     Highway use tax", "$937.20", false),
         ("     Total cash price", "$32,177.20", true),
-        ("2.  Trade-in: 2018 Corvane Lark, agreed value", "$4,000.00", false),
-        ("     Less payoff made by us to Blue Ridge Credit Union", "$0.00", false),
+        (
+            "2.  Trade-in: 2018 Corvane Lark, agreed value",
+            "$4,000.00",
+            false,
+        ),
+        (
+            "     Less payoff made by us to Blue Ridge Credit Union",
+            "$0.00",
+            false,
+        ),
         ("     Net trade-in", "$4,000.00", false),
         ("     Cash down payment", "$1,500.00", false),
         ("     Total down payment", "$5,500.00", true),
-        ("3.  Unpaid balance of cash price (1 minus 2)", "$26,677.20", true),
+        (
+            "3.  Unpaid balance of cash price (1 minus 2)",
+            "$26,677.20",
+            true,
+        ),
         ("4.  Amounts paid to others on your behalf", "", false),
-        ("     To public officials for title and registration", "$138.95", false),
-        ("     To Pinecrest Auto Center, Inc. for documentary fee", "$599.00", false),
-        ("     To Granite Assurance Company for gap waiver (optional)", "$400.00", false),
-        ("     Total amounts paid to others on your behalf", "$1,137.95", true),
+        (
+            "     To public officials for title and registration",
+            "$138.95",
+            false,
+        ),
+        (
+            "     To Pinecrest Auto Center, Inc. for documentary fee",
+            "$599.00",
+            false,
+        ),
+        (
+            "     To Granite Assurance Company for gap waiver (optional)",
+            "$400.00",
+            false,
+        ),
+        (
+            "     Total amounts paid to others on your behalf",
+            "$1,137.95",
+            true,
+        ),
         ("5.  Prepaid finance charge", "$0.00", false),
         ("6.  Amount financed (3 plus 4)", "$27,815.15", true),
     ];
@@ -188,41 +276,71 @@ fn figures(sheet: &mut Sheet) {
     }
     sheet.frame(LEFT, 70.0, FULL, y - 70.0, 0.7, RULE);
     y += 20.0;
-    y = numbered(sheet, y, "INSURANCE", &[
-        "You must insure the vehicle against loss and damage for as long as you owe us money under this contract. You may choose the company and the agent. The policy must name us as loss payee, cover at least the unpaid balance, and carry a deductible of no more than $1,000.",
-        "Liability insurance for bodily injury and damage to property of others is not included in this contract.",
-        "The gap waiver is not required to obtain credit. It is included only because you asked for it and initialed a separate form that states its price and its terms.",
-    ]);
-    numbered(sheet, y, "FINANCE CHARGE AND PAYMENTS", &[
-        "We figure the finance charge each day on the part of the amount financed that you have not yet paid, at the daily equivalent of the annual percentage rate. Paying early lowers it; paying late raises it.",
-        "We apply each payment first to the finance charge earned so far, then to the unpaid amount financed, then to other amounts you owe under this contract.",
-        "You may prepay all or part of the unpaid amount financed at any time without penalty. A partial prepayment does not excuse later payments.",
-        "The disclosures on the first page assume that you make every payment on its due date. Your last payment will differ if you do not, and we will send you a statement of what it is.",
-    ]);
+    y = numbered(
+        sheet,
+        y,
+        "INSURANCE",
+        &[
+            "You must insure the vehicle against loss and damage for as long as you owe us money under this contract. You may choose the company and the agent. The policy must name us as loss payee, cover at least the unpaid balance, and carry a deductible of no more than $1,000.",
+            "Liability insurance for bodily injury and damage to property of others is not included in this contract.",
+            "The gap waiver is not required to obtain credit. It is included only because you asked for it and initialed a separate form that states its price and its terms.",
+        ],
+    );
+    numbered(
+        sheet,
+        y,
+        "FINANCE CHARGE AND PAYMENTS",
+        &[
+            "We figure the finance charge each day on the part of the amount financed that you have not yet paid, at the daily equivalent of the annual percentage rate. Paying early lowers it; paying late raises it.",
+            "We apply each payment first to the finance charge earned so far, then to the unpaid amount financed, then to other amounts you owe under this contract.",
+            "You may prepay all or part of the unpaid amount financed at any time without penalty. A partial prepayment does not excuse later payments.",
+            "The disclosures on the first page assume that you make every payment on its due date. Your last payment will differ if you do not, and we will send you a statement of what it is.",
+        ],
+    );
 }
 
 fn terms(sheet: &mut Sheet) {
     let mut y = 52.0;
-    y = numbered(sheet, y, "OUR SECURITY INTEREST", &[
-        "You grant us a security interest in the vehicle, in all parts and goods installed on it, in money or goods received for it, and in refunds of insurance and service contracts financed here. It secures payment of all you owe under this contract and your other agreements in it.",
-        "You will see that our security interest is shown on the certificate of title. You will not sell, rent or transfer the vehicle, or take it out of the country, without our written permission.",
-    ]);
-    y = numbered(sheet, y, "DEFAULT", &[
-        "You are in default if you do not pay any payment when it is due; if you give false, incomplete or misleading information on your credit application; if you start, or someone starts against you, a proceeding in bankruptcy; or if you break any other agreement in this contract that lowers the prospect of payment.",
-        "If you are in default we may, after any notice and right to cure that the law gives you, demand that you pay at once all you owe; take the vehicle peacefully and without entering your home; and use any other right the law gives us.",
-        "If we take the vehicle, you may get it back by paying what you owe plus our reasonable expenses, until we sell it or agree to sell it. We will send you written notice before a sale, apply what the sale brings to what you owe, pay you any surplus, and you will owe us any balance unless the law says otherwise.",
-        "If we hire an attorney who is not our employee to collect what you owe, you will pay a reasonable fee and court costs as the law allows.",
-    ]);
-    y = numbered(sheet, y, "ASSIGNMENT AND THE AUTHORITATIVE COPY", &[
-        "We may assign this contract and our security interest to another party (the \u{201c}assignee\u{201d}) without your consent. The assignee then has our rights, and you must pay as it directs once you have notice.",
-        "This contract is made as an electronic record that constitutes chattel paper. The parties agree that there is one authoritative copy of it, held in a vault kept for the owner of the contract, and that every other copy or print is marked as non-authoritative.",
-        "A change of the assignee named on the authoritative copy is made only with the consent of the party then in control of it. Possession of a printed or downloaded copy transfers no right.",
-    ]);
-    y = numbered(sheet, y, "OTHER AGREEMENTS", &[
-        "Used vehicle buyers guide: for a used vehicle, the information on the window form is part of this contract and overrides any contrary provision in it.",
-        "We may call, text or e-mail you at the numbers and addresses you give us about this contract. Tell us at once when they change.",
-        "This contract contains the whole agreement between you and us about this sale on credit. A change must be in writing and signed by us. If a part of it is not valid, all other parts stay in force. Federal law and the law of North Carolina apply.",
-    ]);
+    y = numbered(
+        sheet,
+        y,
+        "OUR SECURITY INTEREST",
+        &[
+            "You grant us a security interest in the vehicle, in all parts and goods installed on it, in money or goods received for it, and in refunds of insurance and service contracts financed here. It secures payment of all you owe under this contract and your other agreements in it.",
+            "You will see that our security interest is shown on the certificate of title. You will not sell, rent or transfer the vehicle, or take it out of the country, without our written permission.",
+        ],
+    );
+    y = numbered(
+        sheet,
+        y,
+        "DEFAULT",
+        &[
+            "You are in default if you do not pay any payment when it is due; if you give false, incomplete or misleading information on your credit application; if you start, or someone starts against you, a proceeding in bankruptcy; or if you break any other agreement in this contract that lowers the prospect of payment.",
+            "If you are in default we may, after any notice and right to cure that the law gives you, demand that you pay at once all you owe; take the vehicle peacefully and without entering your home; and use any other right the law gives us.",
+            "If we take the vehicle, you may get it back by paying what you owe plus our reasonable expenses, until we sell it or agree to sell it. We will send you written notice before a sale, apply what the sale brings to what you owe, pay you any surplus, and you will owe us any balance unless the law says otherwise.",
+            "If we hire an attorney who is not our employee to collect what you owe, you will pay a reasonable fee and court costs as the law allows.",
+        ],
+    );
+    y = numbered(
+        sheet,
+        y,
+        "ASSIGNMENT AND THE AUTHORITATIVE COPY",
+        &[
+            "We may assign this contract and our security interest to another party (the \u{201c}assignee\u{201d}) without your consent. The assignee then has our rights, and you must pay as it directs once you have notice.",
+            "This contract is made as an electronic record that constitutes chattel paper. The parties agree that there is one authoritative copy of it, held in a vault kept for the owner of the contract, and that every other copy or print is marked as non-authoritative.",
+            "A change of the assignee named on the authoritative copy is made only with the consent of the party then in control of it. Possession of a printed or downloaded copy transfers no right.",
+        ],
+    );
+    y = numbered(
+        sheet,
+        y,
+        "OTHER AGREEMENTS",
+        &[
+            "Used vehicle buyers guide: for a used vehicle, the information on the window form is part of this contract and overrides any contrary provision in it.",
+            "We may call, text or e-mail you at the numbers and addresses you give us about this contract. Tell us at once when they change.",
+            "This contract contains the whole agreement between you and us about this sale on credit. A change must be in writing and signed by us. If a part of it is not valid, all other parts stay in force. Federal law and the law of North Carolina apply.",
+        ],
+    );
     let notice = "NOTICE: ANY HOLDER OF THIS CONSUMER CREDIT CONTRACT IS SUBJECT TO ALL CLAIMS AND DEFENSES WHICH THE DEBTOR COULD ASSERT AGAINST THE SELLER OF GOODS OR SERVICES OBTAINED PURSUANT HERETO OR WITH THE PROCEEDS HEREOF. RECOVERY HEREUNDER BY THE DEBTOR SHALL NOT EXCEED AMOUNTS PAID BY THE DEBTOR HEREUNDER.";
     let height = sheet.height(notice, STRONG, FULL - 16.0);
     sheet.frame(LEFT, y, FULL, height + 12.0, 1.0, RULE);
@@ -258,7 +376,13 @@ fn signatures(sheet: &mut Sheet) {
 
     // Anchors match parts of words too: no label of the co-buyer may contain one of the buyer.
     let labels = [
-        ["BUYER", "Buyer signature:", "Date:", "Buyer printed name:", "Buyer initials:"],
+        [
+            "BUYER",
+            "Buyer signature:",
+            "Date:",
+            "Buyer printed name:",
+            "Buyer initials:",
+        ],
         [
             "CO-BUYER – responsible for paying the entire debt",
             "Co-buyer's signature:",
@@ -305,6 +429,11 @@ fn running_lines(sheet: &mut Sheet) {
         sheet.select_page(index);
         sheet.stroke(&[(LEFT, HEIGHT - 46.0), (RIGHT, HEIGHT - 46.0)], 0.4, GREY);
         sheet.text(LEFT, HEIGHT - 35.0, "Retail Installment Sale Contract · RIC-2026-004187 · Sample for demonstration, not legal advice", SMALL);
-        sheet.text_right(RIGHT, HEIGHT - 35.0, &format!("Page {} of {count}", index + 1), SMALL);
+        sheet.text_right(
+            RIGHT,
+            HEIGHT - 35.0,
+            &format!("Page {} of {count}", index + 1),
+            SMALL,
+        );
     }
 }

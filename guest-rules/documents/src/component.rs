@@ -1,6 +1,9 @@
 //! The functions as the sandbox exports them.
 
-#![allow(unsafe_code, reason = "the export macro writes the entry points")]
+#![expect(
+    unsafe_code,
+    reason = "the export macro writes the functions the host calls"
+)]
 
 use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
 use crate::{CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture};
@@ -14,6 +17,10 @@ impl Guest for Documents {
 
     fn mark(pdf: Vec<u8>, request: MarkRequest) -> Result<Vec<u8>, DocumentError> {
         crate::mark(&pdf, &request)
+    }
+
+    fn strip_tags(pdf: Vec<u8>) -> Result<Vec<u8>, DocumentError> {
+        crate::strip_tags(&pdf)
     }
 
     fn picture_to_pdf(picture: Picture) -> Result<Vec<u8>, DocumentError> {

@@ -36,9 +36,21 @@ const MAX_CHARACTERS: usize = 2_000_000;
 pub fn custody_record(facts: &CustodyFacts) -> Result<Vec<u8>> {
     let recorded_at = Moment::parse(&facts.recorded_at, "recorded-at")?;
     let characters = facts.certificate_json.len()
-        + facts.timeline.iter().map(|entry| entry.detail.len() + entry.action.len()).sum::<usize>()
-        + facts.checks.iter().map(|check| check.detail.len() + check.requirement.len()).sum::<usize>()
-        + facts.attributes.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        + facts
+            .timeline
+            .iter()
+            .map(|entry| entry.detail.len() + entry.action.len())
+            .sum::<usize>()
+        + facts
+            .checks
+            .iter()
+            .map(|check| check.detail.len() + check.requirement.len())
+            .sum::<usize>()
+        + facts
+            .attributes
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum::<usize>();
     if characters > MAX_CHARACTERS {
         return Err(over_limit(format!("{MAX_CHARACTERS} characters of facts")));
     }

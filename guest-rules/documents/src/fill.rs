@@ -13,9 +13,10 @@ use crate::fit::{self, Fitted};
 use crate::flatten;
 use crate::geometry::DisplayedBox;
 use crate::overlay::Overlay;
+use crate::painting::{Placement, Role};
 use crate::picture::Drawable;
 use crate::source::{Source, SourcePage, confirm};
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 use crate::text::{Fonts, Style};
 use crate::{FieldValue, FilledField};
 
@@ -41,7 +42,7 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 /// fit its box or a picture with too many pixels, `other` for an area that is not on its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let Source { document, pages } = Source::open(pdf)?;
-    let mut target = Target::Rewrite(document);
+    let mut target = Target::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;
@@ -59,10 +60,6 @@ pub(crate) fn write_values(
 
     let fonts = Fonts::load()?;
     let mut drawings: BTreeMap<usize, Vec<Drawing>> = BTreeMap::new();
-    for missing in flattened.without_appearance {
-        let drawing = prepare(&fonts, &missing.value, missing.space)?;
-        drawings.entry(missing.page).or_default().extend(drawing);
-    }
     for field in fields {
         for area in &field.areas {
             let (index, page) = page_of(pages, area.page)?;
@@ -74,17 +71,35 @@ pub(crate) fn write_values(
     let mut overlay = Overlay::new();
     let mut placements = flattened.placements;
     let mut drawn = Vec::new();
+    for missing in flattened.without_appearance {
+        let (width, height) = missing.size;
+        let space = DisplayedBox {
+            x: 0.0,
+            y: 0.0,
+            width,
+            height,
+        };
+        if let Some(drawing) = prepare(&fonts, &missing.value, space)? {
+            overlay.page(missing.size, |surface| drawing.draw(&fonts, surface))?;
+            drawn.push((missing.page, missing.matrix));
+        }
+    }
     for (index, drawings) in drawings.iter().filter(|(_, drawings)| !drawings.is_empty()) {
         let geometry = &pages[*index].geometry;
         overlay.page((geometry.width, geometry.height), |surface| {
-            drawings.iter().try_for_each(|drawing| drawing.draw(&fonts, surface))
+            drawings
+                .iter()
+                .try_for_each(|drawing| drawing.draw(&fonts, surface))
         })?;
-        drawn.push(*index);
+        drawn.push((*index, geometry.to_user));
     }
     let forms = overlay.import_into(target)?;
-    for (index, form) in drawn.into_iter().zip(forms) {
-        let matrix = pages[index].geometry.to_user;
-        placements.entry(index).or_default().push(Placement { form, matrix, role: Role::Content });
+    for ((index, matrix), form) in drawn.into_iter().zip(forms) {
+        placements.entry(index).or_default().push(Placement {
+            form,
+            matrix,
+            role: Role::Content,
+        });
     }
     for (index, placements) in &placements {
         target.paint(pages[*index].id, placements)?;
@@ -103,8 +118,14 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
 /// A value, laid out.
 enum Drawing {
     Text(Fitted),
-    Signature { name: Fitted, space: DisplayedBox },
-    Picture { picture: Box<Drawable>, space: DisplayedBox },
+    Signature {
+        name: Fitted,
+        space: DisplayedBox,
+    },
+    Picture {
+        picture: Box<Drawable>,
+        space: DisplayedBox,
+    },
     Tick(DisplayedBox),
 }
 
@@ -112,14 +133,21 @@ enum Drawing {
 fn prepare(fonts: &Fonts, value: &FieldValue, space: DisplayedBox) -> Result<Option<Drawing>> {
     Ok(match value {
         FieldValue::Text(text) if text.trim().is_empty() => None,
-        FieldValue::Text(text) => Some(Drawing::Text(fit::text(fonts, text, Style::Regular, space)?)),
+        FieldValue::Text(text) => Some(Drawing::Text(fit::text(
+            fonts,
+            text,
+            Style::Regular,
+            space,
+        )?)),
         FieldValue::Typed(name) if name.trim().is_empty() => None,
-        FieldValue::Typed(name) => {
-            Some(Drawing::Signature { name: fit::signature(fonts, name, space)?, space })
-        }
-        FieldValue::Drawn(picture) => {
-            Some(Drawing::Picture { picture: Box::new(Drawable::read(picture)?), space })
-        }
+        FieldValue::Typed(name) => Some(Drawing::Signature {
+            name: fit::signature(fonts, name, space)?,
+            space,
+        }),
+        FieldValue::Drawn(picture) => Some(Drawing::Picture {
+            picture: Box::new(Drawable::read(picture)?),
+            space,
+        }),
         FieldValue::Checkbox(true) => Some(Drawing::Tick(space)),
         FieldValue::Checkbox(false) => None,
     })
@@ -170,7 +198,12 @@ fn tick(surface: &mut Surface<'_>, space: DisplayedBox) {
     stroke(surface, path, INK, side * 0.11);
 }
 
-fn stroke(surface: &mut Surface<'_>, path: PathBuilder, (red, green, blue): (u8, u8, u8), width: f32) {
+fn stroke(
+    surface: &mut Surface<'_>,
+    path: PathBuilder,
+    (red, green, blue): (u8, u8, u8),
+    width: f32,
+) {
     let Some(path) = path.finish() else {
         return;
     };

@@ -31,7 +31,9 @@ pub(crate) struct Fitted {
 /// where it must be.
 pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox) -> Result<Fitted> {
     if text.chars().count() > MAX_CHARACTERS {
-        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a field")));
+        return Err(over_limit(format!(
+            "{MAX_CHARACTERS} characters in a field"
+        )));
     }
     let words = Words::new(fonts, text.trim_end(), style);
     let padding = (space.width * 0.04).min(2.0);
@@ -60,7 +62,9 @@ pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox)
 /// A name as a signature: one line, as large as the box allows, on the box's bottom line.
 pub(crate) fn signature(fonts: &Fonts, name: &str, space: DisplayedBox) -> Result<Fitted> {
     if name.chars().count() > MAX_CHARACTERS {
-        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a signature")));
+        return Err(over_limit(format!(
+            "{MAX_CHARACTERS} characters in a signature"
+        )));
     }
     let line = fonts.line(name.trim(), Style::Italic);
     let size = (space.height * 0.8 / (ASCENT + DESCENT))
@@ -122,11 +126,20 @@ mod tests {
     use super::*;
 
     fn space(width: f32, height: f32) -> DisplayedBox {
-        DisplayedBox { x: 0.0, y: 0.0, width, height }
+        DisplayedBox {
+            x: 0.0,
+            y: 0.0,
+            width,
+            height,
+        }
     }
 
     fn widest(fitted: &Fitted) -> f32 {
-        fitted.lines.iter().map(|line| line.width(fitted.size)).fold(0.0, f32::max)
+        fitted
+            .lines
+            .iter()
+            .map(|line| line.width(fitted.size))
+            .fold(0.0, f32::max)
     }
 
     #[test]
@@ -149,12 +162,28 @@ mod tests {
     #[test]
     fn everything_fits_or_is_refused() {
         let fonts = Fonts::load().unwrap();
-        for (width, height) in [(200.0, 12.0), (40.0, 10.0), (300.0, 4.0), (12.0, 12.0), (6.0, 90.0)] {
-            for value in ["A", "Maximiliana Featherstonehaugh-Cholmondeley", "a b c d e f g\nsecond\nthird", "x".repeat(700).as_str()] {
+        for (width, height) in [
+            (200.0, 12.0),
+            (40.0, 10.0),
+            (300.0, 4.0),
+            (12.0, 12.0),
+            (6.0, 90.0),
+        ] {
+            for value in [
+                "A",
+                "Maximiliana Featherstonehaugh-Cholmondeley",
+                "a b c d e f g\nsecond\nthird",
+                "x".repeat(700).as_str(),
+            ] {
                 if let Ok(fitted) = text(&fonts, value, Style::Regular, space(width, height)) {
                     assert!(widest(&fitted) <= width + 0.01, "{width} {height} {value}");
-                    let bottom = fitted.first_baseline + fitted.distance * (fitted.lines.len() - 1) as f32 + DESCENT * fitted.size;
-                    assert!(bottom <= height + 0.02, "{width} {height} {value}: {bottom}");
+                    let bottom = fitted.first_baseline
+                        + fitted.distance * (fitted.lines.len() - 1) as f32
+                        + DESCENT * fitted.size;
+                    assert!(
+                        bottom <= height + 0.02,
+                        "{width} {height} {value}: {bottom}"
+                    );
                 }
             }
         }
@@ -163,7 +192,12 @@ mod tests {
     #[test]
     fn a_text_no_box_could_hold_is_refused_not_cut() {
         let fonts = Fonts::load().unwrap();
-        let outcome = text(&fonts, &"word ".repeat(700), Style::Regular, space(10.0, 4.0));
+        let outcome = text(
+            &fonts,
+            &"word ".repeat(700),
+            Style::Regular,
+            space(10.0, 4.0),
+        );
         assert!(matches!(outcome, Err(crate::DocumentError::OverLimit(_))));
     }
 }

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use hayro_syntax::content::UntypedIter;
 use lopdf::{Dictionary, Object, ObjectId};
 
 use crate::FieldValue;
 use crate::error::Result;
-use crate::geometry::{Box2, DisplayedBox, Matrix};
+use crate::geometry::{Box2, Matrix};
+use crate::painting::{Placement, Role};
 use crate::source::SourcePage;
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 
 /// Annotation flags (ISO 32000-1, table 165) of widgets that are not displayed.
 const HIDDEN: i64 = 1 << 1;
 const NO_VIEW: i64 = 1 << 5;
+
+/// Bytes of one appearance looked at to see whether it says anything.
+const MAX_APPEARANCE_BYTES: usize = 4 * 1024 * 1024;
 
 /// How far a value may be inherited from parent fields.
 const MAX_FIELD_DEPTH: usize = 32;
@@ -24,11 +29,14 @@ pub(crate) struct Flattened {
     pub(crate) without_appearance: Vec<Missing>,
 }
 
-/// A field with a value but no appearance: viewers would have drawn it on the fly.
+/// A field with a value but no appearance: viewers would have drawn it on the fly. Such a
+/// field stands as its own page entries say, not as the page is displayed.
 pub(crate) struct Missing {
     pub(crate) page: usize,
-    pub(crate) space: DisplayedBox,
     pub(crate) value: FieldValue,
+    /// Size of the box to draw in, and the way from there to the page's user space.
+    pub(crate) size: (f32, f32),
+    pub(crate) matrix: Matrix,
 }
 
 /// Takes the form away and says what of it must be painted.
@@ -37,7 +45,11 @@ pub(crate) fn form(target: &mut Target, pages: &[SourcePage]) -> Result<Flattene
     for (index, page) in pages.iter().enumerate() {
         flatten_page(target, index, page, &mut flattened)?;
     }
-    let root = target.document().trailer.get(b"Root").and_then(Object::as_reference);
+    let root = target
+        .document()
+        .trailer
+        .get(b"Root")
+        .and_then(Object::as_reference);
     if let Ok(root) = root {
         let catalog = target.edit(root)?;
         catalog.remove(b"AcroForm");
@@ -53,7 +65,9 @@ fn flatten_page(
     page: &SourcePage,
     flattened: &mut Flattened,
 ) -> Result<()> {
-    let annotations = target.dictionary(page.id).and_then(|page| page.get(b"Annots").ok());
+    let annotations = target
+        .dictionary(page.id)
+        .and_then(|page| page.get(b"Annots").ok());
     let Some(Object::Array(annotations)) = annotations.map(|object| target.resolve(object)) else {
         return Ok(());
     };
@@ -71,23 +85,44 @@ fn flatten_page(
         return Ok(());
     }
     for widget in &widgets {
-        let flags = entry(target, widget, b"F").and_then(|flags| flags.as_i64().ok()).unwrap_or(0);
+        let flags = entry(target, widget, b"F")
+            .and_then(|flags| flags.as_i64().ok())
+            .unwrap_or(0);
         let Some(rectangle) = box_at(target, widget, b"Rect") else {
             continue;
         };
-        if flags & (HIDDEN | NO_VIEW) != 0 || rectangle.width() <= 0.0 || rectangle.height() <= 0.0 {
+        if flags & (HIDDEN | NO_VIEW) != 0 || rectangle.width() <= 0.0 || rectangle.height() <= 0.0
+        {
             continue;
         }
-        if let Some((form, matrix)) = appearance(target, widget, rectangle) {
+        let appearance = appearance(target, widget, rectangle);
+        // Programs that leave drawing to the viewer write appearances with a frame at most.
+        let says_nothing = appearance.is_none_or(|(form, _)| shows_nothing(target, form));
+        if let Some(value) = value(target, widget, appearance.is_none())
+            && says_nothing
+        {
+            let (size, matrix) = standing(turn(target, widget), rectangle);
+            flattened.without_appearance.push(Missing {
+                page: index,
+                value,
+                size,
+                matrix,
+            });
+        }
+        if let Some((form, matrix)) = appearance {
             let dictionary = target.edit(form)?;
             dictionary.set("Type", "XObject");
             dictionary.set("Subtype", "Form");
-            let placement = Placement { form, matrix, role: Role::Content };
-            flattened.placements.entry(index).or_default().push(placement);
-        } else if let Some(value) = value(target, widget)
-            && let Some(space) = page.geometry.displayed(rectangle)
-        {
-            flattened.without_appearance.push(Missing { page: index, space, value });
+            let placement = Placement {
+                form,
+                matrix,
+                role: Role::Content,
+            };
+            flattened
+                .placements
+                .entry(index)
+                .or_default()
+                .push(placement);
         }
     }
     let page = target.edit(page.id)?;
@@ -105,10 +140,17 @@ fn is_widget(target: &Target, annotation: &Dictionary) -> bool {
 }
 
 fn entry<'a>(target: &'a Target, dictionary: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
-    dictionary.get(key).ok().map(|object| target.resolve(object))
+    dictionary
+        .get(key)
+        .ok()
+        .map(|object| target.resolve(object))
 }
 
-fn numbers<const N: usize>(target: &Target, dictionary: &Dictionary, key: &[u8]) -> Option<[f64; N]> {
+fn numbers<const N: usize>(
+    target: &Target,
+    dictionary: &Dictionary,
+    key: &[u8],
+) -> Option<[f64; N]> {
     let items = entry(target, dictionary, key)?.as_array().ok()?;
     let numbers: Vec<f64> = items
         .iter()
@@ -138,7 +180,10 @@ fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(
     if shown.width() <= 0.0 || shown.height() <= 0.0 {
         return None;
     }
-    let (across, down) = (rectangle.width() / shown.width(), rectangle.height() / shown.height());
+    let (across, down) = (
+        rectangle.width() / shown.width(),
+        rectangle.height() / shown.height(),
+    );
     let matrix = Matrix([
         across,
         0.0,
@@ -161,15 +206,55 @@ fn last_reference(target: &Target, object: &Object) -> Option<ObjectId> {
     None
 }
 
-/// The value of a text, choice or checkbox field, inherited where the widget has none.
-fn value(target: &Target, widget: &Dictionary) -> Option<FieldValue> {
+/// How far a widget is turned against its page, counterclockwise (`/MK /R`).
+fn turn(target: &Target, widget: &Dictionary) -> i64 {
+    entry(target, widget, b"MK")
+        .and_then(|look| entry(target, look.as_dict().ok()?, b"R")?.as_i64().ok())
+        .map_or(0, |turn| turn.rem_euclid(360))
+}
+
+/// An upright box for what stands turned in a rectangle, and the way from one to the other.
+fn standing(turn: i64, rectangle: Box2) -> ((f32, f32), Matrix) {
+    let Box2 { x0, y0, x1, y1 } = rectangle;
+    let (width, height) = (rectangle.width() as f32, rectangle.height() as f32);
+    match turn {
+        90 => ((height, width), Matrix([0.0, 1.0, -1.0, 0.0, x1, y0])),
+        180 => ((width, height), Matrix([-1.0, 0.0, 0.0, -1.0, x1, y1])),
+        270 => ((height, width), Matrix([0.0, -1.0, 1.0, 0.0, x0, y1])),
+        _ => ((width, height), Matrix([1.0, 0.0, 0.0, 1.0, x0, y0])),
+    }
+}
+
+/// Whether an appearance draws neither text nor other forms nor pictures.
+fn shows_nothing(target: &Target, form: ObjectId) -> bool {
+    let Some(Object::Stream(stream)) = target.document().objects.get(&form) else {
+        return true;
+    };
+    let Ok(content) = stream.get_plain_content_with_limit(MAX_APPEARANCE_BYTES) else {
+        return false;
+    };
+    let mut operators = UntypedIter::new(&content);
+    while let Some(instruction) = operators.next() {
+        if matches!(
+            &**instruction.operator,
+            b"Tj" | b"TJ" | b"'" | b"\"" | b"Do" | b"BI"
+        ) {
+            return false;
+        }
+    }
+    true
+}
+
+/// The value of a text or choice field, inherited where the widget has none; the state of a
+/// checkbox only `with_state`, because its drawn appearances show it without any text.
+fn value(target: &Target, widget: &Dictionary, with_state: bool) -> Option<FieldValue> {
     let kind = inherited(target, widget, b"FT")?.as_name().ok()?.to_vec();
     match kind.as_slice() {
         b"Tx" | b"Ch" => {
             let text = lopdf::decode_text_string(inherited(target, widget, b"V")?).ok()?;
             Some(FieldValue::Text(text.replace('\r', "\n")))
         }
-        b"Btn" => {
+        b"Btn" if with_state => {
             let state = entry(target, widget, b"AS")
                 .or_else(|| inherited(target, widget, b"V"))?
                 .as_name()

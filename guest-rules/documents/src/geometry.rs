@@ -87,12 +87,15 @@ impl Box2 {
 
     /// From the four numbers of a PDF rectangle, whichever corners they name.
     pub(crate) fn from_corners([ax, ay, bx, by]: [f64; 4]) -> Option<Self> {
-        [ax, ay, bx, by].iter().all(|number| number.is_finite()).then(|| Self {
-            x0: ax.min(bx),
-            y0: ay.min(by),
-            x1: ax.max(bx),
-            y1: ay.max(by),
-        })
+        [ax, ay, bx, by]
+            .iter()
+            .all(|number| number.is_finite())
+            .then(|| Self {
+                x0: ax.min(bx),
+                y0: ay.min(by),
+                x1: ax.max(bx),
+                y1: ay.max(by),
+            })
     }
 
     pub(crate) fn width(self) -> f64 {
@@ -129,17 +132,10 @@ impl PageGeometry {
             && width > 0.0
             && height > 0.0
             && to_user.0.iter().all(|number| number.is_finite());
-        sound.then_some(Self { width, height, to_user })
-    }
-
-    /// A rectangle of user space where it is displayed: origin top-left, y down.
-    pub(crate) fn displayed(&self, user: Box2) -> Option<DisplayedBox> {
-        let shown = self.to_user.inverse()?.apply_to_box(user);
-        Some(DisplayedBox {
-            x: shown.x0 as f32,
-            y: self.height - shown.y1 as f32,
-            width: shown.width() as f32,
-            height: shown.height() as f32,
+        sound.then_some(Self {
+            width,
+            height,
+            to_user,
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies
 //! ([`mark`]), pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]),
-//! joined documents ([`merge`]) and the custody record ([`custody_record`]).
+//! joined documents ([`merge`]), tags taken out ([`strip_tags`]) and the custody record ([`custody_record`]).
 //!
 //! Uploads are hostile until proven otherwise, so every function here returns a
 //! [`DocumentError`] with a reason where it refuses, and none reads a clock or a random
@@ -26,9 +26,11 @@ mod marks;
 mod merge;
 mod moment;
 mod overlay;
+mod painting;
 mod picture;
 mod render;
 mod source;
+mod strip;
 mod target;
 mod text;
 pub mod typeset;
@@ -43,3 +45,4 @@ pub use marks::mark;
 pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;
+pub use strip::strip_tags;

@@ -1,6 +1,7 @@
 //! The marks that tell an authoritative copy from every other.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use krilla::color::rgb;
 use krilla::geom::{PathBuilder, Rect, Transform};
@@ -13,8 +14,9 @@ use crate::error::{Result, other, over_limit};
 use crate::fill::solid;
 use crate::moment::Moment;
 use crate::overlay::Overlay;
+use crate::painting::{Placement, Role};
 use crate::source::{Source, confirm};
-use crate::target::{Placement, Role, Target};
+use crate::target::Target;
 use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Style};
 use crate::{CopyKind, MarkRequest};
 
@@ -52,8 +54,14 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
         return Err(other("a mark names its envelope"));
     }
     let named = [Some(&request.envelope_id), request.secured_party.as_ref()];
-    if named.iter().flatten().any(|name| name.chars().count() > MAX_CHARACTERS) {
-        return Err(over_limit(format!("{MAX_CHARACTERS} characters in a name on a mark")));
+    if named
+        .iter()
+        .flatten()
+        .any(|name| name.chars().count() > MAX_CHARACTERS)
+    {
+        return Err(over_limit(format!(
+            "{MAX_CHARACTERS} characters in a name on a mark"
+        )));
     }
     let source = Source::open(pdf)?;
     if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
@@ -72,10 +80,12 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
 
 fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
     let pages = source.pages.len();
-    let rewritten = Target::Rewrite(source.document).save(pdf, "rewritten")?;
+    let rewritten = Target::Rewrite(Box::new(source.document)).save(pdf, "rewritten")?;
     let source = Source::open(&rewritten)?;
     if source.pages.len() != pages {
-        return Err(crate::error::unreadable("pages are lost when it is repaired"));
+        return Err(crate::error::unreadable(
+            "pages are lost when it is repaired",
+        ));
     }
     let marked = mark_behind(&rewritten, source, request)?;
     confirm(&marked, pages)?;
@@ -84,7 +94,7 @@ fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<V
 
 fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
     let Source { document, pages } = source;
-    let update = IncrementalDocument::create_from(pdf.to_vec(), document);
+    let update = Box::new(IncrementalDocument::create_from(pdf.to_vec(), document));
     let mut target = Target::Update(update);
 
     // Pages of one size share one mark.
@@ -94,16 +104,23 @@ fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<
     for page in &pages {
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
-        if !sizes.contains_key(&key) {
-            sizes.insert(key, overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
+        if let Entry::Vacant(vacant) = sizes.entry(key) {
+            vacant.insert(overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
         }
     }
     let forms = overlay.import_into(&mut target)?;
     for page in &pages {
-        let key = (page.geometry.width.to_bits(), page.geometry.height.to_bits());
+        let key = (
+            page.geometry.width.to_bits(),
+            page.geometry.height.to_bits(),
+        );
         let form = sizes.get(&key).and_then(|index| forms.get(*index));
         let form = *form.ok_or_else(|| other("a mark was lost"))?;
-        let placement = Placement { form, matrix: page.geometry.to_user, role: Role::Artifact };
+        let placement = Placement {
+            form,
+            matrix: page.geometry.to_user,
+            role: Role::Artifact,
+        };
         target.paint(page.id, &[placement])?;
     }
     describe(&mut target, request)?;
@@ -134,7 +151,11 @@ fn draw_authoritative(
     request: &MarkRequest,
 ) {
     let mut text = format!("{AUTHORITATIVE} · {}", request.envelope_id);
-    if let Some(party) = request.secured_party.as_deref().filter(|name| !name.trim().is_empty()) {
+    if let Some(party) = request
+        .secured_party
+        .as_deref()
+        .filter(|name| !name.trim().is_empty())
+    {
         text.push_str(" · Secured party: ");
         text.push_str(party);
     }
@@ -143,7 +164,13 @@ fn draw_authoritative(
     surface.set_fill(Some(solid(GREY)));
     for (above, line) in lines.iter().rev().enumerate() {
         let baseline = height - size * (1.1 + LEADING * above as f32);
-        fonts.draw(surface, line, (width - line.width(size)) / 2.0, baseline, size);
+        fonts.draw(
+            surface,
+            line,
+            (width - line.width(size)) / 2.0,
+            baseline,
+            size,
+        );
     }
 }
 
@@ -221,6 +248,9 @@ fn describe(target: &mut Target, request: &MarkRequest) -> Result<()> {
         Some(party) => dictionary.set("SecuredParty", text_string(party)),
         None => drop(dictionary.remove(b"SecuredParty")),
     }
-    target.document_mut().trailer.set("Info", Object::Reference(id));
+    target
+        .document_mut()
+        .trailer
+        .set("Info", Object::Reference(id));
     Ok(())
 }

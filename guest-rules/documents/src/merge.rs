@@ -33,7 +33,7 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.len() > MAX_DOCUMENTS {
         return Err(over_limit(format!("{MAX_DOCUMENTS} documents")));
     }
-    let mut target = Target::Rewrite(Document::with_version("1.7"));
+    let mut target = Target::Rewrite(Box::new(Document::with_version("1.7")));
     let root = target.add(Dictionary::new())?;
     let tree = target.add(Dictionary::new())?;
     let mut pages = Vec::new();
@@ -53,7 +53,10 @@ pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if let Some(properties) = layers.into_properties() {
         catalog.set("OCProperties", properties);
     }
-    target.document_mut().trailer.set("Root", Object::Reference(root));
+    target
+        .document_mut()
+        .trailer
+        .set("Root", Object::Reference(root));
     target.document_mut().prune_objects();
     let merged = target.save(&pdfs.concat(), "merged")?;
     confirm(&merged, count)?;
@@ -100,7 +103,10 @@ fn append(
         };
         copy.set("Type", "Page");
         copy.set("Parent", Object::Reference(tree));
-        target.document_mut().objects.insert(*new, Object::Dictionary(copy));
+        target
+            .document_mut()
+            .objects
+            .insert(*new, Object::Dictionary(copy));
         pages.push(Object::Reference(*new));
     }
     layers.add(target, &flat, &mut known)
@@ -110,10 +116,10 @@ fn append(
 fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
     let source = Source::open(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
-    let mut target = Target::Rewrite(source.document);
+    let mut target = Target::Rewrite(Box::new(source.document));
     write_values(&mut target, &source.pages, &[])?;
     match target {
-        Target::Rewrite(document) => Ok((document, ids)),
+        Target::Rewrite(document) => Ok((*document, ids)),
         Target::Update(_) => Err(other("a document to merge is rewritten")),
     }
 }
@@ -144,11 +150,13 @@ impl Layers {
         from: &Document,
         known: &mut BTreeMap<ObjectId, ObjectId>,
     ) -> Result<()> {
-        let Some(properties) = from
-            .catalog()
-            .ok()
-            .and_then(|catalog| catalog.get_deref(b"OCProperties", from).ok()?.as_dict().ok())
-        else {
+        let Some(properties) = from.catalog().ok().and_then(|catalog| {
+            catalog
+                .get_deref(b"OCProperties", from)
+                .ok()?
+                .as_dict()
+                .ok()
+        }) else {
             return Ok(());
         };
         let list = |dictionary: &Dictionary, key: &[u8]| -> Vec<Object> {
@@ -164,7 +172,10 @@ impl Layers {
                     .and_then(Object::as_name)
                     .is_ok_and(|state| state == b"OFF");
                 if starts_off {
-                    all.iter().filter(|layer| !on.contains(layer)).cloned().collect()
+                    all.iter()
+                        .filter(|layer| !on.contains(layer))
+                        .cloned()
+                        .collect()
                 } else {
                     list(configuration, b"OFF")
                 }

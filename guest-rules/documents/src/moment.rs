@@ -18,7 +18,8 @@ pub(crate) struct Moment {
 impl Moment {
     /// Reads `2026-05-01T12:30:00.123Z`; fractions of a second are dropped.
     pub(crate) fn parse(text: &str, name: &str) -> Result<Self> {
-        Self::read(text).ok_or_else(|| other(format!("{name} is no RFC 3339 time in UTC: {text:?}")))
+        Self::read(text)
+            .ok_or_else(|| other(format!("{name} is no RFC 3339 time in UTC: {text:?}")))
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -30,7 +31,9 @@ impl Moment {
             && bytes[13] == b':'
             && bytes[16] == b':';
         let zone = text.get(19..)?;
-        let fraction = zone.strip_suffix('Z').or_else(|| zone.strip_suffix("+00:00"))?;
+        let fraction = zone
+            .strip_suffix('Z')
+            .or_else(|| zone.strip_suffix("+00:00"))?;
         let fraction_is_sound = fraction.is_empty()
             || fraction.strip_prefix('.').is_some_and(|digits| {
                 !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -40,11 +43,16 @@ impl Moment {
         }
         let number = |from: usize, to: usize| -> Option<u16> {
             let digits = text.get(from..to)?;
-            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+            digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit())
+                .then(|| digits.parse().ok())?
         };
         let small = |from: usize, lowest: u16, highest: u16| -> Option<u8> {
             let value = number(from, from + 2)?;
-            (lowest..=highest).contains(&value).then(|| u8::try_from(value).ok())?
+            (lowest..=highest)
+                .contains(&value)
+                .then(|| u8::try_from(value).ok())?
         };
         Some(Self {
             year: number(0, 4)?,
@@ -69,8 +77,18 @@ impl Moment {
     /// `1 May 2026, 12:30:00 UTC`: unambiguous for readers on both sides of an ocean.
     pub(crate) fn in_words(self) -> String {
         const MONTHS: [&str; 12] = [
-            "January", "February", "March", "April", "May", "June", "July", "August", "September",
-            "October", "November", "December",
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
         ];
         let month = MONTHS[usize::from(self.month.clamp(1, 12)) - 1];
         format!(
@@ -98,7 +116,14 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_time() {
-        for text in ["", "2026-05-01", "2026-13-01T00:00:00Z", "2026-05-01T12:30:09+02:00", "2026-05-01T12:30:09.Z", "２０２６-05-01T12:30:09Z"] {
+        for text in [
+            "",
+            "2026-05-01",
+            "2026-13-01T00:00:00Z",
+            "2026-05-01T12:30:09+02:00",
+            "2026-05-01T12:30:09.Z",
+            "２０２６-05-01T12:30:09Z",
+        ] {
             assert!(Moment::parse(text, "at").is_err(), "{text}");
         }
     }

@@ -91,18 +91,26 @@ impl Drawable {
         let image = match picture.format {
             PictureFormat::Png => {
                 if count * header.bytes_per_pixel > MAX_DECODED_BYTES {
-                    return Err(over_limit(format!("a picture of {MAX_DECODED_BYTES} bytes")));
+                    return Err(over_limit(format!(
+                        "a picture of {MAX_DECODED_BYTES} bytes"
+                    )));
                 }
                 Image::from_png(pixels.into(), true)
             }
             PictureFormat::Jpeg => Image::from_jpeg(pixels.into(), true),
         };
-        let image = image.map_err(|reason| other(format!("the picture cannot be read: {reason}")))?;
+        let image =
+            image.map_err(|reason| other(format!("the picture cannot be read: {reason}")))?;
         let (mut width, mut height) = (header.width as f32, header.height as f32);
         if header.orientation.swaps_sides() {
             std::mem::swap(&mut width, &mut height);
         }
-        Ok(Self { image, orientation: header.orientation, width, height })
+        Ok(Self {
+            image,
+            orientation: header.orientation,
+            width,
+            height,
+        })
     }
 
     /// Draws the picture upright in the middle of a box, as large as its proportions allow.
@@ -151,7 +159,15 @@ pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
     });
     let mut page = document.start_page_with(settings);
     let mut surface = page.surface();
-    let drawn = picture.draw(&mut surface, DisplayedBox { x: 0.0, y: 0.0, width, height });
+    let drawn = picture.draw(
+        &mut surface,
+        DisplayedBox {
+            x: 0.0,
+            y: 0.0,
+            width,
+            height,
+        },
+    );
     surface.finish();
     page.finish();
     drawn?;
@@ -161,8 +177,11 @@ pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
 /// Points. Never under an inch on the longer side nor under 3 points on the shorter one:
 /// some viewers refuse smaller pages.
 fn page_size(width: f32, height: f32) -> (f32, f32) {
-    let (most_wide, most_high) =
-        if width > height { (LETTER.1, LETTER.0) } else { LETTER };
+    let (most_wide, most_high) = if width > height {
+        (LETTER.1, LETTER.0)
+    } else {
+        LETTER
+    };
     let natural = 72.0 / DOTS_PER_INCH;
     let fitting = (most_wide / width).min(most_high / height);
     let visible = 72.0 / width.max(height);

@@ -39,12 +39,19 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     }
     let document = source::parse(pdf)?;
     let pages = document.pages();
-    let found = usize::try_from(page).ok().and_then(|number| pages.get(number.checked_sub(1)?));
+    let found = usize::try_from(page)
+        .ok()
+        .and_then(|number| pages.get(number.checked_sub(1)?));
     let Some(found) = found else {
         return Err(other(format!("page {page} of {}", pages.len())));
     };
-    if found.page_stream().is_some_and(|content| content.len() > MAX_CONTENT_BYTES) {
-        return Err(over_limit(format!("{MAX_CONTENT_BYTES} bytes of content on a page")));
+    if found
+        .page_stream()
+        .is_some_and(|content| content.len() > MAX_CONTENT_BYTES)
+    {
+        return Err(over_limit(format!(
+            "{MAX_CONTENT_BYTES} bytes of content on a page"
+        )));
     }
     let scale = scale(found, width)?;
     let pixmap = render(
@@ -52,12 +59,22 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
         &RenderCache::new(),
         &InterpreterSettings::default(),
         &RenderSettings::default(),
-        &PixmapSettings { x_scale: scale.0, y_scale: scale.1, bg_color: WHITE },
+        &PixmapSettings {
+            x_scale: scale.0,
+            y_scale: scale.1,
+            bg_color: WHITE,
+        },
     );
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
-    let opaque: Vec<u8> =
-        pixmap.data().iter().flat_map(|pixel| [pixel.r, pixel.g, pixel.b]).collect();
-    Ok(PageImage { width, height, png: encode(width, height, &opaque)? })
+    let mut opaque = Vec::with_capacity(pixmap.data().len() * 3);
+    for pixel in pixmap.data() {
+        opaque.extend_from_slice(&[pixel.r, pixel.g, pixel.b]);
+    }
+    Ok(PageImage {
+        width,
+        height,
+        png: encode(width, height, &opaque)?,
+    })
 }
 
 /// Horizontal and vertical scale. They differ by less than a pixel: the image is exactly as
@@ -69,7 +86,10 @@ fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
         return Err(other("the page has no usable size"));
     }
     let aspect = page_height / page_width;
-    let widest = (MAX_PIXELS / aspect).sqrt().min(MAX_HEIGHT / aspect).min(MAX_WIDTH as f32);
+    let widest = (MAX_PIXELS / aspect)
+        .sqrt()
+        .min(MAX_HEIGHT / aspect)
+        .min(MAX_WIDTH as f32);
     let width = (width as f32).min(widest).floor().max(1.0);
     let height = (width * aspect).round().clamp(1.0, MAX_HEIGHT);
     // The renderer rounds down what floating point may have put just under the number.

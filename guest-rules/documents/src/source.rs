@@ -3,9 +3,9 @@
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
 
+use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
-use crate::{DocumentError};
 
 /// Pages of one document. A contract has a dozen; the limit bounds work, not use.
 pub(crate) const MAX_PAGES: usize = 2_000;
@@ -43,7 +43,9 @@ impl Source {
             return Err(DocumentError::Encrypted);
         }
         if document.max_id > MAX_OBJECT_NUMBER {
-            return Err(over_limit(format!("object numbers end at {MAX_OBJECT_NUMBER}")));
+            return Err(over_limit(format!(
+                "object numbers end at {MAX_OBJECT_NUMBER}"
+            )));
         }
         let ids: Vec<ObjectId> = document.page_iter().take(MAX_PAGES + 1).collect();
         if ids.is_empty() {
@@ -153,6 +155,8 @@ pub(crate) fn confirm(written: &[u8], pages: usize) -> Result<()> {
     if found == pages {
         Ok(())
     } else {
-        Err(unreadable(format!("{found} of {pages} pages survive being written")))
+        Err(unreadable(format!(
+            "{found} of {pages} pages survive being written"
+        )))
     }
 }

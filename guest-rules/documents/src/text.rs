@@ -57,13 +57,16 @@ pub(crate) const LEADING: f32 = 1.3;
 impl Typeface {
     fn load(data: &'static [u8]) -> Result<Self> {
         let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
-        let face =
-            Face::from_slice(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
+        let face = Face::from_slice(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
         let stand_in = ['\u{FFFD}', '?']
             .into_iter()
             .find_map(|character| face.glyph_index(character))
             .map_or(0, |glyph| glyph.0);
-        Ok(Self { font, face, stand_in })
+        Ok(Self {
+            font,
+            face,
+            stand_in,
+        })
     }
 }
 
@@ -112,11 +115,18 @@ impl Fonts {
                 .find(|next| next.cluster != info.cluster)
                 .map_or(text.len(), |next| next.cluster as usize);
             let missing = info.glyph_id == 0;
-            let advance =
-                if missing { stand_in_advance } else { position.x_advance as f32 / units };
+            let advance = if missing {
+                stand_in_advance
+            } else {
+                position.x_advance as f32 / units
+            };
             em += advance;
             glyphs.push(KrillaGlyph::new(
-                GlyphId::new(if missing { u32::from(typeface.stand_in) } else { info.glyph_id }),
+                GlyphId::new(if missing {
+                    u32::from(typeface.stand_in)
+                } else {
+                    info.glyph_id
+                }),
                 advance,
                 position.x_offset as f32 / units,
                 position.y_offset as f32 / units,
@@ -125,11 +135,23 @@ impl Fonts {
                 None,
             ));
         }
-        Line { text, glyphs, style, em }
+        Line {
+            text,
+            glyphs,
+            style,
+            em,
+        }
     }
 
     /// Draws a line with its baseline starting at a point, in the surface's current paint.
-    pub(crate) fn draw(&self, surface: &mut Surface<'_>, line: &Line, x: f32, baseline: f32, size: f32) {
+    pub(crate) fn draw(
+        &self,
+        surface: &mut Surface<'_>,
+        line: &Line,
+        x: f32,
+        baseline: f32,
+        size: f32,
+    ) {
         if line.glyphs.is_empty() {
             return;
         }
@@ -139,7 +161,14 @@ impl Fonts {
     }
 
     /// Draws the outlines of a line as a picture of it, which no reader takes for text.
-    pub(crate) fn draw_outlines(&self, surface: &mut Surface<'_>, line: &Line, x: f32, baseline: f32, size: f32) {
+    pub(crate) fn draw_outlines(
+        &self,
+        surface: &mut Surface<'_>,
+        line: &Line,
+        x: f32,
+        baseline: f32,
+        size: f32,
+    ) {
         let font = self.typeface(line.style).font.clone();
         let start = Point::from_xy(x, baseline);
         surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, true);
@@ -147,7 +176,11 @@ impl Fonts {
 
     /// Breaks text into shaped lines no wider than `width` at `size`.
     pub(crate) fn wrap(&self, text: &str, style: Style, size: f32, width: f32) -> Vec<Line> {
-        Words::new(self, text, style).lines(width / size).iter().map(|line| self.line(line, style)).collect()
+        Words::new(self, text, style)
+            .lines(width / size)
+            .iter()
+            .map(|line| self.line(line, style))
+            .collect()
     }
 }
 
@@ -162,6 +195,44 @@ struct Word {
     em: f32,
     /// Advance of each character on its own, for words that must be broken.
     characters: Vec<(char, f32)>,
+}
+
+impl Word {
+    /// Cuts a word that is wider than a line, behind a sign that ends a part of an address or
+    /// a path where there is one in the second half of the line.
+    fn pieces(&self, room: f32) -> Vec<(String, f32)> {
+        let mut pieces = Vec::new();
+        let mut rest = self.characters.as_slice();
+        while !rest.is_empty() {
+            let mut used = 0.0;
+            let mut fitting = 0;
+            let mut natural = 0;
+            while let Some((character, advance)) = rest.get(fitting) {
+                if fitting > 0 && used + advance > room {
+                    break;
+                }
+                used += advance;
+                fitting += 1;
+                if matches!(character, '@' | '.' | '-' | '_' | '/' | ':' | ',') && used * 2.0 > room
+                {
+                    natural = fitting;
+                }
+            }
+            let cut = if fitting < rest.len() && natural > 0 {
+                natural
+            } else {
+                fitting
+            };
+            let (piece, after) = rest.split_at(cut);
+            let width = piece.iter().map(|(_, advance)| advance).sum();
+            pieces.push((
+                piece.iter().map(|(character, _)| character).collect(),
+                width,
+            ));
+            rest = after;
+        }
+        pieces
+    }
 }
 
 impl Words {
@@ -180,18 +251,28 @@ impl Words {
                     .split_whitespace()
                     .map(|word| Word {
                         em: fonts.line(word, style).em,
-                        characters: word.chars().map(|character| (character, advance(character))).collect(),
+                        characters: word
+                            .chars()
+                            .map(|character| (character, advance(character)))
+                            .collect(),
                         text: word.to_owned(),
                     })
                     .collect()
             })
             .collect();
-        Self { paragraphs, space: advance(' ') }
+        Self {
+            paragraphs,
+            space: advance(' '),
+        }
     }
 
     /// The widest word, in units of the font size.
     pub(crate) fn widest(&self) -> f32 {
-        self.paragraphs.iter().flatten().map(|word| word.em).fold(0.0, f32::max)
+        self.paragraphs
+            .iter()
+            .flatten()
+            .map(|word| word.em)
+            .fold(0.0, f32::max)
     }
 
     /// Lines no wider than `room` (in units of the font size). Words that are wider than a
@@ -218,15 +299,9 @@ impl Words {
                     used = word.em;
                     continue;
                 }
-                used = 0.0;
-                for (character, advance) in &word.characters {
-                    if used + advance > room && !line.is_empty() {
-                        lines.push(std::mem::take(&mut line));
-                        used = 0.0;
-                    }
-                    line.push(*character);
-                    used += advance;
-                }
+                let mut pieces = word.pieces(room);
+                (line, used) = pieces.pop().unwrap_or_default();
+                lines.extend(pieces.into_iter().map(|(piece, _)| piece));
             }
             lines.push(line);
         }
@@ -240,7 +315,10 @@ fn printable(text: &str) -> String {
         .filter_map(|character| match character {
             '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => Some(' '),
             // Invisible direction marks could make a line read other than it is written.
-            '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}' => None,
+            '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{FEFF}' => None,
             character if character.is_control() => None,
             character => Some(character),
         })

@@ -45,9 +45,25 @@ impl Look {
 }
 
 enum Item {
-    Text { line: Line, x: f32, baseline: f32, size: f32, ink: Ink },
-    Box { x: f32, y: f32, width: f32, height: f32, ink: Ink },
-    Stroke { points: Vec<(f32, f32)>, width: f32, ink: Ink },
+    Text {
+        line: Line,
+        x: f32,
+        baseline: f32,
+        size: f32,
+        ink: Ink,
+    },
+    Box {
+        x: f32,
+        y: f32,
+        width: f32,
+        height: f32,
+        ink: Ink,
+    },
+    Stroke {
+        points: Vec<(f32, f32)>,
+        width: f32,
+        ink: Ink,
+    },
 }
 
 /// Pages being laid out.
@@ -65,7 +81,12 @@ impl Sheet {
     ///
     /// When a built-in font cannot be read.
     pub fn new(width: f32, height: f32) -> Result<Self, DocumentError> {
-        Ok(Self { fonts: Fonts::load()?, size: (width, height), pages: vec![Vec::new()], current: 0 })
+        Ok(Self {
+            fonts: Fonts::load()?,
+            size: (width, height),
+            pages: vec![Vec::new()],
+            current: 0,
+        })
     }
 
     /// Starts a new page and makes it the current one.
@@ -101,7 +122,13 @@ impl Sheet {
     /// One line with its baseline at `baseline`.
     pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: Look) {
         let line = self.fonts.line(text, look.style);
-        self.push(Item::Text { line, x, baseline, size: look.size, ink: look.ink });
+        self.push(Item::Text {
+            line,
+            x,
+            baseline,
+            size: look.size,
+            ink: look.ink,
+        });
     }
 
     /// One line that ends at `right`.
@@ -140,19 +167,33 @@ impl Sheet {
 
     /// A filled rectangle.
     pub fn fill(&mut self, x: f32, y: f32, width: f32, height: f32, ink: Ink) {
-        self.push(Item::Box { x, y, width, height, ink });
+        self.push(Item::Box {
+            x,
+            y,
+            width,
+            height,
+            ink,
+        });
     }
 
     /// An outlined rectangle.
     pub fn frame(&mut self, x: f32, y: f32, width: f32, height: f32, line: f32, ink: Ink) {
         let (right, bottom) = (x + width, y + height);
         let points = vec![(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
-        self.push(Item::Stroke { points, width: line, ink });
+        self.push(Item::Stroke {
+            points,
+            width: line,
+            ink,
+        });
     }
 
     /// Straight lines from point to point.
     pub fn stroke(&mut self, points: &[(f32, f32)], width: f32, ink: Ink) {
-        self.push(Item::Stroke { points: points.to_vec(), width, ink });
+        self.push(Item::Stroke {
+            points: points.to_vec(),
+            width,
+            ink,
+        });
     }
 
     /// Draws all pages into a document.
@@ -173,12 +214,24 @@ impl Sheet {
 
     fn draw(&self, surface: &mut Surface<'_>, item: &Item) {
         match item {
-            Item::Text { line, x, baseline, size, ink } => {
+            Item::Text {
+                line,
+                x,
+                baseline,
+                size,
+                ink,
+            } => {
                 surface.set_stroke(None);
                 surface.set_fill(Some(solid(*ink)));
                 self.fonts.draw(surface, line, *x, *baseline, *size);
             }
-            Item::Box { x, y, width, height, ink } => {
+            Item::Box {
+                x,
+                y,
+                width,
+                height,
+                ink,
+            } => {
                 let mut path = PathBuilder::new();
                 if let Some(rectangle) = Rect::from_xywh(*x, *y, *width, *height) {
                     path.push_rect(rectangle);

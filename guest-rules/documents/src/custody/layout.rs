@@ -1,5 +1,9 @@
 //! How the custody record looks.
 
+mod blocks;
+
+use blocks::{Column, columns};
+
 use crate::error::Result;
 use crate::moment::in_words;
 use crate::typeset::{Ink, Look, Sheet, Style};
@@ -32,7 +36,11 @@ const SMALL: Look = Look::new(Style::Regular, 7.5, MUTED);
 const COLUMN: Look = Look::new(Style::Bold, 7.5, MUTED);
 
 pub(super) fn lay_out(facts: &CustodyFacts) -> Result<Sheet> {
-    let mut record = Record { sheet: Sheet::new(WIDTH, HEIGHT)?, y: 54.0, facts };
+    let mut record = Record {
+        sheet: Sheet::new(WIDTH, HEIGHT)?,
+        y: 54.0,
+        facts,
+    };
     record.title();
     record.verdict();
     record.envelope();
@@ -52,29 +60,28 @@ struct Record<'a> {
     facts: &'a CustodyFacts,
 }
 
-/// One column of a table.
-struct Column {
-    title: &'static str,
-    x: f32,
-    width: f32,
-}
-
 impl Record<'_> {
     fn title(&mut self) {
         self.sheet.fill(0.0, 0.0, WIDTH, 6.0, NAVY);
-        self.sheet.text(LEFT, self.y + 18.0, "Custody record", TITLE);
+        self.sheet
+            .text(LEFT, self.y + 18.0, "Custody record", TITLE);
         self.y += 32.0;
         let name = match self.facts.envelope_name.trim() {
             "" => "Unnamed envelope",
             name => name,
         };
-        self.y += self.sheet.paragraph(LEFT, self.y, RIGHT - LEFT, name, SUBTITLE);
+        self.y += self
+            .sheet
+            .paragraph(LEFT, self.y, RIGHT - LEFT, name, SUBTITLE);
         let line = format!(
             "Issued by {} on {}",
             self.facts.issuer,
             in_words(&self.facts.recorded_at)
         );
-        self.y += self.sheet.paragraph(LEFT, self.y, RIGHT - LEFT, &line, LABEL) + 12.0;
+        self.y += self
+            .sheet
+            .paragraph(LEFT, self.y, RIGHT - LEFT, &line, LABEL)
+            + 12.0;
     }
 
     /// The answer first: were the checks satisfied?
@@ -85,16 +92,29 @@ impl Record<'_> {
         }
         let satisfied = checks.iter().filter(|check| check.satisfied).count();
         let all = satisfied == checks.len();
-        let (ink, ground) = if all { (GREEN, PALE_GREEN) } else { (RED, PALE_RED) };
+        let (ink, ground) = if all {
+            (GREEN, PALE_GREEN)
+        } else {
+            (RED, PALE_RED)
+        };
         let words = if all {
             format!("All {} control checks are satisfied", checks.len())
         } else {
-            format!("{} of {} control checks are not satisfied", checks.len() - satisfied, checks.len())
+            format!(
+                "{} of {} control checks are not satisfied",
+                checks.len() - satisfied,
+                checks.len()
+            )
         };
         self.sheet.fill(LEFT, self.y, RIGHT - LEFT, 30.0, ground);
         self.sheet.fill(LEFT, self.y, 3.0, 30.0, ink);
         self.sign(LEFT + 14.0, self.y + 15.0, all);
-        self.sheet.text(LEFT + 30.0, self.y + 18.8, &words, Look::new(Style::Bold, 11.0, ink));
+        self.sheet.text(
+            LEFT + 30.0,
+            self.y + 18.8,
+            &words,
+            Look::new(Style::Bold, 11.0, ink),
+        );
         self.y += 44.0;
     }
 
@@ -104,8 +124,10 @@ impl Record<'_> {
             let points = [(x - 4.0, y + 0.3), (x - 1.2, y + 3.2), (x + 4.2, y - 3.6)];
             self.sheet.stroke(&points, 1.6, GREEN);
         } else {
-            self.sheet.stroke(&[(x - 3.2, y - 3.2), (x + 3.2, y + 3.2)], 1.6, RED);
-            self.sheet.stroke(&[(x - 3.2, y + 3.2), (x + 3.2, y - 3.2)], 1.6, RED);
+            self.sheet
+                .stroke(&[(x - 3.2, y - 3.2), (x + 3.2, y + 3.2)], 1.6, RED);
+            self.sheet
+                .stroke(&[(x - 3.2, y + 3.2), (x + 3.2, y - 3.2)], 1.6, RED);
         }
     }
 
@@ -137,7 +159,12 @@ impl Record<'_> {
         if self.facts.parties.is_empty() {
             return;
         }
-        let columns = columns([("Party", 132.0), ("E-mail", 164.0), ("Role", 68.0), ("Signed", 140.0)]);
+        let columns = columns([
+            ("Party", 132.0),
+            ("E-mail", 164.0),
+            ("Role", 68.0),
+            ("Signed", 140.0),
+        ]);
         self.heading("Parties", 70.0);
         self.columns(&columns);
         for party in &self.facts.parties {
@@ -145,8 +172,12 @@ impl Record<'_> {
                 Some(at) => in_words(at),
                 None => "not signed".to_owned(),
             };
-            let cells =
-                [(party.name.clone(), STRONG), (party.email.clone(), BODY), (party.role.clone(), BODY), (signed, BODY)];
+            let cells = [
+                (party.name.clone(), STRONG),
+                (party.email.clone(), BODY),
+                (party.role.clone(), BODY),
+                (signed, BODY),
+            ];
             self.row(&columns, &cells);
         }
         self.y += 14.0;
@@ -156,7 +187,12 @@ impl Record<'_> {
         if self.facts.checks.is_empty() {
             return;
         }
-        let columns = columns([("", 22.0), ("Requirement", 168.0), ("Reference", 84.0), ("Finding", 230.0)]);
+        let columns = columns([
+            ("", 22.0),
+            ("Requirement", 168.0),
+            ("Reference", 84.0),
+            ("Finding", 230.0),
+        ]);
         self.heading("Control checks", 70.0);
         self.columns(&columns);
         for check in &self.facts.checks {
@@ -166,12 +202,20 @@ impl Record<'_> {
     }
 
     fn check(&mut self, columns: &[Column], check: &CheckResult) {
-        let verdict = if check.satisfied { "Satisfied" } else { "Not satisfied" };
+        let verdict = if check.satisfied {
+            "Satisfied"
+        } else {
+            "Not satisfied"
+        };
         let finding = match check.detail.trim() {
             "" => verdict.to_owned(),
             detail => format!("{verdict}. {detail}"),
         };
-        let finding_look = if check.satisfied { BODY } else { Look::new(Style::Bold, 9.0, RED) };
+        let finding_look = if check.satisfied {
+            BODY
+        } else {
+            Look::new(Style::Bold, 9.0, RED)
+        };
         let cells = [
             (String::new(), BODY),
             (check.requirement.clone(), STRONG),
@@ -196,7 +240,11 @@ impl Record<'_> {
                 "" => entry.action.clone(),
                 detail => format!("{}: {detail}", entry.action),
             };
-            let cells = [(in_words(&entry.at), BODY), (entry.actor.clone(), BODY), (event, BODY)];
+            let cells = [
+                (in_words(&entry.at), BODY),
+                (entry.actor.clone(), BODY),
+                (event, BODY),
+            ];
             self.row(&columns, &cells);
         }
         self.y += 14.0;
@@ -211,100 +259,12 @@ impl Record<'_> {
             bytes of the document, compare it with this record, and run the component named here \
             over the stored facts.";
         self.y += 4.0;
-        self.flow(LEFT, RIGHT - LEFT, text, Look::new(Style::Regular, 8.5, MUTED));
-    }
-
-    /// A section title, kept together with at least `following` points of what it announces.
-    fn heading(&mut self, title: &str, following: f32) {
-        self.room(26.0 + following);
-        self.sheet.text(LEFT, self.y + 11.0, title, HEADING);
-        self.sheet.stroke(&[(LEFT, self.y + 17.5), (RIGHT, self.y + 17.5)], 0.8, NAVY);
-        self.y += 24.0;
-    }
-
-    fn fact(&mut self, label: &str, value: &str) {
-        let value = if value.trim().is_empty() { "not given" } else { value };
-        let indent = 122.0;
-        self.room(BODY.leading());
-        let top = self.y;
-        let label_height = self.sheet.paragraph(LEFT, top, indent - 8.0, label, LABEL);
-        self.flow(LEFT + indent, RIGHT - LEFT - indent, value, BODY);
-        self.y = if self.y > top { self.y.max(top + label_height) } else { self.y } + 2.0;
-    }
-
-    /// A text that may run over the end of a page.
-    fn flow(&mut self, x: f32, width: f32, text: &str, look: Look) {
-        for line in self.sheet.wrap(text, look, width) {
-            self.room(look.leading());
-            self.sheet.paragraph(x, self.y, width + 1.0, &line, look);
-            self.y += look.leading();
-        }
-    }
-
-    fn columns(&mut self, columns: &[Column]) {
-        self.sheet.fill(LEFT, self.y - 4.0, RIGHT - LEFT, 15.0, PALE);
-        for column in columns {
-            self.sheet.text(column.x, self.y + 6.0, column.title, COLUMN);
-        }
-        self.y += 16.0;
-    }
-
-    /// Starts a new page, with the table's titles, unless a row fits on this one.
-    fn make_room_for<const N: usize>(&mut self, columns: &[Column], cells: &[(String, Look); N]) {
-        let height = columns
-            .iter()
-            .zip(cells)
-            .map(|(column, (text, look))| self.sheet.height(text, *look, column.width))
-            .fold(BODY.leading(), f32::max);
-        // A row longer than a page is broken wherever it stands.
-        if self.y + height.min(BOTTOM - TOP - 20.0) > BOTTOM {
-            self.page();
-            self.columns(columns);
-        }
-    }
-
-    fn row<const N: usize>(&mut self, columns: &[Column], cells: &[(String, Look); N]) {
-        self.make_room_for(columns, cells);
-        let mut wrapped: Vec<_> = columns
-            .iter()
-            .zip(cells)
-            .map(|(column, (text, look))| {
-                (column, *look, self.sheet.wrap(text, *look, column.width).into_iter())
-            })
-            .collect();
-        loop {
-            let lines: Vec<_> = wrapped
-                .iter_mut()
-                .map(|(column, look, lines)| (column.x, column.width, *look, lines.next()))
-                .collect();
-            if lines.iter().all(|(.., line)| line.is_none()) {
-                break;
-            }
-            if self.y + BODY.leading() > BOTTOM {
-                self.page();
-                self.columns(columns);
-            }
-            for (x, width, look, line) in lines {
-                if let Some(line) = line {
-                    self.sheet.paragraph(x, self.y, width + 1.0, &line, look);
-                }
-            }
-            self.y += BODY.leading();
-        }
-        self.y += 3.0;
-        self.sheet.stroke(&[(LEFT, self.y), (RIGHT, self.y)], 0.5, HAIRLINE);
-        self.y += 4.0;
-    }
-
-    fn room(&mut self, height: f32) {
-        if self.y + height > BOTTOM {
-            self.page();
-        }
-    }
-
-    fn page(&mut self) {
-        self.sheet.add_page();
-        self.y = TOP;
+        self.flow(
+            LEFT,
+            RIGHT - LEFT,
+            text,
+            Look::new(Style::Regular, 8.5, MUTED),
+        );
     }
 
     /// Running head and foot, once the number of pages is known.
@@ -314,26 +274,24 @@ impl Record<'_> {
             self.sheet.select_page(index);
             if index > 0 {
                 self.sheet.fill(0.0, 0.0, WIDTH, 6.0, NAVY);
-                self.sheet.text(LEFT, 42.0, "Custody record", Look::new(Style::Bold, 9.0, NAVY));
-                self.sheet.text_right(RIGHT, 42.0, &self.facts.envelope_id, SMALL);
-                self.sheet.stroke(&[(LEFT, 50.0), (RIGHT, 50.0)], 0.5, HAIRLINE);
+                self.sheet.text(
+                    LEFT,
+                    42.0,
+                    "Custody record",
+                    Look::new(Style::Bold, 9.0, NAVY),
+                );
+                self.sheet
+                    .text_right(RIGHT, 42.0, &self.facts.envelope_id, SMALL);
+                self.sheet
+                    .stroke(&[(LEFT, 50.0), (RIGHT, 50.0)], 0.5, HAIRLINE);
             }
             let foot = HEIGHT - 40.0;
-            self.sheet.stroke(&[(LEFT, foot - 12.0), (RIGHT, foot - 12.0)], 0.5, HAIRLINE);
+            self.sheet
+                .stroke(&[(LEFT, foot - 12.0), (RIGHT, foot - 12.0)], 0.5, HAIRLINE);
             let recorded = format!("Recorded {}", in_words(&self.facts.recorded_at));
             self.sheet.text(LEFT, foot, &recorded, SMALL);
             let number = format!("Page {} of {count}", index + 1);
             self.sheet.text_right(RIGHT, foot, &number, SMALL);
         }
     }
-}
-
-/// Columns side by side from the left margin, with a gutter between them.
-fn columns<const N: usize>(widths: [(&'static str, f32); N]) -> [Column; N] {
-    let mut x = LEFT;
-    widths.map(|(title, width)| {
-        let column = Column { title, x: x + 2.0, width: width - 10.0 };
-        x += width;
-        column
-    })
 }

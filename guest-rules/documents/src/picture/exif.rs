@@ -17,16 +17,26 @@ fn read(tiff: &[u8]) -> Option<Orientation> {
     };
     let u16_at = |at: usize| -> Option<u16> {
         let bytes: [u8; 2] = tiff.get(at..at.checked_add(2)?)?.try_into().ok()?;
-        Some(if little_endian { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) })
+        Some(if little_endian {
+            u16::from_le_bytes(bytes)
+        } else {
+            u16::from_be_bytes(bytes)
+        })
     };
     let u32_at = |at: usize| -> Option<u32> {
         let bytes: [u8; 4] = tiff.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(if little_endian { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) })
+        Some(if little_endian {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
+        })
     };
     let directory = u32_at(4)? as usize;
     let entries = usize::from(u16_at(directory)?);
     (0..entries).find_map(|index| {
-        let entry = directory.checked_add(2)?.checked_add(index.checked_mul(12)?)?;
+        let entry = directory
+            .checked_add(2)?
+            .checked_add(index.checked_mul(12)?)?;
         if u16_at(entry)? != ORIENTATION_TAG {
             return None;
         }

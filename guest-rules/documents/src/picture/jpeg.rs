@@ -79,7 +79,15 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
     }
     let (width, height) = dimensions.filter(|_| scans > 0).ok_or_else(wrong)?;
     kept.extend_from_slice(&[0xFF, END_OF_IMAGE]);
-    Ok((Header { width, height, bytes_per_pixel: 0, orientation }, kept))
+    Ok((
+        Header {
+            width,
+            height,
+            bytes_per_pixel: 0,
+            orientation,
+        },
+        kept,
+    ))
 }
 
 fn is_kept(marker: u8, body: &[u8]) -> bool {

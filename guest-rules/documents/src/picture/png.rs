@@ -11,7 +11,10 @@ pub(super) fn header(png: &[u8]) -> Result<Header> {
     let mut rest = png.strip_prefix(SIGNATURE).ok_or_else(wrong)?;
     let mut header = None;
     let mut orientation = Orientation::UPRIGHT;
-    while let Some((length, kind)) = rest.split_at_checked(8).and_then(|(start, _)| start.split_first_chunk::<4>()) {
+    while let Some((length, kind)) = rest
+        .split_at_checked(8)
+        .and_then(|(start, _)| start.split_first_chunk::<4>())
+    {
         let length = u32::from_be_bytes(*length) as usize;
         let Some(body) = rest.get(8..8usize.saturating_add(length)) else {
             break;
@@ -25,7 +28,12 @@ pub(super) fn header(png: &[u8]) -> Result<Header> {
         rest = rest.get(length.saturating_add(12)..).unwrap_or_default();
     }
     let (width, height, bytes_per_pixel) = header.ok_or_else(wrong)?;
-    Ok(Header { width, height, bytes_per_pixel, orientation })
+    Ok(Header {
+        width,
+        height,
+        bytes_per_pixel,
+        orientation,
+    })
 }
 
 fn dimensions(ihdr: &[u8]) -> Option<(u32, u32, u64)> {

@@ -1,0 +1,306 @@
+//! Tags taken out of the pages.
+//!
+//! The reader crate knows which glyphs a tag consists of and how an operator is written anew
+//! without them. What is left to do here is to put the new content where the old was: into the
+//! page, into annotation appearances, and into form XObjects, which several pages may share.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use holdfast_reader::{
+    ContentStream, Document as Reader, Edit, ReadError, Source as Origin, cut, find_tags,
+};
+use lopdf::{Dictionary, Object, ObjectId, Stream};
+
+use crate::DocumentError;
+use crate::error::{Result, other, over_limit, unreadable};
+use crate::source::{Source, confirm};
+use crate::target::Target;
+
+/// Removes `{{…}}` tags from the pages and moves nothing else.
+///
+/// Every complete tag goes, also one that is split over several pieces of text, repeated, or
+/// part of a form XObject or an annotation's appearance; all other glyphs keep their places. The
+/// document is rewritten as a whole, so the tags do not survive in an earlier revision. A
+/// document without complete tags comes back byte for byte. Values of form fields and the
+/// properties of tagged content are data, not page content, and stay.
+///
+/// # Errors
+///
+/// `encrypted`, `unreadable` and `over-limit` for the document; `other` when a tag could still
+/// be read on a page afterwards.
+pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
+    let source = Source::open(pdf)?;
+    let survey = Survey::of(pdf)?;
+    if survey.pages.is_empty() {
+        return Ok(pdf.to_vec());
+    }
+    let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
+    let mut target = Target::Rewrite(Box::new(source.document));
+    for (id, content) in survey.edited_everywhere_alike() {
+        let old = stream(&target, id)?;
+        let new = with_content(&old.dict, content)?;
+        target
+            .document_mut()
+            .objects
+            .insert(id, Object::Stream(new));
+    }
+    for (index, page) in &survey.pages {
+        let id = ids
+            .get(*index)
+            .ok_or_else(|| unreadable("a page disappeared"))?;
+        rewrite_page(&mut target, *id, page, &survey)?;
+    }
+    target.document_mut().prune_objects();
+    let stripped = target.save(pdf, "stripped")?;
+    confirm(&stripped, ids.len())?;
+    if Survey::of(&stripped)?.pages.is_empty() {
+        Ok(stripped)
+    } else {
+        Err(other("a tag could not be removed"))
+    }
+}
+
+/// What must change, over all pages.
+struct Survey {
+    /// By page index, 0-based; only pages with tags.
+    pages: BTreeMap<usize, TaggedPage>,
+    /// What each use of a shared stream would become; none for a use that stays as it is.
+    uses: BTreeMap<ObjectId, Vec<Option<Vec<u8>>>>,
+}
+
+struct TaggedPage {
+    streams: Vec<ContentStream>,
+    /// By stream.
+    edits: BTreeMap<usize, Vec<Edit>>,
+}
+
+impl Survey {
+    fn of(pdf: &[u8]) -> Result<Self> {
+        let reader = Reader::open(pdf.to_vec()).map_err(refusal)?;
+        let mut text = reader.text_reader();
+        let mut survey = Self {
+            pages: BTreeMap::new(),
+            uses: BTreeMap::new(),
+        };
+        for index in 0..reader.page_count() {
+            let page = text.page(index).map_err(refusal)?;
+            let tags = find_tags(&page).map_err(refusal)?;
+            let glyphs: Vec<usize> = tags
+                .into_iter()
+                .filter(|tag| tag.is_closed)
+                .flat_map(|tag| tag.glyphs)
+                .collect();
+            let mut edits: BTreeMap<usize, Vec<Edit>> = BTreeMap::new();
+            for edit in cut(&page, &glyphs) {
+                edits.entry(edit.stream).or_default().push(edit);
+            }
+            for (number, stream) in page.streams.iter().enumerate() {
+                if let Some(id) = object_of(stream.source) {
+                    let new = edits
+                        .get(&number)
+                        .map(|edits| applied(&stream.content, edits));
+                    survey.uses.entry(id).or_default().push(new.transpose()?);
+                }
+            }
+            if !edits.is_empty() {
+                survey.pages.insert(
+                    index,
+                    TaggedPage {
+                        streams: page.streams,
+                        edits,
+                    },
+                );
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Shared streams whose uses all change in the same way: these are changed in place.
+    fn edited_everywhere_alike(&self) -> impl Iterator<Item = (ObjectId, Vec<u8>)> {
+        self.uses
+            .keys()
+            .filter_map(|id| Some((*id, self.in_place(*id)?.to_vec())))
+    }
+
+    fn in_place(&self, id: ObjectId) -> Option<&[u8]> {
+        let uses = self.uses.get(&id)?;
+        let first = uses.first()?.as_deref()?;
+        uses.iter()
+            .all(|other| other.as_deref() == Some(first))
+            .then_some(first)
+    }
+}
+
+/// A form that a page draws anew: where its `Do` stands in the parent, and the new object.
+struct Redrawn {
+    invocation: Range<usize>,
+    form: ObjectId,
+}
+
+/// Streams are listed parents first, so going backwards every child is done before its parent.
+fn rewrite_page(
+    target: &mut Target,
+    id: ObjectId,
+    page: &TaggedPage,
+    survey: &Survey,
+) -> Result<()> {
+    let mut redrawn: BTreeMap<usize, Vec<Redrawn>> = BTreeMap::new();
+    for (number, stream) in page.streams.iter().enumerate().rev() {
+        let children = redrawn.remove(&number).unwrap_or_default();
+        let mut edits = page.edits.get(&number).cloned().unwrap_or_default();
+        match object_of(stream.source) {
+            Some(shared) if children.is_empty() && survey.in_place(shared).is_some() => continue,
+            _ if children.is_empty() && edits.is_empty() => continue,
+            Some(shared) => {
+                let copy = copied_form(target, id, shared, &children, &mut edits, &stream.content)?;
+                match (stream.source, stream.parent) {
+                    (Origin::Form { .. }, Some(parent)) => {
+                        let invocation = stream.invocation.clone();
+                        redrawn.entry(parent).or_default().push(Redrawn {
+                            invocation,
+                            form: copy,
+                        });
+                    }
+                    // An appearance belongs to its annotation alone.
+                    _ => {
+                        let copy = stream_object(target, copy)?;
+                        target.document_mut().objects.insert(shared, copy);
+                    }
+                }
+            }
+            None => {
+                for child in &children {
+                    let name = target.name_form(id, child.form)?;
+                    edits.push(call(number, child, &name));
+                }
+                let content = applied(&stream.content, &edits)?;
+                let content = target.add(with_content(&Dictionary::new(), content)?)?;
+                target.edit(id)?.set("Contents", Object::Reference(content));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A copy of a form with changed content, which knows the changed forms that it draws.
+fn copied_form(
+    target: &mut Target,
+    page: ObjectId,
+    form: ObjectId,
+    children: &[Redrawn],
+    edits: &mut Vec<Edit>,
+    content: &Rc<[u8]>,
+) -> Result<ObjectId> {
+    let mut dictionary = stream(target, form)?.dict.clone();
+    let resources = match dictionary
+        .get(b"Resources")
+        .map(|object| target.resolve(object))
+    {
+        Ok(Object::Dictionary(resources)) => Some(resources.clone()),
+        _ => None,
+    };
+    match resources {
+        Some(mut resources) => {
+            let mut forms = match resources
+                .get(b"XObject")
+                .map(|object| target.resolve(object))
+            {
+                Ok(Object::Dictionary(forms)) => forms.clone(),
+                _ => Dictionary::new(),
+            };
+            for child in children {
+                let mut name = format!("Hf{}", child.form.0);
+                while forms.has(name.as_bytes()) {
+                    name.push('x');
+                }
+                forms.set(name.as_bytes(), Object::Reference(child.form));
+                edits.push(call(0, child, &name));
+            }
+            resources.set("XObject", forms);
+            dictionary.set("Resources", resources);
+        }
+        // A form without resources of its own uses those of the page.
+        None => {
+            for child in children {
+                let name = target.name_form(page, child.form)?;
+                edits.push(call(0, child, &name));
+            }
+        }
+    }
+    let content = applied(content, edits)?;
+    target.add(with_content(&dictionary, content)?)
+}
+
+fn call(stream: usize, child: &Redrawn, name: &str) -> Edit {
+    Edit {
+        stream,
+        range: child.invocation.clone(),
+        replacement: format!("/{name} Do").into_bytes(),
+    }
+}
+
+fn applied(content: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
+    let mut edits: Vec<&Edit> = edits.iter().collect();
+    edits.sort_by_key(|edit| edit.range.start);
+    let mut new = Vec::with_capacity(content.len());
+    let mut at = 0;
+    for edit in edits {
+        let kept = content.get(at..edit.range.start);
+        new.extend_from_slice(kept.ok_or_else(|| other("two tags overlap in the page content"))?);
+        new.extend_from_slice(&edit.replacement);
+        at = edit.range.end;
+    }
+    let rest = content
+        .get(at..)
+        .ok_or_else(|| other("a tag ends past the page content"))?;
+    new.extend_from_slice(rest);
+    Ok(new)
+}
+
+fn with_content(dictionary: &Dictionary, content: Vec<u8>) -> Result<Stream> {
+    let mut dictionary = dictionary.clone();
+    for key in [
+        "Filter",
+        "DecodeParms",
+        "F",
+        "FFilter",
+        "FDecodeParms",
+        "DL",
+        "Length",
+    ] {
+        dictionary.remove(key.as_bytes());
+    }
+    let mut stream = Stream::new(dictionary, content);
+    stream.compress()?;
+    Ok(stream)
+}
+
+fn stream(target: &Target, id: ObjectId) -> Result<&Stream> {
+    match target.document().objects.get(&id) {
+        Some(Object::Stream(stream)) => Ok(stream),
+        _ => Err(unreadable(format!("object {} {} is no stream", id.0, id.1))),
+    }
+}
+
+fn stream_object(target: &Target, id: ObjectId) -> Result<Object> {
+    Ok(Object::Stream(stream(target, id)?.clone()))
+}
+
+fn object_of(source: Origin) -> Option<ObjectId> {
+    match source {
+        Origin::Page => None,
+        Origin::Form { number, generation } | Origin::Appearance { number, generation } => {
+            Some((number, u16::try_from(generation).unwrap_or(0)))
+        }
+    }
+}
+
+fn refusal(error: ReadError) -> DocumentError {
+    match error {
+        ReadError::Unreadable(reason) => unreadable(reason),
+        ReadError::Encrypted => DocumentError::Encrypted,
+        ReadError::OverLimit(limit) => over_limit(limit.to_string()),
+    }
+}

@@ -1,0 +1,198 @@
+use holdfast_documents::{DocumentError, fill, mark, merge, page_image};
+
+use crate::support::{
+    Pdf, TempFile, authoritative, contract, field, non_authoritative, page, qpdf_complaint, run,
+    text,
+};
+
+/// Everything this component does with an upload. What comes out must be sound.
+fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
+    let outcomes = vec![
+        mark(pdf, &authoritative()),
+        mark(pdf, &non_authoritative()),
+        fill(pdf, &[field(1, [0.1, 0.1, 0.3, 0.05], text("value"))]),
+        merge(&[pdf.to_vec(), pdf.to_vec()]),
+    ];
+    // What has no tags comes back as it is, damage included.
+    let _ = holdfast_documents::strip_tags(pdf);
+    // An image may fail or not, as long as it ends.
+    let _ = page_image(pdf, 1, 200);
+    outcomes
+}
+
+#[test]
+fn bytes_that_are_no_pdf_are_unreadable() {
+    for bytes in [
+        &b""[..],
+        b"%PDF-1.7",
+        b"GIF89a",
+        &[0; 4096],
+        b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer<</Root 1 0 R>>",
+    ] {
+        for outcome in all_functions(bytes) {
+            assert!(
+                matches!(outcome, Err(DocumentError::Unreadable(_))),
+                "{outcome:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn documents_without_pages_are_refused() {
+    let mut pdf = Pdf::new();
+    pdf.add("<</Type/Catalog/Pages 2 0 R>>");
+    pdf.add("<</Type/Pages/Count 0/Kids[]>>");
+    let pdf = pdf.finish();
+    for outcome in all_functions(&pdf) {
+        assert!(
+            matches!(outcome, Err(DocumentError::Unreadable(_))),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn encrypted_documents_are_refused_as_such() {
+    for (user, owner) in [("secret", "owner"), ("", "owner")] {
+        for bits in ["128", "256"] {
+            let plain = TempFile::new(&contract());
+            let locked = TempFile::new(b"");
+            let cipher: &[&str] = if bits == "128" { &["--use-aes=y"] } else { &[] };
+            let arguments = [
+                &["--encrypt", user, owner, bits][..],
+                cipher,
+                &["--", plain.path(), locked.path()],
+            ]
+            .concat();
+            let (code, _, errors) = run("qpdf", "qpdf", &arguments);
+            assert_eq!(code, 0, "{errors}");
+            let locked = std::fs::read(locked.path()).unwrap();
+            for outcome in all_functions(&locked) {
+                assert_eq!(outcome, Err(DocumentError::Encrypted));
+            }
+            if !user.is_empty() {
+                assert_eq!(page_image(&locked, 1, 100), Err(DocumentError::Encrypted));
+            }
+        }
+    }
+}
+
+#[test]
+fn circles_end() {
+    let mut pdf = Pdf::new();
+    pdf.add("<</Type/Catalog/Pages 2 0 R/AcroForm 1 0 R/Perms 1 0 R>>");
+    pdf.add("<</Type/Pages/Count 1/Kids[3 0 R 2 0 R]/Parent 2 0 R>>");
+    pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources 5 0 R/Annots[6 0 R]>>");
+    pdf.add("4 0 R");
+    pdf.add("<</XObject 5 0 R>>");
+    pdf.add("<</Subtype/Widget/Rect[0 0 9 9]/Parent 6 0 R/AP<</N 7 0 R>>/V 6 0 R>>");
+    pdf.stream(
+        "/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</A 7 0 R>>>>",
+        b"/A Do",
+    );
+    for marked in all_functions(&pdf.finish()).into_iter().flatten() {
+        assert!(!marked.is_empty());
+    }
+}
+
+#[test]
+fn impossible_boxes_are_refused_or_survived() {
+    for boxes in [
+        "/MediaBox[0 0 0 0]",
+        "/MediaBox[0 0 1e38 1e38]",
+        "/MediaBox[0 0 99999999999999999999999999999999999999999999 1]",
+        "/MediaBox[0 0 100 100]/CropBox[500 500 600 600]",
+        "/MediaBox[a b c d]",
+        "/MediaBox[0 0 100]",
+        "/MediaBox[0 0 100 100]/Rotate 45",
+        "/MediaBox[0 0 100 100]/Rotate 99999999999",
+    ] {
+        for pdf in all_functions(&page(boxes, "0 0 m")).into_iter().flatten() {
+            assert!(pdf.starts_with(b"%PDF"), "{boxes}");
+        }
+    }
+}
+
+#[test]
+fn objects_of_the_wrong_type_are_survived() {
+    for entries in [
+        "/Resources 7/MediaBox[0 0 200 200]",
+        "/Resources[1 2]/MediaBox[0 0 200 200]",
+        "/Resources<</XObject[1]>>/MediaBox[0 0 200 200]",
+        "/Resources<</XObject 99 0 R>>/MediaBox[0 0 200 200]",
+        "/Resources 99 0 R/MediaBox[0 0 200 200]",
+        "/Annots 5/MediaBox[0 0 200 200]",
+        "/Annots[null 1 (a) 99 0 R<</Subtype/Widget>><</Subtype/Widget/Rect[1 2]>>]/MediaBox[0 0 200 200]",
+        "/Annots[<</Subtype/Widget/Rect[0 0 50 50]/AP<</N 3 0 R>>>>]/MediaBox[0 0 200 200]",
+        "/Annots[<</Subtype/Widget/Rect[0 0 50 50]/AP<</N<</On 5 0 R>>>>/AS/Missing>>]/MediaBox[0 0 200 200]",
+    ] {
+        let pdf = page(entries, "");
+        for outcome in all_functions(&pdf) {
+            let written = outcome.unwrap_or_else(|error| panic!("{entries}: {error:?}"));
+            // Damage that was there is allowed to stay; none may be added.
+            if qpdf_complaint(&pdf).is_none() {
+                assert_eq!(qpdf_complaint(&written), None, "{entries}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_near_the_end_of_the_range_are_refused() {
+    let pdf = String::from_utf8(page("/MediaBox[0 0 200 200]", "")).unwrap_or_default();
+    assert!(pdf.is_empty(), "the header is binary");
+    let mut bytes = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Count 1/Kids[4294967295 0 R]>>endobj\n4294967295 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\n".to_vec();
+    bytes.extend_from_slice(b"trailer<</Root 1 0 R/Size 4294967296>>");
+    for outcome in all_functions(&bytes) {
+        assert!(outcome.is_err());
+    }
+}
+
+#[test]
+fn inflating_streams_do_not_fill_the_memory() {
+    // 96 MiB of spaces in page content, deflated by another program.
+    let big = page("/MediaBox[0 0 200 200]", &" ".repeat(96 * 1024 * 1024));
+    let plain = TempFile::new(&big);
+    let deflated = TempFile::new(b"");
+    let (code, _, errors) = run(
+        "qpdf",
+        "qpdf",
+        &["--compress-streams=y", plain.path(), deflated.path()],
+    );
+    assert_eq!(code, 0, "{errors}");
+    let deflated = std::fs::read(deflated.path()).unwrap();
+    assert!(deflated.len() < 1024 * 1024);
+    let marked = mark(&deflated, &authoritative()).unwrap();
+    assert!(marked.len() < deflated.len() + 100_000);
+    assert!(matches!(
+        page_image(&deflated, 1, 100),
+        Err(DocumentError::OverLimit(_))
+    ));
+}
+
+#[test]
+fn damaged_copies_of_a_contract_end_in_an_answer() {
+    let original = contract();
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut random = |below: usize| {
+        // A xorshift generator: the same damage in every run.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap_or(0)
+    };
+    for _ in 0..60 {
+        let mut damaged = original.clone();
+        for _ in 0..=random(40) {
+            let at = random(damaged.len());
+            damaged[at] = u8::try_from(random(256)).unwrap_or(0);
+        }
+        if random(3) == 0 {
+            damaged.truncate(random(damaged.len()));
+        }
+        for written in all_functions(&damaged).into_iter().flatten() {
+            assert!(written.starts_with(b"%PDF") || written.starts_with(&damaged));
+        }
+    }
+}

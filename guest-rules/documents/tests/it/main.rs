@@ -1,0 +1,19 @@
+//! The functions of the documents component, judged by programs of other people.
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+mod corpus;
+mod custody;
+mod fill;
+mod fixtures;
+mod hostile;
+mod marks;
+mod merging;
+mod pages;
+mod pictures;
+mod stripping;
+mod support;

@@ -1,0 +1,232 @@
+use holdfast_documents::{DocumentError, MarkRequest, mark};
+
+use crate::support::{
+    Pdf, Raster, assert_clean, authoritative, contract, extracted, facts, moved, non_authoritative,
+    page, pages, words,
+};
+
+#[test]
+fn the_original_is_a_prefix_and_no_word_moves() {
+    let original = contract();
+    for request in [authoritative(), non_authoritative()] {
+        let marked = mark(&original, &request).unwrap();
+        assert!(marked.starts_with(&original));
+        assert_clean(&marked);
+        assert!(moved(&words(&original), &words(&marked)).is_none());
+    }
+}
+
+#[test]
+fn every_page_says_which_copy_it_is() {
+    let authoritative_copy = mark(&contract(), &authoritative()).unwrap();
+    let other_copy = mark(&contract(), &non_authoritative()).unwrap();
+    for page in 1..=4 {
+        let found = extracted(&authoritative_copy, page);
+        assert!(found.contains("Authoritative copy · env_01jt8s5gq2e6m9x4k7w3c5d8fa · Secured party: Crescent Auto Finance, LLC"), "{found}");
+        assert!(!found.contains("Non-authoritative copy"));
+        let found = extracted(&other_copy, page);
+        assert!(found.contains("Non-authoritative copy"), "{found}");
+    }
+}
+
+#[test]
+fn the_metadata_says_it_too() {
+    let marked = facts(&mark(&contract(), &authoritative()).unwrap(), &["-custom"]);
+    for line in [
+        "Authoritative copy",
+        "env_01jt8s5gq2e6m9x4k7w3c5d8fa",
+        "Crescent Auto Finance, LLC",
+        "2026-05-04T15:04:05.000Z",
+    ] {
+        assert!(marked.contains(line), "{marked}");
+    }
+    assert!(
+        marked.contains("Retail Installment Sale Contract"),
+        "what was there stays: {marked}"
+    );
+    let marked = facts(
+        &mark(&contract(), &non_authoritative()).unwrap(),
+        &["-custom"],
+    );
+    assert!(marked.contains("Non-authoritative copy"), "{marked}");
+}
+
+#[test]
+fn marks_are_upright_on_the_page_as_displayed() {
+    for boxes in [
+        "/MediaBox[0 0 600 400]",
+        "/MediaBox[0 0 900 900]/CropBox[100 150 700 550]",
+        "/MediaBox[600 400 0 0]",
+    ] {
+        for turn in ["", "/Rotate 90", "/Rotate 180", "/Rotate 270"] {
+            let blank = page(&format!("{boxes}{turn}"), "");
+            let before = Raster::poppler(&blank, 1);
+            let marked = mark(&blank, &authoritative()).unwrap();
+            let [left, top, right, bottom] =
+                Raster::poppler(&marked, 1).difference(&before).unwrap();
+            assert!(
+                top > 0.95 && bottom <= 1.0 && left > 0.05 && right < 0.95,
+                "{boxes}{turn}: {top} {bottom}"
+            );
+            let marked = mark(&blank, &non_authoritative()).unwrap();
+            let [left, top, right, bottom] =
+                Raster::poppler(&marked, 1).difference(&before).unwrap();
+            assert!(
+                top < 0.06 && bottom > 0.7 && right - left > 0.4,
+                "{boxes}{turn}: {top} {bottom}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_contract_stays_legible_under_the_mark() {
+    let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
+    let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
+    assert!(
+        marked.at(0.5, 0.5).iter().all(|channel| *channel < 60),
+        "black stays dark"
+    );
+    let light = page("/MediaBox[0 0 400 400]", "");
+    let marked = Raster::poppler(&mark(&light, &non_authoritative()).unwrap(), 1);
+    assert!(
+        marked
+            .rgb
+            .iter()
+            .skip(400 * 3 * 40)
+            .all(|channel| *channel > 190),
+        "white stays light"
+    );
+}
+
+#[test]
+fn the_banner_shows_on_a_dark_scan() {
+    let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
+    let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
+    let top = &marked.rgb[..400 * 3 * 20];
+    assert!(
+        top.chunks(3)
+            .filter(|pixel| pixel.iter().all(|channel| *channel > 240))
+            .count()
+            > 200
+    );
+}
+
+#[test]
+fn copies_can_be_marked_again() {
+    let once = mark(&contract(), &authoritative()).unwrap();
+    let twice = mark(&once, &non_authoritative()).unwrap();
+    assert!(twice.starts_with(&once));
+    assert_clean(&twice);
+    assert!(extracted(&twice, 1).contains("Non-authoritative copy"));
+}
+
+#[test]
+fn equal_input_gives_equal_bytes_and_other_input_another_identifier() {
+    let one = mark(&contract(), &authoritative()).unwrap();
+    assert_eq!(one, mark(&contract(), &authoritative()).unwrap());
+    let other = MarkRequest {
+        envelope_id: "env_other".to_owned(),
+        ..authoritative()
+    };
+    let identifier = |pdf: &[u8]| {
+        let text = String::from_utf8_lossy(pdf).into_owned();
+        text[text.rfind("/ID").unwrap()..]
+            .chars()
+            .take(90)
+            .collect::<String>()
+    };
+    assert_ne!(
+        identifier(&one),
+        identifier(&mark(&contract(), &other).unwrap())
+    );
+}
+
+/// A document certified at a DocMDP level. The signature itself is not needed: what counts is
+/// what the document says may change.
+fn certified(level: u8) -> Vec<u8> {
+    let mut pdf = Pdf::new();
+    pdf.add("<</Type/Catalog/Pages 2 0 R/Perms<</DocMDP 4 0 R>>>>");
+    pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
+    pdf.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>");
+    pdf.add(format!("<</Type/Sig/Filter/Adobe.PPKLite/Reference[<</Type/SigRef/TransformMethod/DocMDP/TransformParams<</Type/TransformParams/P {level}/V/1.2>>>>]>>"));
+    pdf.finish()
+}
+
+#[test]
+fn a_document_that_forbids_changes_is_kept_and_its_copy_marked() {
+    let strict = certified(1);
+    assert_eq!(mark(&strict, &authoritative()).unwrap(), strict);
+    assert!(
+        extracted(&mark(&strict, &non_authoritative()).unwrap(), 1)
+            .contains("Non-authoritative copy")
+    );
+    let lenient = certified(2);
+    assert!(mark(&lenient, &authoritative()).unwrap().len() > lenient.len());
+}
+
+#[test]
+fn a_damaged_cross_reference_table_is_rewritten_first() {
+    let original = contract();
+    let mut damaged = original.clone();
+    let at = damaged
+        .windows(9)
+        .rposition(|window| window == b"startxref")
+        .unwrap();
+    damaged.truncate(at);
+    damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
+    let marked = mark(&damaged, &authoritative()).unwrap();
+    assert!(!marked.starts_with(&damaged));
+    assert_clean(&marked);
+    assert!(extracted(&marked, 4).contains("Authoritative copy"));
+    assert!(extracted(&marked, 4).contains("Buyer signature:"));
+}
+
+#[test]
+fn pages_of_one_size_share_their_mark() {
+    let many: Vec<(&str, &str)> = vec![("/MediaBox[0 0 612 792]", ""); 200];
+    let original = pages(&many);
+    let marked = mark(&original, &authoritative()).unwrap();
+    assert!(
+        marked.len() - original.len() < 200 * 500,
+        "{}",
+        marked.len() - original.len()
+    );
+    assert!(extracted(&marked, 200).contains("Authoritative copy"));
+}
+
+#[test]
+fn requests_without_an_envelope_or_a_time_are_refused() {
+    for request in [
+        MarkRequest {
+            envelope_id: " ".to_owned(),
+            ..authoritative()
+        },
+        MarkRequest {
+            marked_at: "yesterday".to_owned(),
+            ..authoritative()
+        },
+    ] {
+        assert!(matches!(
+            mark(&contract(), &request),
+            Err(DocumentError::Other(_))
+        ));
+    }
+    let endless = MarkRequest {
+        secured_party: Some("A".repeat(1_000)),
+        ..authoritative()
+    };
+    assert!(matches!(
+        mark(&contract(), &endless),
+        Err(DocumentError::OverLimit(_))
+    ));
+}
+
+#[test]
+fn tiny_and_huge_pages_are_marked() {
+    for size in ["3 3", "30 2000", "14400 14400", "2000 20"] {
+        let blank = page(&format!("/MediaBox[0 0 {size}]"), "");
+        assert_clean(&mark(&blank, &non_authoritative()).unwrap());
+        assert_clean(&mark(&blank, &authoritative()).unwrap());
+    }
+}

@@ -1,0 +1,74 @@
+use holdfast_documents::{DocumentError, page_image};
+
+use crate::support::{Raster, contract, page};
+
+#[test]
+fn a_page_is_exactly_as_wide_as_asked() {
+    for width in [1, 2, 320, 777, 1000, 2400] {
+        let image = page_image(&contract(), 1, width).unwrap();
+        assert_eq!(image.width, width);
+        let expected = (f64::from(width) * 792.0 / 612.0).round().max(1.0) as u32;
+        assert!(
+            image.height.abs_diff(expected) <= 1,
+            "{} for {expected}",
+            image.height
+        );
+    }
+}
+
+#[test]
+fn wishes_past_the_limits_give_a_smaller_image() {
+    assert_eq!(page_image(&contract(), 1, 100_000).unwrap().width, 2_400);
+    let roll = page("/MediaBox[0 0 10 14400]", "");
+    let image = page_image(&roll, 1, 2_400).unwrap();
+    assert!(
+        image.height <= 16_000 && image.width < 100,
+        "{} x {}",
+        image.width,
+        image.height
+    );
+    let strip = page("/MediaBox[0 0 14400 10]", "");
+    let image = page_image(&strip, 1, 1_000).unwrap();
+    assert_eq!((image.width, image.height), (1_000, 1));
+}
+
+#[test]
+fn pages_look_as_in_another_viewer() {
+    for number in 1..=4 {
+        let own = Raster::own(&contract(), number, 1_275).unwrap();
+        let theirs = Raster::poppler_at(&contract(), number, 150);
+        assert_eq!((own.width, own.height), (theirs.width, theirs.height));
+        let distance = own.distance(&theirs);
+        let blank = Raster {
+            rgb: vec![255; own.rgb.len()],
+            ..own
+        };
+        let ink = blank.distance(&theirs);
+        assert!(
+            distance * 5.0 < ink,
+            "page {number} differs by {distance:.2} where all ink is {ink:.2}"
+        );
+    }
+}
+
+#[test]
+fn pages_that_do_not_exist_are_refused() {
+    for number in [0, 5, u32::MAX] {
+        assert!(matches!(
+            page_image(&contract(), number, 100),
+            Err(DocumentError::Other(_))
+        ));
+    }
+    assert!(matches!(
+        page_image(&contract(), 1, 0),
+        Err(DocumentError::Other(_))
+    ));
+}
+
+#[test]
+fn equal_input_gives_equal_bytes() {
+    assert_eq!(
+        page_image(&contract(), 2, 500),
+        page_image(&contract(), 2, 500)
+    );
+}
