@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The `holdfast` program: server and operator's tool.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    holdfast::cli::main()
+}

@@ -123,6 +123,12 @@ impl Rules {
         Some(failure.map_or(Ok(()), |error| Err(error.to_string())))
     }
 
+    /// Returns when the document components are loaded, or have failed to.
+    pub fn wait_for_documents(&self) {
+        LazyLock::force(&self.placement);
+        LazyLock::force(&self.documents);
+    }
+
     /// The component that [`Rules::evaluate`] and [`Rules::certificate`] call.
     pub fn compliance_identity(&self) -> Identity {
         self.compliance.load().identity.clone()
@@ -223,6 +229,17 @@ impl Rules {
     ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
         self.place_work(move |store, instance| {
             instance.holdfast_placement_placement().call_tags(store, &pdf)
+        })
+        .await
+    }
+
+    /// Removes tags from the pages.
+    pub async fn strip_tags(
+        &self,
+        pdf: Arc<[u8]>,
+    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
+        self.document_work(move |store, instance| {
+            instance.holdfast_documents_documents().call_strip_tags(store, &pdf)
         })
         .await
     }

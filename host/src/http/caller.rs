@@ -1,10 +1,9 @@
 //! Credentials as argument types. The signature of a handler says who may call
 //! it; a handler that forgets has no organization to work with.
 
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::response::Response;
 
 use crate::app::App;
 use crate::domain::id::OrgId;
@@ -103,6 +102,3 @@ pub fn origin(parts: &Parts) -> crate::room::form::Origin {
         .map(|info| info.0.ip().to_string());
     crate::room::form::Origin { ip: peer, user_agent: text(header::USER_AGENT) }
 }
-
-#[allow(dead_code)]
-type Unused = (Request, Response);

@@ -13,7 +13,7 @@ mod web;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -121,6 +121,3 @@ async fn ready(State(app): State<App>) -> Response {
         checks.into_iter().map(|check| (check.name.into(), check.ok.into())).collect();
     (status, axum::Json(serde_json::json!({ "ready": ready, "checks": names }))).into_response()
 }
-
-#[allow(unused_imports)]
-use from_fn_with_state as _;

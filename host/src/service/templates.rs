@@ -1,5 +1,7 @@
 //! Templates of partners: a PDF, its fields, and a counterpart at the provider.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -192,8 +194,13 @@ async fn place(
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), ServiceError> {
-    let tags = app.components.rules.tags(pdf.to_vec().into()).await?.map_err(place_error)?;
-    Ok((tags.into_iter().map(resolved).collect(), pdf))
+    let source: Arc<[u8]> = pdf.to_vec().into();
+    let tags = app.components.rules.tags(source.clone()).await?.map_err(place_error)?;
+    if tags.is_empty() {
+        return Ok((Vec::new(), pdf));
+    }
+    let stripped = app.components.rules.strip_tags(source).await??;
+    Ok((tags.into_iter().map(resolved).collect(), stripped.into()))
 }
 
 fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {

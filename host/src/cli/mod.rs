@@ -1,0 +1,205 @@
+//! The operator's commands.
+//!
+//! Each prints for people, or with `--json` one JSON value on stdout. Logs go
+//! to stderr. Exit status 0, or a clear error and 1.
+
+mod keys;
+mod organizations;
+mod output;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use crate::app;
+use crate::config::{Config, LogFormat, parse_duration};
+use crate::domain::clock::Clock;
+use crate::domain::id::OrgId;
+use crate::domain::organization::Role;
+use crate::service::access;
+use crate::{doctor, server};
+use output::Output;
+
+/// Electronic signatures, tamper-evident authoritative copies, and their proof.
+#[derive(Parser)]
+#[command(name = "holdfast", version)]
+struct Cli {
+    /// Settings file (TOML).
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print one JSON value on stdout.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve HTTP and do the background work.
+    Serve,
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Organizations and their settings.
+    #[command(subcommand)]
+    Org(organizations::Command),
+    /// API keys.
+    #[command(subcommand)]
+    Key(keys::Command),
+    /// Web-app bearer tokens.
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Check a released bundle (folder or zip), or an envelope of this installation.
+    Verify {
+        /// A folder, a zip, or an envelope id.
+        subject: String,
+    },
+    /// Look at each dependency.
+    Doctor,
+}
+
+#[derive(Subcommand)]
+enum TokenCommand {
+    /// Issue a bearer token for a web-app user.
+    Issue(IssueToken),
+}
+
+#[derive(Args)]
+struct IssueToken {
+    #[arg(long, value_parser = org_id)]
+    org: OrgId,
+    #[arg(long)]
+    email: String,
+    /// admin, compliance or member.
+    #[arg(long, value_parser = role)]
+    role: Role,
+    /// For example 30m or 8h.
+    #[arg(long, default_value = "8h", value_parser = duration)]
+    ttl: Duration,
+}
+
+/// Any failure of a command, in words for the operator.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the command line and returns the exit status.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.json);
+    let result = Config::load(cli.config.as_deref()).map_err(Failure::from).and_then(|config| {
+        start_logging(&config, matches!(cli.command, Command::Serve));
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?
+            .block_on(run(cli.command, config, &output))
+    });
+    match result {
+        Ok(status) => status,
+        Err(error) => {
+            output.failure(error.as_ref());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Serve => {
+            if config.webhooks.allow_insecure {
+                tracing::warn!("webhooks.allow_insecure: http and loopback receivers are admitted");
+            }
+            let app = app::start(config).await?;
+            server::serve(app, termination()).await?;
+        }
+        Command::Migrate => {
+            app::open_store(&config).await?;
+            output.one(&json!({ "migrated": true }), "the schema is up to date");
+        }
+        Command::Org(command) => organizations::run(command, &config, output).await?,
+        Command::Key(command) => keys::run(command, &config, output).await?,
+        Command::Token(TokenCommand::Issue(request)) => issue_token(&config, output, &request).await?,
+        Command::Verify { subject } => return verify::run(&subject, config, output).await,
+        Command::Doctor => return look(config, output).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn issue_token(
+    config: &Config,
+    output: &Output,
+    request: &IssueToken,
+) -> Result<(), Failure> {
+    let store = app::open_store(config).await?;
+    organizations::existing(&store, &request.org).await?;
+    let key = app::derived(&app::master_key(&config.data_dir)?, "bearer tokens");
+    let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+    let (token, expires_at) =
+        access::issue_bearer(&key, &request.org, &request.email, request.role, request.ttl, now)?;
+    let text = format!("{token}\nexpires at {expires_at}");
+    output.one(&json!({ "token": token, "expires_at": expires_at }), &text);
+    Ok(())
+}
+
+async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    let app = app::start(config).await?;
+    let components = app.components.clone();
+    tokio::task::spawn_blocking(move || components.rules.wait_for_documents()).await?;
+    let checks = doctor::checks(&app).await;
+    let lines: Vec<String> = checks
+        .iter()
+        .map(|check| {
+            format!("{} {}: {}", if check.ok { "ok  " } else { "FAIL" }, check.name, check.detail)
+        })
+        .collect();
+    output.one(&serde_json::to_value(&checks)?, &lines.join("\n"));
+    let healthy = checks.iter().all(|check| check.ok);
+    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Logs go to stderr; commands other than `serve` log warnings only.
+fn start_logging(config: &Config, serving: bool) {
+    let filter = if serving { config.log.filter.as_str() } else { "warn" };
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(EnvFilter::new(filter));
+    match config.log.format {
+        LogFormat::Text => builder.with_ansi(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}
+
+/// SIGTERM or SIGINT.
+async fn termination() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+        }
+        Err(error) => {
+            tracing::error!(%error, "SIGTERM cannot be waited for");
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+fn org_id(text: &str) -> Result<OrgId, String> {
+    OrgId::parse(text).ok_or_else(|| "not an organization id (org_…)".into())
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::parse(text).ok_or_else(|| {
+        let known: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+        format!("unknown role; known are {}", known.join(", "))
+    })
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "no duration like 30m or 8h".into())
+}

@@ -1,0 +1,42 @@
+//! Printing for people or for programs.
+
+use serde_json::{Value, json};
+
+/// How a command prints.
+pub struct Output {
+    json: bool,
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "this is what prints")]
+impl Output {
+    pub fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// A result: the JSON value, or the text.
+    pub fn one(&self, value: &Value, text: &str) {
+        if self.json {
+            println!("{value}");
+        } else {
+            println!("{text}");
+        }
+    }
+
+    /// A failure, with its causes.
+    pub fn failure(&self, error: &(dyn std::error::Error + 'static)) {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let more = error.to_string();
+            if !text.contains(&more) {
+                text.push_str(": ");
+                text.push_str(&more);
+            }
+            cause = error.source();
+        }
+        if self.json {
+            println!("{}", json!({ "error": text }));
+        }
+        eprintln!("holdfast: {text}");
+    }
+}

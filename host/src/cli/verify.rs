@@ -1,0 +1,68 @@
+//! `holdfast verify`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::Failure;
+use super::output::Output;
+use crate::app;
+use crate::components::Components;
+use crate::config::Config;
+use crate::domain::id::EnvelopeId;
+use crate::domain::token::random;
+use crate::evidence::{self, Bundle, Report};
+use crate::service::{Caller, custody};
+use crate::store::organizations;
+
+/// Checks a bundle without anything of this installation, or an envelope of it.
+pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    let report = match EnvelopeId::parse(subject) {
+        Some(_) if !Path::new(subject).exists() => verify_envelope(subject, config).await?,
+        _ => {
+            let bundle = Bundle::read(Path::new(subject))?;
+            // Native code is made anew: nothing on this machine is trusted.
+            let cache = std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
+            let components = Components::load(cache.clone(), random::<32>());
+            let report = components.map(|components| evidence::verify(&bundle, &components.rules));
+            let _ = std::fs::remove_dir_all(&cache);
+            report??
+        }
+    };
+    output.one(&serde_json::to_value(&report)?, &text(&report));
+    Ok(if report.valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn verify_envelope(id: &str, config: Config) -> Result<Report, Failure> {
+    let app = app::start(config).await?;
+    let mut connection = app.store.read().await?;
+    let organizations = organizations::list(&mut connection).await?;
+    drop(connection);
+    for organization in organizations {
+        let caller = Caller::system(organization.id);
+        match custody::bundle(&app, &caller, id).await {
+            Ok(zip) => {
+                let bundle = Bundle::from_zip(zip)?;
+                return Ok(evidence::verify(&bundle, &app.components.rules)?);
+            }
+            Err(crate::service::ServiceError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(format!("there is no envelope {id}").into())
+}
+
+fn text(report: &Report) -> String {
+    let mut lines: Vec<String> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let mark = if finding.ok { "ok  " } else { "FAIL" };
+            format!("{mark} {}: {}", finding.check, finding.detail)
+        })
+        .collect();
+    lines.push(match report.valid {
+        true => format!("VALID: {}", report.envelope_id),
+        false => format!("NOT VALID: {}", report.envelope_id),
+    });
+    lines.join("\n")
+}

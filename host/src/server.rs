@@ -1,0 +1,54 @@
+//! Serving and working until told to stop.
+
+use std::future::Future;
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::{http, worker};
+
+/// Why the server stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The listener failed.
+    #[error("serving failed: {0}")]
+    Serve(std::io::Error),
+}
+
+/// Serves and works until `stop` resolves, then finishes requests and jobs in hand.
+pub async fn serve(app: App, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+    let address = app.config.listen;
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|source| ServeError::Listen { address, source })?;
+    let address = listener.local_addr().unwrap_or(address);
+    let stopping = CancellationToken::new();
+    let worker = tokio::spawn(worker::run(app.clone(), stopping.clone()));
+    tracing::info!("listening on {address}");
+    let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    let until = {
+        let stopping = stopping.clone();
+        async move {
+            stop.await;
+            tracing::info!("stopping: finishing what is in hand");
+            stopping.cancel();
+        }
+    };
+    let served = axum::serve(listener, service).with_graceful_shutdown(until).await;
+    stopping.cancel();
+    if let Err(error) = worker.await {
+        tracing::error!(%error, "the worker did not end well");
+    }
+    app.store.close().await;
+    served.map_err(ServeError::Serve)
+}
