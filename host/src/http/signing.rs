@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::extract::{FromRequest as _, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -188,8 +188,8 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
     let (parts, body) = request.into_parts();
     let origin = origin(&parts);
     let request = Request::from_parts(parts, body);
-    let pairs = match axum::extract::FromRequest::from_request(request, &app).await {
-        Ok(FormBody::<Vec<(String, String)>>(pairs)) => pairs,
+    let pairs = match FormBody::<Vec<(String, String)>>::from_request(request, &app).await {
+        Ok(FormBody(pairs)) => pairs,
         Err(_) => return notice(StatusCode::BAD_REQUEST, "Not understood", html! {}),
     };
     // A checkbox sends a hidden `false` before its own `true`: the last wins.

@@ -1,0 +1,455 @@
+//! `make demo`: one document, from template to verified release, over the
+//! public API of a server started for the purpose.
+//!
+//! `demo [--serve] [PDF]`: without a PDF, the retail instalment contract of the
+//! test fixtures; with `--serve` the server keeps running at the end.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use holdfast::components::Components;
+use reqwest::multipart;
+use scraper::{Html, Selector};
+use serde_json::{Value, json};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const FIXTURE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/fixtures/retail-installment-contract.pdf"
+);
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let keep = arguments.iter().any(|argument| argument == "--serve");
+    arguments.retain(|argument| argument != "--serve" && !argument.is_empty());
+    let pdf = PathBuf::from(arguments.first().map_or(FIXTURE, String::as_str));
+    let own = !arguments.is_empty();
+
+    let data = tempfile::tempdir()?;
+    let mut server = Server::start(data.path())?;
+    let mut steps = Steps { number: 0 };
+    let demo = Demo::set_up(&server, &mut steps)?;
+    demo.walk(&mut steps, &pdf, own, data.path()).await?;
+
+    println!();
+    println!("Where to look next");
+    println!("  readiness         {}/readyz", server.url);
+    println!("  settings, API     README.md, ARCHITECTURE.md");
+    if keep {
+        println!("  API key           {}", demo.key);
+        println!("  a contract that waits for your signature:");
+        println!("                    {}", demo.second_envelope(&pdf).await?);
+        println!();
+        println!("The server keeps running at {}. Stop it with Ctrl-C.", server.url);
+        server.child.wait()?;
+    }
+    Ok(())
+}
+
+/// Prints numbered steps.
+struct Steps {
+    number: u32,
+}
+
+impl Steps {
+    fn step(&mut self, text: &str) {
+        self.number += 1;
+        println!("{:>2}. {text}", self.number);
+    }
+
+    fn fact(&self, name: &str, value: impl std::fmt::Display) {
+        println!("      {name:<18} {value}");
+    }
+}
+
+/// A server of its own, ended with the demo.
+struct Server {
+    child: Child,
+    url: String,
+    data: PathBuf,
+}
+
+impl Server {
+    fn start(data: &Path) -> Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let started = Instant::now();
+        let mut child = Self::program(data)
+            .env("HOLDFAST_LISTEN", format!("127.0.0.1:{port}"))
+            .arg("serve")
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stderr = child.stderr.take().ok_or("the server has a log")?;
+        let mut lines = BufReader::new(stderr).lines();
+        let mut seen = Vec::new();
+        loop {
+            let Some(line) = lines.next().transpose()? else {
+                return Err(format!("the server did not start:\n{}", seen.join("\n")).into());
+            };
+            if line.contains("listening on") {
+                break;
+            }
+            seen.push(line);
+        }
+        let log = data.join("server.log");
+        std::thread::spawn(move || {
+            use std::io::Write as _;
+            let mut file = std::fs::File::create(log).ok();
+            for line in lines.map_while(std::result::Result::ok) {
+                if let Some(file) = &mut file {
+                    let _ = writeln!(file, "{line}");
+                }
+            }
+        });
+        let url = format!("http://127.0.0.1:{port}");
+        println!("The server listens at {url} ({} ms after its start)", started.elapsed().as_millis());
+        Ok(Self { child, url, data: data.into() })
+    }
+
+    /// The `holdfast` binary beside this example.
+    fn program(data: &Path) -> Command {
+        let example = std::env::current_exe().unwrap_or_default();
+        let folder = example.ancestors().nth(2).unwrap_or(Path::new("."));
+        let mut command = Command::new(folder.join("holdfast"));
+        command.env("HOLDFAST_DATA_DIR", data);
+        command
+    }
+
+    fn operator(&self, arguments: &[&str]) -> Result<Value> {
+        let output = Self::program(&self.data).arg("--json").args(arguments).output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Demo {
+    http: reqwest::Client,
+    api: String,
+    key: String,
+}
+
+impl Demo {
+    fn set_up(server: &Server, steps: &mut Steps) -> Result<Self> {
+        steps.step("Create an organization and an API key");
+        let org = server.operator(&["org", "create", "--name", "Maple Street Motors"])?;
+        let org_id = text(&org, "org_id")?;
+        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,compliance:read";
+        let key = server.operator(&[
+            "key", "create", "--org", &org_id, "--scopes", scopes, "--owner-email", "vault@maple.example",
+        ])?;
+        steps.fact("organization", &org_id);
+        steps.fact("key", text(&key, "key_id")?);
+        Ok(Self {
+            http: reqwest::Client::builder().no_proxy().build()?,
+            api: format!("{}/api/v2", server.url),
+            key: text(&key, "api_key")?,
+        })
+    }
+
+    async fn walk(&self, steps: &mut Steps, pdf: &Path, own: bool, work: &Path) -> Result<()> {
+        let document = std::fs::read(pdf)?;
+        steps.step(&format!("Make a template from {}", pdf.display()));
+        let fields = fields(&document, own, work).await?;
+        let template = self.template(document, &fields).await?;
+        let template_id = text(&template, "template_id")?;
+        steps.fact("template", &template_id);
+        for field in template["fields"].as_array().ok_or("fields")? {
+            let area = &field["areas"][0];
+            let how = if field["anchor_match"].is_null() { "coordinates" } else { "anchor" };
+            let place = format!(
+                "{} by {how}: page {} at x {:.3}, y {:.3}",
+                field["type"].as_str().unwrap_or_default(),
+                area["page"], area["x"].as_f64().unwrap_or_default(), area["y"].as_f64().unwrap_or_default()
+            );
+            steps.fact(field["name"].as_str().unwrap_or_default(), place);
+        }
+
+        steps.step("Create an envelope: it is sent at once");
+        let envelope = self.envelope(&template_id).await?;
+        let id = text(&envelope, "envelope_id")?;
+        let sign_url = text(&envelope, "sign_url")?;
+        steps.fact("envelope", &id);
+        steps.fact("status", text(&envelope, "status")?);
+        steps.fact("sign at", &sign_url);
+
+        steps.step("Sign it through the HTML form, as the buyer's browser would");
+        self.sign(steps, &sign_url).await?;
+
+        steps.step("The worker vaults it without being asked");
+        let status = self.wait_until(&id, "vaulted").await?;
+        steps.fact("status", text(&status, "status")?);
+        steps.fact("signed at", text(&status, "signed_at")?);
+
+        steps.step("Ask for compliance");
+        let compliance = self.get(&format!("/partner/envelopes/{id}/compliance")).await?;
+        let compliance = &compliance["compliance"];
+        steps.fact("score", &compliance["score"]);
+        for check in compliance["checks"].as_array().ok_or("checks")? {
+            let mark = if check["satisfied"] == true { "ok" } else { "NO" };
+            steps.fact(mark, check["requirement"].as_str().unwrap_or_default());
+        }
+        if compliance["score"] != 100 {
+            return Err("the envelope is not compliant".into());
+        }
+
+        steps.step("Read the certificate");
+        let certificate = self.get(&format!("/partner/envelopes/{id}/vault/certificate")).await?;
+        steps.fact("type", text(&certificate, "certificate_type")?);
+        steps.fact("document hash", text(&certificate["document_integrity"], "document_hash")?);
+        steps.fact("issued at", text(&certificate, "issued_at")?);
+
+        steps.step("Download the authoritative copy by its single-use link");
+        let link = self.get(&format!("/partner/envelopes/{id}/vault/signed-url")).await?;
+        let url = text(&link, "signed_url")?;
+        let first = self.http.get(&url).send().await?;
+        steps.fact("first use", first.status());
+        steps.fact("bytes", first.bytes().await?.len());
+        let second = self.http.get(&url).send().await?;
+        steps.fact("second use", second.status());
+        if second.status() != 410 {
+            return Err("a single-use link worked twice".into());
+        }
+
+        steps.step("Release it: the authoritative copy leaves the vault for good");
+        let bundle = work.join("bundle");
+        self.release(&id, &bundle).await?;
+        let status = self.get(&format!("/partner/envelopes/{id}/status")).await?;
+        steps.fact("status", text(&status, "status")?);
+        for file in std::fs::read_dir(&bundle)? {
+            let file = file?;
+            steps.fact(&format!("{} bytes", file.metadata()?.len()), file.file_name().to_string_lossy());
+        }
+
+        steps.step("Verify the bundle offline");
+        let report = verify(&bundle)?;
+        print_report(&report);
+        if !report.0 {
+            return Err("the bundle does not verify".into());
+        }
+
+        steps.step("Flip one bit in a copy of the bundle and verify that");
+        let changed = work.join("changed-bundle");
+        flip_one_bit(&bundle, &changed)?;
+        let report = verify(&changed)?;
+        print_report(&report);
+        if report.0 {
+            return Err("a changed bundle was called valid".into());
+        }
+        Ok(())
+    }
+
+    async fn template(&self, document: Vec<u8>, fields: &Value) -> Result<Value> {
+        let file = multipart::Part::bytes(document)
+            .file_name("contract.pdf")
+            .mime_str("application/pdf")?;
+        let form = multipart::Form::new()
+            .part("file", file)
+            .text("name", "Retail instalment contract")
+            .text("fields_json", fields.to_string());
+        let request = self.http.post(format!("{}/partner/templates", self.api)).multipart(form);
+        self.send(request).await
+    }
+
+    async fn envelope(&self, template_id: &str) -> Result<Value> {
+        self.post(
+            "/partner/envelopes",
+            &json!({
+                "envelope_name": "Retail instalment contract, 2024 hatchback",
+                "customer_email": "jordan.lee@example.com",
+                "customer_name": "Jordan Lee",
+                "template_id": template_id,
+                "secured_party": { "name": "First Example Bank", "role": "assignee" },
+            }),
+        )
+        .await
+    }
+
+    async fn second_envelope(&self, pdf: &Path) -> Result<String> {
+        let document = std::fs::read(pdf)?;
+        let fields = json!([{
+            "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+            "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 }] },
+        }]);
+        let template = self.template(document, &fields).await?;
+        let envelope = self.envelope(&text(&template, "template_id")?).await?;
+        text(&envelope, "sign_url")
+    }
+
+    /// Reads the form, fills every control by its type and presses `finish`.
+    async fn sign(&self, steps: &Steps, url: &str) -> Result<()> {
+        let page = self.http.get(url).send().await?.error_for_status()?.text().await?;
+        let values = {
+            let document = Html::parse_document(&page);
+            let controls = Selector::parse("form input[name], form select[name]")?;
+            let mut values: Vec<(String, String)> = Vec::new();
+            for control in document.select(&controls) {
+                let name = control.attr("name").unwrap_or_default();
+                let value = match control.attr("type").unwrap_or_default() {
+                    "hidden" => continue,
+                    "checkbox" if name == "consent" => "yes",
+                    "checkbox" => "true",
+                    "date" => "2026-11-21",
+                    _ => "Jordan Lee",
+                };
+                steps.fact(name, value);
+                values.push((name.into(), value.into()));
+            }
+            values.push(("action".into(), "finish".into()));
+            values
+        };
+        let image = self.http.get(format!("{url}/pages/1.png")).send().await?.error_for_status()?;
+        steps.fact("page image", format!("{} bytes of PNG", image.bytes().await?.len()));
+        let answer = self.http.post(url).form(&values).send().await?;
+        steps.fact("finish", answer.status());
+        answer.error_for_status()?;
+        Ok(())
+    }
+
+    async fn wait_until(&self, id: &str, status: &str) -> Result<Value> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let now = self.get(&format!("/partner/envelopes/{id}/status")).await?;
+            if now["status"] == status {
+                return Ok(now);
+            }
+            if Instant::now() > deadline {
+                return Err(format!("still {} after a minute", now["status"]).into());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn release(&self, id: &str, folder: &Path) -> Result<()> {
+        let release = self
+            .post(
+                &format!("/partner/envelopes/{id}/vault-out"),
+                &json!({
+                    "recipient_name": "Robin Park",
+                    "recipient_organization": "First Example Bank",
+                    "recipient_email": "robin.park@bank.example",
+                    "purpose_of_release": "Assignment of the contract",
+                    "acknowledge_authoritative_copy": true,
+                    "acknowledge_chain_of_custody": true,
+                    "authorized_signature": "Jordan Maple",
+                }),
+            )
+            .await?;
+        std::fs::create_dir_all(folder)?;
+        for file in ["authoritative", "certified_vaulted_copy", "compliance_certificate", "vault_custody_record"] {
+            let url = text(&release, &format!("{file}_signed_url"))?;
+            let name = text(&release, &format!("{file}_filename"))?;
+            let bytes = self.http.get(url).send().await?.error_for_status()?.bytes().await?;
+            std::fs::write(folder.join(name), bytes)?;
+        }
+        let ledger = self.get(&format!("/partner/envelopes/{id}/custody")).await?;
+        std::fs::write(folder.join("custody-ledger.json"), serde_json::to_vec_pretty(&ledger)?)?;
+        Ok(())
+    }
+
+    async fn get(&self, path: &str) -> Result<Value> {
+        self.send(self.http.get(format!("{}{path}", self.api))).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        let request = self.http.post(format!("{}{path}", self.api));
+        self.send(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
+        let answer = request.header("x-api-key", &self.key).send().await?;
+        let status = answer.status();
+        let body = answer.text().await?;
+        if !status.is_success() {
+            return Err(format!("{status}: {body}").into());
+        }
+        let mut body: Value = serde_json::from_str(&body)?;
+        Ok(body["data"].take())
+    }
+}
+
+/// One field by coordinates and one by an anchor: the fixture's signature
+/// line, or the first line of text of a document of one's own.
+async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
+    if !own {
+        return Ok(json!([
+            {
+                "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+                "placement": {
+                    "mode": "anchor", "anchor_text": "Buyer signature:",
+                    "offset_x": 0.17, "offset_y": -0.012, "w": 0.32, "h": 0.03,
+                },
+            },
+            {
+                "name": "Signed on", "type": "date", "role": "Buyer", "required": true,
+                "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.72, "y": 0.035, "w": 0.2, "h": 0.02 }] },
+            },
+        ]));
+    }
+    let components = Components::load(work.join("native-code"), [0; 32])?;
+    let facts = components.rules.inspect(document.into()).await?.map_err(|error| format!("the PDF could not be read: {error:?}"))?;
+    let by_coordinates = json!({
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.6, "y": 0.9, "w": 0.3, "h": 0.04 }] },
+    });
+    for page in 1..=facts.pages.len() as u32 {
+        let lines = components.rules.text(document.into(), page).await?.map_err(|error| format!("{error:?}"))?;
+        let usable = lines.iter().find(|line| !line.text.trim().is_empty());
+        if let Some(line) = usable {
+            let right = (line.area.x + 0.2).min(1.0) - line.area.x;
+            let down = (line.area.y + 0.03).min(1.0) - line.area.y;
+            let by_anchor = json!({
+                "name": "Initials", "type": "initials", "role": "Buyer", "required": true,
+                "placement": { "mode": "anchor", "anchor_text": line.text.trim(), "page": page, "w": right, "h": down },
+            });
+            return Ok(json!([by_coordinates, by_anchor]));
+        }
+    }
+    println!("      the document has no text layer: there is nothing to anchor to");
+    Ok(json!([by_coordinates]))
+}
+
+/// Runs `holdfast verify` on a folder: whether it is valid, and what it said.
+fn verify(bundle: &Path) -> Result<(bool, String)> {
+    let empty = tempfile::tempdir()?;
+    let output = Server::program(empty.path()).arg("verify").arg(bundle).output()?;
+    Ok((output.status.success(), String::from_utf8(output.stdout)?))
+}
+
+fn print_report(report: &(bool, String)) {
+    for line in report.1.lines() {
+        println!("      {line}");
+    }
+}
+
+fn flip_one_bit(bundle: &Path, changed: &Path) -> Result<()> {
+    std::fs::create_dir_all(changed)?;
+    for file in std::fs::read_dir(bundle)? {
+        let file = file?;
+        let mut bytes = std::fs::read(file.path())?;
+        if file.file_name() == "authoritative.pdf" {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+        std::fs::write(changed.join(file.file_name()), bytes)?;
+    }
+    Ok(())
+}
+
+fn text(value: &Value, key: &str) -> Result<String> {
+    value[key].as_str().map(str::to_owned).ok_or_else(|| format!("no {key} in {value}").into())
+}
