@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::components::rules::{Rules, compliance};
+use crate::components::rules::{Compliance, compliance};
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::files::sha256;
 use crate::service::custody::{
@@ -97,7 +97,7 @@ impl Bundle {
 }
 
 /// Runs every check on a bundle.
-pub fn verify(bundle: &Bundle, rules: &Rules) -> Result<Report, BundleError> {
+pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError> {
     let authoritative = bundle.file(AUTHORITATIVE)?;
     let copy = bundle.file(COPY)?;
     let certificate_text = bundle.file(CERTIFICATE)?;
@@ -174,13 +174,13 @@ fn hash_finding(
 
 /// Evaluates the recorded facts again with the very component that is named,
 /// and compares the certificate it writes byte for byte.
-fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> Finding {
+fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance) -> Finding {
     const CHECK: &str = "re-evaluation";
     let Some(entry) = last(entries, "compliance.evaluated") else {
         return finding(CHECK, false, "the ledger holds no evaluation".into());
     };
     let details = &entry.details;
-    let identity = rules.compliance_identity();
+    let identity = rules.identity();
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
     if named != identity.sha256 {
         return finding(

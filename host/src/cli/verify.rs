@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::Failure;
 use super::output::Output;
 use crate::app;
-use crate::components::Components;
+use crate::components;
 use crate::config::Config;
 use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
@@ -22,8 +22,8 @@ pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitC
             let bundle = Bundle::read(Path::new(subject))?;
             // Native code is made anew: nothing on this machine is trusted.
             let cache = std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
-            let components = Components::load(cache.clone(), random::<32>());
-            let report = components.map(|components| evidence::verify(&bundle, &components.rules));
+            let loaded = components::load_compliance(cache.clone(), random::<32>());
+            let report = loaded.map(|(_, compliance)| evidence::verify(&bundle, &compliance));
             let _ = std::fs::remove_dir_all(&cache);
             report??
         }
@@ -42,7 +42,7 @@ async fn verify_envelope(id: &str, config: Config) -> Result<Report, Failure> {
         match custody::bundle(&app, &caller, id).await {
             Ok(zip) => {
                 let bundle = Bundle::from_zip(zip)?;
-                return Ok(evidence::verify(&bundle, &app.components.rules)?);
+                return Ok(evidence::verify(&bundle, &app.components.rules.compliance)?);
             }
             Err(crate::service::ServiceError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),

@@ -37,14 +37,29 @@ pub struct Components {
     pub providers: providers::Providers,
 }
 
+/// The compliance rules alone, with their native code in `cache`.
+pub fn load_compliance(
+    cache: PathBuf,
+    cache_key: [u8; 32],
+) -> Result<(Engines, rules::Compliance), ComponentError> {
+    let engines = engines()?;
+    let cache = artifact::NativeCodeCache::new(cache, cache_key);
+    let compliance = rules::Compliance::load(&engines.rules, &cache)?;
+    Ok((engines, compliance))
+}
+
+fn engines() -> Result<Engines, ComponentError> {
+    Engines::new().map_err(|error| ComponentError {
+        component: "engine".into(),
+        kind: error::Failure::Link(format!("{error:#}")),
+    })
+}
+
 impl Components {
     /// Loads the default components. `cache` is a folder only this service
     /// writes, `cache_key` a secret of this node.
     pub fn load(cache: PathBuf, cache_key: [u8; 32]) -> Result<Self, ComponentError> {
-        let engines = Engines::new().map_err(|error| ComponentError {
-            component: "engine".into(),
-            kind: error::Failure::Link(format!("{error:#}")),
-        })?;
+        let engines = engines()?;
         let cache = artifact::NativeCodeCache::new(cache, cache_key);
         Ok(Self {
             rules: rules::Rules::load(&engines, &cache)?,

@@ -40,14 +40,71 @@ type Deferred<P> = Arc<
     LazyLock<Result<Active<P>, ComponentError>, Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>>,
 >;
 
+/// The active component of slot `rules.compliance`. All that a verification
+/// needs.
+pub struct Compliance {
+    engine: Engine,
+    active: ArcSwap<Active<CompliancePre>>,
+}
+
 /// The active component of each rules slot.
 pub struct Rules {
     engines: Engines,
-    compliance: ArcSwap<Active<CompliancePre>>,
+    /// Checks and certificates.
+    pub compliance: Compliance,
     lifecycle: ArcSwap<Active<LifecyclePre>>,
     placement: Deferred<PlacementPre>,
     documents: Deferred<DocumentsPre>,
     document_permits: Arc<Semaphore>,
+}
+
+impl Compliance {
+    pub(super) fn load(engine: &Engine, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
+        let link = |component: &Component| {
+            CompliancePre::new(Linker::new(engine).instantiate_pre(component)?)
+        };
+        let active = load_slot(cache, engine, "rules.compliance", link, canaries::compliance)?;
+        Ok(Self { engine: engine.clone(), active: ArcSwap::from_pointee(active) })
+    }
+
+    /// The component that [`Compliance::evaluate`] and [`Compliance::certificate`] call.
+    pub fn identity(&self) -> Identity {
+        self.active.load().identity.clone()
+    }
+
+    /// Runs the compliance checks.
+    pub fn evaluate(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+    ) -> Result<compliance::Evaluation, ComponentError> {
+        let active = self.active.load();
+        call(&active, &self.engine, engine::RULES, |store, pre| {
+            let instance = pre.instantiate(&mut *store)?;
+            instance.holdfast_compliance_compliance().call_evaluate(store, facts)
+        })
+    }
+
+    /// The compliance certificate, and which component wrote it.
+    pub fn certificate(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+        issued_at: &str,
+        issuer: &str,
+    ) -> Result<(String, Identity), ComponentError> {
+        let active = self.active.load();
+        let identity = ComponentIdentity {
+            name: active.identity.name.clone(),
+            version: active.identity.version.clone(),
+            sha256: active.identity.sha256.clone(),
+        };
+        let text = call(&active, &self.engine, engine::RULES, |store, pre| {
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_compliance_compliance()
+                .call_certificate(store, facts, issued_at, issuer, &identity)
+        })?;
+        Ok((text, active.identity.clone()))
+    }
 }
 
 /// Why a move did not happen.
@@ -65,13 +122,7 @@ impl Rules {
     /// Loads the default components. The small ones are ready on return; the
     /// document ones are being compiled when the cache has no code for them.
     pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        let compliance = load_slot(
-            cache,
-            &engines.rules,
-            "rules.compliance",
-            |component| CompliancePre::new(Linker::new(&engines.rules).instantiate_pre(component)?),
-            canaries::compliance,
-        )?;
+        let compliance = Compliance::load(&engines.rules, cache)?;
         let lifecycle = load_slot(
             cache,
             &engines.rules,
@@ -107,7 +158,7 @@ impl Rules {
         });
         Ok(Self {
             engines: engines.clone(),
-            compliance: ArcSwap::from_pointee(compliance),
+            compliance,
             lifecycle: ArcSwap::from_pointee(lifecycle),
             placement,
             documents,
@@ -127,45 +178,6 @@ impl Rules {
     pub fn wait_for_documents(&self) {
         LazyLock::force(&self.placement);
         LazyLock::force(&self.documents);
-    }
-
-    /// The component that [`Rules::evaluate`] and [`Rules::certificate`] call.
-    pub fn compliance_identity(&self) -> Identity {
-        self.compliance.load().identity.clone()
-    }
-
-    /// Runs the compliance checks.
-    pub fn evaluate(
-        &self,
-        facts: &compliance::EnvelopeFacts,
-    ) -> Result<compliance::Evaluation, ComponentError> {
-        let active = self.compliance.load();
-        call(&active, &self.engines.rules, engine::RULES, |store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            instance.holdfast_compliance_compliance().call_evaluate(store, facts)
-        })
-    }
-
-    /// The compliance certificate, and which component wrote it.
-    pub fn certificate(
-        &self,
-        facts: &compliance::EnvelopeFacts,
-        issued_at: &str,
-        issuer: &str,
-    ) -> Result<(String, Identity), ComponentError> {
-        let active = self.compliance.load();
-        let identity = ComponentIdentity {
-            name: active.identity.name.clone(),
-            version: active.identity.version.clone(),
-            sha256: active.identity.sha256.clone(),
-        };
-        let text = call(&active, &self.engines.rules, engine::RULES, |store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            instance
-                .holdfast_compliance_compliance()
-                .call_certificate(store, facts, issued_at, issuer, &identity)
-        })?;
-        Ok((text, active.identity.clone()))
     }
 
     /// Which status `trigger` leads to from `current`.

@@ -22,6 +22,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{Form, FormError, Origin};
 use crate::service::ServiceError;
+use crate::service::signing::reconcile;
 use crate::store::room::RoomField;
 use crate::store::{envelopes, jobs, signers};
 use crate::worker;
@@ -144,9 +145,7 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
     let (parts, _) = request.into_parts();
     let opened = app.room.open(&visit.envelope.org, submitter, &origin(&parts)).await;
     match opened {
-        Ok(()) => {
-            worker::drain(&app).await;
-        }
+        Ok(()) => follow(&app, &visit, None).await,
         Err(FormError::NotYourTurn) => {}
         Err(error) => return failed(error),
     }
@@ -229,7 +228,9 @@ async fn act(
         "decline" => room.decline(org, submitter, reason.trim(), origin).await,
         _ => room.save(org, submitter, &values).await,
     };
-    worker::drain(app).await;
+    if outcome.is_ok() {
+        follow(app, visit, Some(submitter)).await;
+    }
     match outcome {
         Ok(()) if action == "finish" => notice(
             StatusCode::OK,
@@ -253,6 +254,26 @@ async fn act(
             Err(error) => failed(error),
         },
         Err(error) => failed(error),
+    }
+}
+
+/// Shows in the envelope what was just done, before the signer is answered.
+///
+/// The room's jobs do the same a little later; whatever fails here is theirs.
+async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
+    let followed = async {
+        if let Some(submitter) = finished {
+            let org = &visit.envelope.org;
+            let form = app.room.form(org, submitter).await.map_err(room_error)?;
+            app.room
+                .execute(org, form.submission.id)
+                .await
+                .map_err(|error| ServiceError::Internal(error.to_string()))?;
+        }
+        reconcile(app, &visit.envelope).await
+    };
+    if let Err(error) = followed.await {
+        tracing::warn!(%error, "what a signer did is left to the worker");
     }
 }
 

@@ -28,8 +28,9 @@ pub enum ExecuteError {
 }
 
 impl Room {
-    /// Writes everybody's values into the document and completes the
-    /// submission. Doing it twice gives the same file and one completion.
+    /// Once everybody has signed, writes the values into the document and
+    /// completes the submission. Doing it twice gives the same file and one
+    /// completion; doing it too early does nothing.
     pub async fn execute(&self, org: &OrgId, submission: i64) -> Result<(), ExecuteError> {
         let mut connection = self.store.read().await?;
         let found = rooms::submission(&mut connection, org, submission)
@@ -37,7 +38,8 @@ impl Room {
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
         drop(connection);
-        if found.completed_at.is_some() {
+        let all_signed = submitters.iter().all(|submitter| submitter.completed_at.is_some());
+        if found.completed_at.is_some() || !all_signed {
             return Ok(());
         }
         let (key, sha256) = found.document.clone();

@@ -52,8 +52,8 @@ pub async fn evaluate(
     let mut connection = app.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope).await?;
     drop(connection);
-    let component = app.components.rules.compliance_identity();
-    let evaluation = app.components.rules.evaluate(&facts)?;
+    let component = app.components.rules.compliance.identity();
+    let evaluation = app.components.rules.compliance.evaluate(&facts)?;
     let view = ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,

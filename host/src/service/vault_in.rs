@@ -168,10 +168,10 @@ async fn prepare(
         status: CustodianStatus::Accepted,
     };
     let facts = facts_as_vaulted(app, envelope, &authoritative, &copy, &custodian).await?;
-    let evaluation = app.components.rules.evaluate(&facts)?;
+    let evaluation = app.components.rules.compliance.evaluate(&facts)?;
     let frozen_at = intent.frozen_at.to_string();
     let (certificate_json, component) =
-        app.components.rules.certificate(&facts, &frozen_at, &issuer(app))?;
+        app.components.rules.compliance.certificate(&facts, &frozen_at, &issuer(app))?;
     let certificate = app
         .files
         .put(

@@ -45,6 +45,9 @@ const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
 /// Works until told to stop, then finishes what is in hand.
 pub async fn run(app: App, stop: CancellationToken) {
+    if let Err(error) = jobs::forget_leases(&app.store, app.clock.now()).await {
+        tracing::error!(%error, "leases of an earlier run could not be taken back");
+    }
     let mut in_hand = JoinSet::new();
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
@@ -72,24 +75,6 @@ pub async fn run(app: App, stop: CancellationToken) {
         }
     }
     while in_hand.join_next().await.is_some() {}
-}
-
-/// Does every job that is due now, in this task, and returns how many.
-///
-/// For callers that want the consequences of their change before they answer:
-/// what fails stays for the worker.
-pub async fn drain(app: &App) -> usize {
-    let mut done = 0;
-    loop {
-        let Ok(claimed) = jobs::claim(&app.store, app.clock.now(), LEASE, 1).await else {
-            return done;
-        };
-        let Some(job) = claimed.into_iter().next() else {
-            return done;
-        };
-        work(app.clone(), job).await;
-        done += 1;
-    }
 }
 
 async fn work(app: App, job: ClaimedJob) {
