@@ -40,11 +40,31 @@ enum Memory {
 }
 
 const GUESTS: &[Guest] = &[
-    Guest { package: "holdfast-compliance", slot: "rules.compliance", memory: Memory::Small },
-    Guest { package: "holdfast-lifecycle", slot: "rules.lifecycle", memory: Memory::Small },
-    Guest { package: "holdfast-placement", slot: "rules.placement", memory: Memory::Documents },
-    Guest { package: "holdfast-documents", slot: "rules.documents", memory: Memory::Documents },
-    Guest { package: "holdfast-signing-docuseal", slot: "provider.signing", memory: Memory::Small },
+    Guest {
+        package: "holdfast-compliance",
+        slot: "rules.compliance",
+        memory: Memory::Small,
+    },
+    Guest {
+        package: "holdfast-lifecycle",
+        slot: "rules.lifecycle",
+        memory: Memory::Small,
+    },
+    Guest {
+        package: "holdfast-placement",
+        slot: "rules.placement",
+        memory: Memory::Documents,
+    },
+    Guest {
+        package: "holdfast-documents",
+        slot: "rules.documents",
+        memory: Memory::Documents,
+    },
+    Guest {
+        package: "holdfast-signing-docuseal",
+        slot: "provider.signing",
+        memory: Memory::Small,
+    },
 ];
 
 fn main() -> Result<()> {
@@ -53,9 +73,15 @@ fn main() -> Result<()> {
         .ok_or("the host crate lies in a workspace")?
         .to_path_buf();
     for folder in ["wit", "guest-rules", "plugins"] {
-        println!("cargo::rerun-if-changed={}", workspace.join(folder).display());
+        println!(
+            "cargo::rerun-if-changed={}",
+            workspace.join(folder).display()
+        );
     }
-    println!("cargo::rerun-if-changed={}", workspace.join("Cargo.lock").display());
+    println!(
+        "cargo::rerun-if-changed={}",
+        workspace.join("Cargo.lock").display()
+    );
     println!("cargo::rerun-if-changed=build.rs");
 
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -82,7 +108,10 @@ fn main() -> Result<()> {
 
 /// `<target>/guests`: `OUT_DIR` is `<target>/<profile>/build/<package>/out`.
 fn guests_target(out: &Path) -> Result<PathBuf> {
-    let target = out.ancestors().nth(4).ok_or("OUT_DIR has the shape cargo documents")?;
+    let target = out
+        .ancestors()
+        .nth(4)
+        .ok_or("OUT_DIR has the shape cargo documents")?;
     Ok(target.join("guests"))
 }
 
@@ -149,7 +178,9 @@ impl Toolchain {
         let library = print(&rustc, &["--print", "target-libdir", "--target", TARGET])?;
         if Path::new(&library).is_dir() {
             let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            return Ok(Self::Own { cargo: cargo.into() });
+            return Ok(Self::Own {
+                cargo: cargo.into(),
+            });
         }
         let linker = Path::new(&print(&rustc, &["--print", "sysroot"])?)
             .join("lib/rustlib")
@@ -199,8 +230,21 @@ impl Toolchain {
         command
             .current_dir(workspace)
             .env("CARGO_ENCODED_RUSTFLAGS", guest_flags()?)
-            .args(["rustc", "--lib", "--crate-type", "cdylib", "--profile", "guest"])
-            .args(["--target", TARGET, "--package", guest.package, "--target-dir"])
+            .args([
+                "rustc",
+                "--lib",
+                "--crate-type",
+                "cdylib",
+                "--profile",
+                "guest",
+            ])
+            .args([
+                "--target",
+                TARGET,
+                "--package",
+                guest.package,
+                "--target-dir",
+            ])
             .arg(target);
         if matches!(self, Self::Debian { .. }) {
             command.args(["-Z", "build-std=std,panic_abort"]);

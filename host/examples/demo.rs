@@ -1,7 +1,7 @@
 //! `make demo`: one document, from template to verified release, over the
 //! public API of a server started for the purpose.
 //!
-//! `demo [--serve] [PDF]`: without a PDF, the retail instalment contract of the
+//! `demo [--serve] [PDF]`: without a PDF, the retail installment contract of the
 //! test fixtures; with `--serve` the server keeps running at the end.
 
 use std::error::Error;
@@ -47,7 +47,10 @@ async fn main() -> Result<()> {
         println!("  a contract that waits for your signature:");
         println!("                    {}", demo.second_envelope(&pdf).await?);
         println!();
-        println!("The server keeps running at {}. Stop it with Ctrl-C.", server.url);
+        println!(
+            "The server keeps running at {}. Stop it with Ctrl-C.",
+            server.url
+        );
         server.child.wait()?;
     }
     Ok(())
@@ -108,8 +111,15 @@ impl Server {
             }
         });
         let url = format!("http://127.0.0.1:{port}");
-        println!("The server listens at {url} ({} ms after its start)", started.elapsed().as_millis());
-        Ok(Self { child, url, data: data.into() })
+        println!(
+            "The server listens at {url} ({} ms after its start)",
+            started.elapsed().as_millis()
+        );
+        Ok(Self {
+            child,
+            url,
+            data: data.into(),
+        })
     }
 
     /// The `holdfast` binary beside this example.
@@ -122,7 +132,10 @@ impl Server {
     }
 
     fn operator(&self, arguments: &[&str]) -> Result<Value> {
-        let output = Self::program(&self.data).arg("--json").args(arguments).output()?;
+        let output = Self::program(&self.data)
+            .arg("--json")
+            .args(arguments)
+            .output()?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
         }
@@ -146,11 +159,19 @@ struct Demo {
 impl Demo {
     fn set_up(server: &Server, steps: &mut Steps) -> Result<Self> {
         steps.step("Create an organization and an API key");
-        let org = server.operator(&["org", "create", "--name", "Maple Street Motors"])?;
+        let org = server.operator(&["org", "create", "--name", "Pinecrest Auto Center"])?;
         let org_id = text(&org, "org_id")?;
-        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,compliance:read";
+        let scopes =
+            "envelopes:read,envelopes:write,vault:read,vault:write,vault:release,compliance:read";
         let key = server.operator(&[
-            "key", "create", "--org", &org_id, "--scopes", scopes, "--owner-email", "vault@maple.example",
+            "key",
+            "create",
+            "--org",
+            &org_id,
+            "--scopes",
+            scopes,
+            "--owner-email",
+            "vault@pinecrest.example",
         ])?;
         steps.fact("organization", &org_id);
         steps.fact("key", text(&key, "key_id")?);
@@ -170,11 +191,17 @@ impl Demo {
         steps.fact("template", &template_id);
         for field in template["fields"].as_array().ok_or("fields")? {
             let area = &field["areas"][0];
-            let how = if field["anchor_match"].is_null() { "coordinates" } else { "anchor" };
+            let how = if field["anchor_match"].is_null() {
+                "coordinates"
+            } else {
+                "anchor"
+            };
             let place = format!(
                 "{} by {how}: page {} at x {:.3}, y {:.3}",
                 field["type"].as_str().unwrap_or_default(),
-                area["page"], area["x"].as_f64().unwrap_or_default(), area["y"].as_f64().unwrap_or_default()
+                area["page"],
+                area["x"].as_f64().unwrap_or_default(),
+                area["y"].as_f64().unwrap_or_default()
             );
             steps.fact(field["name"].as_str().unwrap_or_default(), place);
         }
@@ -196,11 +223,17 @@ impl Demo {
         steps.fact("signed at", text(&status, "signed_at")?);
 
         steps.step("Ask for compliance");
-        let compliance = self.get(&format!("/partner/envelopes/{id}/compliance")).await?;
+        let compliance = self
+            .get(&format!("/partner/envelopes/{id}/compliance"))
+            .await?;
         let compliance = &compliance["compliance"];
         steps.fact("score", &compliance["score"]);
         for check in compliance["checks"].as_array().ok_or("checks")? {
-            let mark = if check["satisfied"] == true { "ok" } else { "NO" };
+            let mark = if check["satisfied"] == true {
+                "ok"
+            } else {
+                "NO"
+            };
             steps.fact(mark, check["requirement"].as_str().unwrap_or_default());
         }
         if compliance["score"] != 100 {
@@ -208,13 +241,20 @@ impl Demo {
         }
 
         steps.step("Read the certificate");
-        let certificate = self.get(&format!("/partner/envelopes/{id}/vault/certificate")).await?;
+        let certificate = self
+            .get(&format!("/partner/envelopes/{id}/vault/certificate"))
+            .await?;
         steps.fact("type", text(&certificate, "certificate_type")?);
-        steps.fact("document hash", text(&certificate["document_integrity"], "document_hash")?);
+        steps.fact(
+            "document hash",
+            text(&certificate["document_integrity"], "document_hash")?,
+        );
         steps.fact("issued at", text(&certificate, "issued_at")?);
 
         steps.step("Download the authoritative copy by its single-use link");
-        let link = self.get(&format!("/partner/envelopes/{id}/vault/signed-url")).await?;
+        let link = self
+            .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+            .await?;
         let url = text(&link, "signed_url")?;
         let first = self.http.get(&url).send().await?;
         steps.fact("first use", first.status());
@@ -232,7 +272,10 @@ impl Demo {
         steps.fact("status", text(&status, "status")?);
         for file in std::fs::read_dir(&bundle)? {
             let file = file?;
-            steps.fact(&format!("{} bytes", file.metadata()?.len()), file.file_name().to_string_lossy());
+            steps.fact(
+                &format!("{} bytes", file.metadata()?.len()),
+                file.file_name().to_string_lossy(),
+            );
         }
 
         steps.step("Verify the bundle offline");
@@ -259,9 +302,12 @@ impl Demo {
             .mime_str("application/pdf")?;
         let form = multipart::Form::new()
             .part("file", file)
-            .text("name", "Retail instalment contract")
+            .text("name", "Retail installment contract")
             .text("fields_json", fields.to_string());
-        let request = self.http.post(format!("{}/partner/templates", self.api)).multipart(form);
+        let request = self
+            .http
+            .post(format!("{}/partner/templates", self.api))
+            .multipart(form);
         self.send(request).await
     }
 
@@ -269,11 +315,11 @@ impl Demo {
         self.post(
             "/partner/envelopes",
             &json!({
-                "envelope_name": "Retail instalment contract, 2024 hatchback",
-                "customer_email": "jordan.lee@example.com",
-                "customer_name": "Jordan Lee",
+                "envelope_name": "Retail installment contract RIC-2026-004187",
+                "customer_email": "jordan.ellery@example.com",
+                "customer_name": "Jordan A. Ellery",
                 "template_id": template_id,
-                "secured_party": { "name": "First Example Bank", "role": "assignee" },
+                "secured_party": { "name": "Crescent Auto Finance, LLC", "role": "assignee" },
             }),
         )
         .await
@@ -292,7 +338,14 @@ impl Demo {
 
     /// Reads the form, fills every control by its type and presses `finish`.
     async fn sign(&self, steps: &Steps, url: &str) -> Result<()> {
-        let page = self.http.get(url).send().await?.error_for_status()?.text().await?;
+        let page = self
+            .http
+            .get(url)
+            .send()
+            .await?
+            .error_for_status()?
+            .text()
+            .await?;
         let values = {
             let document = Html::parse_document(&page);
             let controls = Selector::parse("form input[name], form select[name]")?;
@@ -304,7 +357,7 @@ impl Demo {
                     "checkbox" if name == "consent" => "yes",
                     "checkbox" => "true",
                     "date" => "2026-11-21",
-                    _ => "Jordan Lee",
+                    _ => "Jordan A. Ellery",
                 };
                 steps.fact(name, value);
                 values.push((name.into(), value.into()));
@@ -312,8 +365,16 @@ impl Demo {
             values.push(("action".into(), "finish".into()));
             values
         };
-        let image = self.http.get(format!("{url}/pages/1.png")).send().await?.error_for_status()?;
-        steps.fact("page image", format!("{} bytes of PNG", image.bytes().await?.len()));
+        let image = self
+            .http
+            .get(format!("{url}/pages/1.png"))
+            .send()
+            .await?
+            .error_for_status()?;
+        steps.fact(
+            "page image",
+            format!("{} bytes of PNG", image.bytes().await?.len()),
+        );
         let answer = self.http.post(url).form(&values).send().await?;
         steps.fact("finish", answer.status());
         answer.error_for_status()?;
@@ -340,34 +401,57 @@ impl Demo {
                 &format!("/partner/envelopes/{id}/vault-out"),
                 &json!({
                     "recipient_name": "Robin Park",
-                    "recipient_organization": "First Example Bank",
-                    "recipient_email": "robin.park@bank.example",
+                    "recipient_organization": "Crescent Auto Finance, LLC",
+                    "recipient_email": "robin.park@crescent.example",
                     "purpose_of_release": "Assignment of the contract",
                     "acknowledge_authoritative_copy": true,
                     "acknowledge_chain_of_custody": true,
-                    "authorized_signature": "Jordan Maple",
+                    "authorized_signature": "Casey Pine",
                 }),
             )
             .await?;
         std::fs::create_dir_all(folder)?;
-        for file in ["authoritative", "certified_vaulted_copy", "compliance_certificate", "vault_custody_record"] {
+        for file in [
+            "authoritative",
+            "certified_vaulted_copy",
+            "compliance_certificate",
+            "vault_custody_record",
+        ] {
             let url = text(&release, &format!("{file}_signed_url"))?;
             let name = text(&release, &format!("{file}_filename"))?;
-            let bytes = self.http.get(url).send().await?.error_for_status()?.bytes().await?;
+            let bytes = self
+                .http
+                .get(url)
+                .send()
+                .await?
+                .error_for_status()?
+                .bytes()
+                .await?;
             std::fs::write(folder.join(name), bytes)?;
         }
-        let ledger = self.get(&format!("/partner/envelopes/{id}/custody")).await?;
-        std::fs::write(folder.join("custody-ledger.json"), serde_json::to_vec_pretty(&ledger)?)?;
+        let ledger = self
+            .get(&format!("/partner/envelopes/{id}/custody"))
+            .await?;
+        std::fs::write(
+            folder.join("custody-ledger.json"),
+            serde_json::to_vec_pretty(&ledger)?,
+        )?;
         Ok(())
     }
 
     async fn get(&self, path: &str) -> Result<Value> {
-        self.send(self.http.get(format!("{}{path}", self.api))).await
+        self.send(self.http.get(format!("{}{path}", self.api)))
+            .await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let request = self.http.post(format!("{}{path}", self.api));
-        self.send(request.header("content-type", "application/json").body(body.to_string())).await
+        self.send(
+            request
+                .header("content-type", "application/json")
+                .body(body.to_string()),
+        )
+        .await
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
@@ -391,23 +475,31 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
                 "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
                 "placement": {
                     "mode": "anchor", "anchor_text": "Buyer signature:",
-                    "offset_x": 0.17, "offset_y": -0.012, "w": 0.32, "h": 0.03,
+                    "offset_y": -0.042, "w": 0.45, "h": 0.033,
                 },
             },
             {
                 "name": "Signed on", "type": "date", "role": "Buyer", "required": true,
-                "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.72, "y": 0.035, "w": 0.2, "h": 0.02 }] },
+                "placement": { "mode": "absolute", "areas": [{ "page": 4, "x": 0.675, "y": 0.268, "w": 0.2, "h": 0.025 }] },
             },
         ]));
     }
     let components = Components::load(work.join("native-code"), [0; 32])?;
-    let facts = components.rules.inspect(document.into()).await?.map_err(|error| format!("the PDF could not be read: {error:?}"))?;
+    let facts = components
+        .rules
+        .inspect(document.into())
+        .await?
+        .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
     let by_coordinates = json!({
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.6, "y": 0.9, "w": 0.3, "h": 0.04 }] },
     });
     for page in 1..=facts.pages.len() as u32 {
-        let lines = components.rules.text(document.into(), page).await?.map_err(|error| format!("{error:?}"))?;
+        let lines = components
+            .rules
+            .text(document.into(), page)
+            .await?
+            .map_err(|error| format!("{error:?}"))?;
         let usable = lines.iter().find(|line| !line.text.trim().is_empty());
         if let Some(line) = usable {
             let right = (line.area.x + 0.2).min(1.0) - line.area.x;
@@ -426,7 +518,10 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
 /// Runs `holdfast verify` on a folder: whether it is valid, and what it said.
 fn verify(bundle: &Path) -> Result<(bool, String)> {
     let empty = tempfile::tempdir()?;
-    let output = Server::program(empty.path()).arg("verify").arg(bundle).output()?;
+    let output = Server::program(empty.path())
+        .arg("verify")
+        .arg(bundle)
+        .output()?;
     Ok((output.status.success(), String::from_utf8(output.stdout)?))
 }
 
@@ -451,5 +546,8 @@ fn flip_one_bit(bundle: &Path, changed: &Path) -> Result<()> {
 }
 
 fn text(value: &Value, key: &str) -> Result<String> {
-    value[key].as_str().map(str::to_owned).ok_or_else(|| format!("no {key} in {value}").into())
+    value[key]
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("no {key} in {value}").into())
 }

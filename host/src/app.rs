@@ -127,11 +127,26 @@ impl Service {
         if instance == EMBEDDED {
             return Ok(self.room_lease(org));
         }
-        let configured = self.config.providers.signing.instances.get(instance).ok_or_else(|| {
-            ServiceError::NotConfigured(format!("Signing provider {instance} is not configured"))
-        })?;
-        let own_host = configured.base_url.host_str().unwrap_or_default().to_owned();
-        let allow_hosts = configured.allow_hosts.clone().unwrap_or_else(|| vec![own_host]);
+        let configured = self
+            .config
+            .providers
+            .signing
+            .instances
+            .get(instance)
+            .ok_or_else(|| {
+                ServiceError::NotConfigured(format!(
+                    "Signing provider {instance} is not configured"
+                ))
+            })?;
+        let own_host = configured
+            .base_url
+            .host_str()
+            .unwrap_or_default()
+            .to_owned();
+        let allow_hosts = configured
+            .allow_hosts
+            .clone()
+            .unwrap_or_else(|| vec![own_host]);
         let base_url = configured.base_url.to_string();
         Ok(ProviderLease {
             label: format!("provider.signing {instance}"),
@@ -167,7 +182,10 @@ impl Service {
     /// waits and then finds the work done. Between processes the database
     /// decides.
     pub(crate) fn vaulting(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.vaulting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut locks = self
+            .vaulting
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = locks.get(envelope).and_then(Weak::upgrade) {
             return lock;

@@ -161,7 +161,13 @@ impl Default for Webhooks {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         Self {
             allow_insecure: false,
-            retry_delays: vec![minutes(1), minutes(5), minutes(30), minutes(120), minutes(480)],
+            retry_delays: vec![
+                minutes(1),
+                minutes(5),
+                minutes(30),
+                minutes(120),
+                minutes(480),
+            ],
         }
     }
 }
@@ -404,11 +410,16 @@ fn durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Duration>
 }
 
 fn not_a_duration<E: serde::de::Error>(text: &str) -> E {
-    E::custom(format!("{text:?} is no duration like 250ms, 10s, 5m, 2h or 3d"))
+    E::custom(format!(
+        "{text:?} is no duration like 250ms, 10s, 5m, 2h or 3d"
+    ))
 }
 
 #[cfg(test)]
-#[expect(clippy::result_large_err, reason = "figment's Jail wants its own error")]
+#[expect(
+    clippy::result_large_err,
+    reason = "figment's Jail wants its own error"
+)]
 mod tests {
     use figment::Jail;
 
@@ -453,7 +464,11 @@ mod tests {
             ("HOLDFAST_LISTENN", "127.0.0.1:1", "listenn"),
             ("HOLDFAST_WEBHOOKS__RETRIES", "1", "retries"),
             ("HOLDFAST_CLOCK_OFFSET", "soon", "CLOCK_OFFSET"),
-            ("HOLDFAST_PROVIDERS__SIGNING__DEFAULT", "nobody", "providers.signing.default"),
+            (
+                "HOLDFAST_PROVIDERS__SIGNING__DEFAULT",
+                "nobody",
+                "providers.signing.default",
+            ),
         ] {
             Jail::expect_with(|jail| {
                 jail.set_env(name, value);

@@ -37,7 +37,9 @@ pub async fn checks(app: &App) -> Vec<Check> {
 
 async fn database(app: &App) -> Result<String, String> {
     let mut connection = app.store.read().await.map_err(|error| error.to_string())?;
-    organizations::list(&mut connection).await.map_err(|error| error.to_string())?;
+    organizations::list(&mut connection)
+        .await
+        .map_err(|error| error.to_string())?;
     Ok(format!("{:?} answers", app.store.dialect()))
 }
 

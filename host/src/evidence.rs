@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::components::rules::{Compliance, compliance};
+use crate::domain::hash::sha256;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
-use crate::files::sha256;
 use crate::service::custody::{
     AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER,
 };
@@ -79,12 +79,16 @@ impl Bundle {
     /// Reads a zip.
     pub fn from_zip(bytes: Vec<u8>) -> Result<Self, BundleError> {
         let broken = |error: &dyn std::fmt::Display| BundleError::Read(error.to_string());
-        let mut zip = zip::ZipArchive::new(std::io::Cursor::new(bytes)).map_err(|error| broken(&error))?;
+        let mut zip =
+            zip::ZipArchive::new(std::io::Cursor::new(bytes)).map_err(|error| broken(&error))?;
         let mut files = BTreeMap::new();
         for name in [AUTHORITATIVE, COPY, CERTIFICATE, CUSTODY_RECORD, LEDGER] {
             if let Ok(entry) = zip.by_name(name) {
                 let mut bytes = Vec::new();
-                entry.take(FILE_LIMIT).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+                entry
+                    .take(FILE_LIMIT)
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| broken(&error))?;
                 files.insert(name.to_owned(), bytes);
             }
         }
@@ -92,7 +96,10 @@ impl Bundle {
     }
 
     fn file(&self, name: &'static str) -> Result<&[u8], BundleError> {
-        self.files.get(name).map(Vec::as_slice).ok_or(BundleError::Missing(name))
+        self.files
+            .get(name)
+            .map(Vec::as_slice)
+            .ok_or(BundleError::Missing(name))
     }
 }
 
@@ -109,7 +116,11 @@ pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError
     let entries = match &ledger {
         Ok(ledger) => ledger.entries.as_slice(),
         Err(error) => {
-            findings.push(finding("ledger", false, format!("the ledger cannot be read: {error}")));
+            findings.push(finding(
+                "ledger",
+                false,
+                format!("the ledger cannot be read: {error}"),
+            ));
             &[]
         }
     };
@@ -118,27 +129,54 @@ pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError
             Ok(()) => finding(
                 "ledger",
                 true,
-                format!("{} entries, each follows from the one before", entries.len()),
+                format!(
+                    "{} entries, each follows from the one before",
+                    entries.len()
+                ),
             ),
             Err(error) => finding("ledger", false, error.to_string()),
         });
     }
     let stored = last(entries, "vault.stored").map(|entry| &entry.details);
     let files = [
-        ("document", authoritative, "document_hash", "authoritative copy"),
+        (
+            "document",
+            authoritative,
+            "document_hash",
+            "authoritative copy",
+        ),
         ("copy", copy, "copy_hash", "non-authoritative copy"),
-        ("certificate", certificate_text, "certificate_hash", "certificate"),
-        ("custody record", record, "custody_record_hash", "custody record"),
+        (
+            "certificate",
+            certificate_text,
+            "certificate_hash",
+            "certificate",
+        ),
+        (
+            "custody record",
+            record,
+            "custody_record_hash",
+            "custody record",
+        ),
     ];
     for (check, bytes, member, name) in files {
-        let recorded = stored.and_then(|stored| stored.get(member)).and_then(Value::as_str);
+        let recorded = stored
+            .and_then(|stored| stored.get(member))
+            .and_then(Value::as_str);
         findings.push(hash_finding(check, name, bytes, recorded));
     }
     let certified = certificate["document_integrity"]["document_hash"].as_str();
-    findings.push(hash_finding("certified hash", "authoritative copy", authoritative, certified));
+    findings.push(hash_finding(
+        "certified hash",
+        "authoritative copy",
+        authoritative,
+        certified,
+    ));
     let envelope_id = ledger.as_ref().map(|ledger| ledger.envelope_id.to_string());
     let envelope_id = envelope_id.unwrap_or_default();
-    let subject = certificate["subject"]["envelope_id"].as_str().unwrap_or_default();
+    let subject = certificate["subject"]["envelope_id"]
+        .as_str()
+        .unwrap_or_default();
     findings.push(finding(
         "subject",
         !envelope_id.is_empty() && subject == envelope_id,
@@ -152,17 +190,14 @@ pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError
     })
 }
 
-fn hash_finding(
-    check: &'static str,
-    name: &str,
-    bytes: &[u8],
-    recorded: Option<&str>,
-) -> Finding {
+fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<&str>) -> Finding {
     let actual = sha256(bytes);
     match recorded {
-        Some(recorded) if recorded == actual => {
-            finding(check, true, format!("the {name} has the recorded SHA-256 {actual}"))
-        }
+        Some(recorded) if recorded == actual => finding(
+            check,
+            true,
+            format!("the {name} has the recorded SHA-256 {actual}"),
+        ),
         Some(recorded) => finding(
             check,
             false,
@@ -199,9 +234,16 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance
         Ok((text, identity)) if text.as_bytes() == certificate => finding(
             CHECK,
             true,
-            format!("{} {} gives the same certificate again", identity.name, identity.version),
+            format!(
+                "{} {} gives the same certificate again",
+                identity.name, identity.version
+            ),
         ),
-        Ok(_) => finding(CHECK, false, "the rules give another certificate for these facts".into()),
+        Ok(_) => finding(
+            CHECK,
+            false,
+            "the rules give another certificate for these facts".into(),
+        ),
         Err(error) => finding(CHECK, false, error.to_string()),
     }
 }

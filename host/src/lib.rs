@@ -21,7 +21,10 @@
 
 pub mod app;
 pub mod cli;
-#[allow(missing_docs, reason = "documented by its files; public for benches and tests")]
+#[allow(
+    missing_docs,
+    reason = "documented by its files; public for benches and tests"
+)]
 pub mod components;
 pub mod config;
 mod delivery;

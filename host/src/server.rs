@@ -26,15 +26,21 @@ pub enum ServeError {
 }
 
 /// Serves and works until `stop` resolves, then finishes requests and jobs in hand.
-pub async fn serve(app: App, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+pub async fn serve(
+    app: App,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
     let address = app.config.listen;
     let listener = TcpListener::bind(address)
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
     let stopping = CancellationToken::new();
-    let worker = tokio::spawn(worker::run(app.clone(), stopping.clone()));
+    let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
+    // What takes seconds on the very first start does not delay the listening.
+    let components = app.components.clone();
+    std::thread::spawn(move || components.rules.load_documents());
     let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     let until = {
         let stopping = stopping.clone();
@@ -44,11 +50,18 @@ pub async fn serve(app: App, stop: impl Future<Output = ()> + Send + 'static) ->
             stopping.cancel();
         }
     };
-    let served = axum::serve(listener, service).with_graceful_shutdown(until).await;
+    let served = axum::serve(listener, service)
+        .with_graceful_shutdown(until)
+        .await;
     stopping.cancel();
     if let Err(error) = worker.await {
         tracing::error!(%error, "the worker did not end well");
     }
     app.store.close().await;
     served.map_err(ServeError::Serve)
+}
+
+/// Does the background work until told to stop: what `serve` does beside HTTP.
+pub async fn work(app: App, stop: CancellationToken) {
+    worker::run(app, stop).await;
 }

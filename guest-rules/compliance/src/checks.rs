@@ -87,10 +87,7 @@ fn tamper_evident_record(facts: &EnvelopeFacts) -> (bool, String) {
             true,
             format!("SHA-256 of the stored bytes is on record: {hash}."),
         ),
-        Some(_) => (
-            false,
-            "The recorded hash is not a SHA-256 digest.".into(),
-        ),
+        Some(_) => (false, "The recorded hash is not a SHA-256 digest.".into()),
         None => (false, "No hash of the stored bytes is on record.".into()),
     }
 }
@@ -142,10 +139,7 @@ fn all_signatories_executed(facts: &EnvelopeFacts) -> (bool, String) {
             ),
         )
     } else {
-        (
-            false,
-            format!("Not yet signed by: {}.", missing.join(", ")),
-        )
+        (false, format!("Not yet signed by: {}.", missing.join(", ")))
     }
 }
 
@@ -168,9 +162,10 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> (bool, String) {
 fn record_fully_executed(facts: &EnvelopeFacts) -> (bool, String) {
     let status = status_text(facts.status);
     match facts.status {
-        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted => {
-            (true, format!("The record is fully executed (status {status})."))
-        }
+        EnvelopeStatus::Completed | EnvelopeStatus::Vaulted => (
+            true,
+            format!("The record is fully executed (status {status})."),
+        ),
         EnvelopeStatus::Pending
         | EnvelopeStatus::Uploaded
         | EnvelopeStatus::Preparing
@@ -189,8 +184,14 @@ fn record_fully_executed(facts: &EnvelopeFacts) -> (bool, String) {
 // Check 7.
 fn audit_certificate_generated(facts: &EnvelopeFacts) -> (bool, String) {
     match is_set(facts.vault_out_certificate_path.as_deref()) {
-        true => (true, "A compliance certificate is stored with the record.".into()),
-        false => (false, "The compliance certificate is not yet generated.".into()),
+        true => (
+            true,
+            "A compliance certificate is stored with the record.".into(),
+        ),
+        false => (
+            false,
+            "The compliance certificate is not yet generated.".into(),
+        ),
     }
 }
 

@@ -24,7 +24,10 @@ fn vaulted() -> EnvelopeFacts {
             email: None,
             identifier: None,
         }),
-        submitters: vec![submitter("buyer@example.com"), submitter("seller@example.com")],
+        submitters: vec![
+            submitter("buyer@example.com"),
+            submitter("seller@example.com"),
+        ],
         signed_documents: vec![signed("buyer@example.com"), signed("Seller@Example.com")],
         custodians: vec![custodian(CustodianStatus::Accepted)],
         identity_verifications: Vec::new(),
@@ -112,7 +115,9 @@ fn check_1_fails_without_a_stored_authoritative_copy() {
 #[test]
 fn check_2_fails_without_a_sha256_digest() {
     fails_only(2, |facts| facts.document_hash = None);
-    fails_only(2, |facts| facts.document_hash = Some("d41d8cd98f00b204".into()));
+    fails_only(2, |facts| {
+        facts.document_hash = Some("d41d8cd98f00b204".into())
+    });
     fails_only(2, |facts| facts.document_hash = Some("x".repeat(64)));
 }
 
@@ -138,7 +143,11 @@ fn check_3_names_the_first_accepted_custodian() {
         },
         custodian(CustodianStatus::Accepted),
     ];
-    assert!(evaluate(&facts).checks[2].detail.contains("second@example.com"));
+    assert!(
+        evaluate(&facts).checks[2]
+            .detail
+            .contains("second@example.com")
+    );
 }
 
 #[test]
@@ -148,7 +157,11 @@ fn check_4_fails_and_names_the_signer_who_has_not_signed() {
     });
     let mut facts = vaulted();
     facts.signed_documents.pop();
-    assert!(evaluate(&facts).checks[3].detail.contains("seller@example.com"));
+    assert!(
+        evaluate(&facts).checks[3]
+            .detail
+            .contains("seller@example.com")
+    );
 }
 
 #[test]
@@ -162,7 +175,9 @@ fn check_4_passes_for_paper_envelopes_without_submitters() {
 #[test]
 fn check_5_fails_when_the_copy_is_missing_or_elsewhere() {
     fails_only(5, |facts| facts.copy_file_path = None);
-    fails_only(5, |facts| facts.copy_file_path = Some("vault:env_1/authoritative".into()));
+    fails_only(5, |facts| {
+        facts.copy_file_path = Some("vault:env_1/authoritative".into())
+    });
 }
 
 #[test]
@@ -239,7 +254,10 @@ fn certified(facts: &EnvelopeFacts) -> serde_json::Value {
 #[test]
 fn the_certificate_has_the_specified_members() {
     let json = certified(&vaulted());
-    assert_eq!(json["certificate_type"], "ucc_9105_electronic_chattel_paper");
+    assert_eq!(
+        json["certificate_type"],
+        "ucc_9105_electronic_chattel_paper"
+    );
     assert_eq!(json["certificate_version"], "1.0");
     assert_eq!(json["issued_at"], "2026-11-02T09:00:00.000Z");
     assert_eq!(json["subject"]["envelope_id"], "env_1");
@@ -249,9 +267,18 @@ fn the_certificate_has_the_specified_members() {
     assert_eq!(json["document_integrity"]["document_hash"], "a".repeat(64));
     assert_eq!(json["ucc_9105_compliance"]["compliant"], true);
     assert_eq!(json["ucc_9105_compliance"]["score"], 100);
-    assert_eq!(json["ucc_9105_compliance"]["checks"].as_array().unwrap().len(), 8);
+    assert_eq!(
+        json["ucc_9105_compliance"]["checks"]
+            .as_array()
+            .unwrap()
+            .len(),
+        8
+    );
     assert_eq!(json["esign_act_compliance"]["compliant"], true);
-    assert_eq!(json["signer_timeline"][1]["signed_at"], "2026-11-01T10:00:00.000Z");
+    assert_eq!(
+        json["signer_timeline"][1]["signed_at"],
+        "2026-11-01T10:00:00.000Z"
+    );
     assert_eq!(json["rules_component"]["sha256"], "b".repeat(64));
     assert_eq!(json.get("identity_verification"), None);
 }
@@ -273,6 +300,35 @@ fn identity_verification_is_additive() {
 
 #[test]
 fn the_same_record_gives_the_same_certificate() {
-    let text = || certificate(&vaulted(), "2026-11-02T09:00:00.000Z", "holdfast", &component());
+    let text = || {
+        certificate(
+            &vaulted(),
+            "2026-11-02T09:00:00.000Z",
+            "holdfast",
+            &component(),
+        )
+    };
     assert_eq!(text(), text());
+}
+
+/// The vectors that the built component is tested with too.
+#[test]
+fn the_vectors_hold() {
+    #[derive(serde::Deserialize)]
+    struct Vector {
+        name: String,
+        facts: EnvelopeFacts,
+        failed: Vec<usize>,
+        score: u32,
+    }
+    let vectors: Vec<Vector> =
+        serde_json::from_str(include_str!("../../../tests/vectors/compliance.json")).unwrap();
+    for vector in vectors {
+        let evaluation = evaluate(&vector.facts);
+        let failed: Vec<usize> = (1..=8)
+            .filter(|number| !evaluation.checks[number - 1].satisfied)
+            .collect();
+        assert_eq!(failed, vector.failed, "{}", vector.name);
+        assert_eq!(evaluation.score, vector.score, "{}", vector.name);
+    }
 }

@@ -34,7 +34,10 @@ pub(crate) fn batch_status_text(status: BatchStatus) -> &'static str {
 pub(crate) fn by_status<T>(verb: &str, status: EnvelopeStatus) -> Result<T, Refusal> {
     refuse(
         RefusalReason::Status,
-        format!("Cannot {verb} envelope with status: {}", status_text(status)),
+        format!(
+            "Cannot {verb} envelope with status: {}",
+            status_text(status)
+        ),
     )
 }
 

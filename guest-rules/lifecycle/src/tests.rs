@@ -60,23 +60,53 @@ fn every_status_answers_every_trigger_as_the_table_says() {
     // Columns: pending uploaded preparing sent viewed completed vaulted
     //          vaulted_out declined voided expired
     let table = [
-        (EnvelopeTrigger::Upload, "uploaded uploaded - - - - - - - - -"),
+        (
+            EnvelopeTrigger::Upload,
+            "uploaded uploaded - - - - - - - - -",
+        ),
         (EnvelopeTrigger::Send, "sent sent sent - - - - - - - -"),
         (EnvelopeTrigger::View, "- - - viewed viewed - - - - - -"),
         (EnvelopeTrigger::Progress, "- - - viewed viewed - - - - - -"),
-        (EnvelopeTrigger::Complete, "- - - completed completed completed - - - - -"),
-        (EnvelopeTrigger::Decline, "- - - declined declined - - - declined - -"),
-        (EnvelopeTrigger::Void, "voided voided voided voided voided - - - - - -"),
-        (EnvelopeTrigger::Expire, "expired expired expired expired expired - - - - - -"),
-        (EnvelopeTrigger::VaultInSigned, "- - - - - vaulted vaulted - - - -"),
+        (
+            EnvelopeTrigger::Complete,
+            "- - - completed completed completed - - - - -",
+        ),
+        (
+            EnvelopeTrigger::Decline,
+            "- - - declined declined - - - declined - -",
+        ),
+        (
+            EnvelopeTrigger::Void,
+            "voided voided voided voided voided - - - - - -",
+        ),
+        (
+            EnvelopeTrigger::Expire,
+            "expired expired expired expired expired - - - - - -",
+        ),
+        (
+            EnvelopeTrigger::VaultInSigned,
+            "- - - - - vaulted vaulted - - - -",
+        ),
         (EnvelopeTrigger::VaultInUpload, "- - - - - - - - - - -"),
-        (EnvelopeTrigger::VaultOut, "- - - - - - vaulted_out vaulted_out - - -"),
+        (
+            EnvelopeTrigger::VaultOut,
+            "- - - - - - vaulted_out vaulted_out - - -",
+        ),
         (EnvelopeTrigger::Remind, "- - - sent viewed - - - - - -"),
-        (EnvelopeTrigger::SigningLinks, "- - - sent viewed completed vaulted vaulted_out - - -"),
+        (
+            EnvelopeTrigger::SigningLinks,
+            "- - - sent viewed completed vaulted vaulted_out - - -",
+        ),
         (EnvelopeTrigger::EmbedSign, "- - - sent viewed - - - - - -"),
         (EnvelopeTrigger::EmbedVault, "- - - - - - vaulted - - - -"),
-        (EnvelopeTrigger::DownloadAuthoritative, "- - - - - - vaulted - - - -"),
-        (EnvelopeTrigger::DownloadCopy, "- - - - - - vaulted vaulted_out - - -"),
+        (
+            EnvelopeTrigger::DownloadAuthoritative,
+            "- - - - - - vaulted - - - -",
+        ),
+        (
+            EnvelopeTrigger::DownloadCopy,
+            "- - - - - - vaulted vaulted_out - - -",
+        ),
         (EnvelopeTrigger::Create, "- - - - - - - - - - -"),
         (EnvelopeTrigger::CreateInBulk, "- - - - - - - - - - -"),
     ];
@@ -146,11 +176,31 @@ fn an_unpaid_envelope_stays_out_of_the_vault() {
         ..facts
     };
     for (status, trigger, facts) in [
-        (EnvelopeStatus::Completed, EnvelopeTrigger::VaultInSigned, unpaid(esign())),
-        (EnvelopeStatus::Uploaded, EnvelopeTrigger::VaultInUpload, unpaid(paper())),
-        (EnvelopeStatus::Vaulted, EnvelopeTrigger::DownloadAuthoritative, unpaid(esign())),
-        (EnvelopeStatus::Vaulted, EnvelopeTrigger::DownloadCopy, unpaid(esign())),
-        (EnvelopeStatus::Vaulted, EnvelopeTrigger::EmbedVault, unpaid(esign())),
+        (
+            EnvelopeStatus::Completed,
+            EnvelopeTrigger::VaultInSigned,
+            unpaid(esign()),
+        ),
+        (
+            EnvelopeStatus::Uploaded,
+            EnvelopeTrigger::VaultInUpload,
+            unpaid(paper()),
+        ),
+        (
+            EnvelopeStatus::Vaulted,
+            EnvelopeTrigger::DownloadAuthoritative,
+            unpaid(esign()),
+        ),
+        (
+            EnvelopeStatus::Vaulted,
+            EnvelopeTrigger::DownloadCopy,
+            unpaid(esign()),
+        ),
+        (
+            EnvelopeStatus::Vaulted,
+            EnvelopeTrigger::EmbedVault,
+            unpaid(esign()),
+        ),
     ] {
         let refusal = envelope(Some(status), trigger, &facts).unwrap_err();
         assert_eq!(refusal.reason, RefusalReason::Unpaid, "{trigger:?}");
@@ -203,19 +253,44 @@ fn every_batch_status_answers_every_trigger_as_the_table_says() {
     use BatchStatus::{Cancelled, Completed, Draft, Failed, Ready, Running};
     let table = [
         (BatchTrigger::Create, [None; 6]),
-        (BatchTrigger::SetItems, [Some(Ready), Some(Ready), None, None, None, None]),
-        (BatchTrigger::Update, [Some(Draft), Some(Ready), None, None, None, None]),
-        (BatchTrigger::Submit, [Some(Running), Some(Running), None, None, None, None]),
-        (BatchTrigger::Finish, [None, None, Some(Completed), Some(Completed), None, None]),
-        (BatchTrigger::Fail, [None, None, Some(Failed), None, None, Some(Failed)]),
-        (BatchTrigger::Cancel, [None, None, Some(Cancelled), None, Some(Cancelled), None]),
-        (BatchTrigger::Delete, [Some(Draft), Some(Ready), None, None, None, None]),
+        (
+            BatchTrigger::SetItems,
+            [Some(Ready), Some(Ready), None, None, None, None],
+        ),
+        (
+            BatchTrigger::Update,
+            [Some(Draft), Some(Ready), None, None, None, None],
+        ),
+        (
+            BatchTrigger::Submit,
+            [Some(Running), Some(Running), None, None, None, None],
+        ),
+        (
+            BatchTrigger::Finish,
+            [None, None, Some(Completed), Some(Completed), None, None],
+        ),
+        (
+            BatchTrigger::Fail,
+            [None, None, Some(Failed), None, None, Some(Failed)],
+        ),
+        (
+            BatchTrigger::Cancel,
+            [None, None, Some(Cancelled), None, Some(Cancelled), None],
+        ),
+        (
+            BatchTrigger::Delete,
+            [Some(Draft), Some(Ready), None, None, None, None],
+        ),
     ];
     assert_eq!(batch(None, BatchTrigger::Create).unwrap(), Draft);
     assert!(batch(None, BatchTrigger::Submit).is_err());
     for (trigger, expected) in table {
         for (status, expected) in BATCH.into_iter().zip(expected) {
-            assert_eq!(batch(Some(status), trigger).ok(), expected, "{status:?} {trigger:?}");
+            assert_eq!(
+                batch(Some(status), trigger).ok(),
+                expected,
+                "{status:?} {trigger:?}"
+            );
         }
     }
 }

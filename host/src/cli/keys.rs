@@ -63,7 +63,13 @@ pub enum Command {
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
     let store = app::open_store(config).await?;
     match command {
-        Command::Create { org, scopes, rpm, name, owner_email } => {
+        Command::Create {
+            org,
+            scopes,
+            rpm,
+            name,
+            owner_email,
+        } => {
             organizations::existing(&store, &org).await?;
             let record = ApiKeyRecord {
                 id: KeyId::new(),
@@ -89,7 +95,11 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             show(output, &record, Some(&key));
         }
-        Command::Update { key: id, scopes, rpm } => {
+        Command::Update {
+            key: id,
+            scopes,
+            rpm,
+        } => {
             let mut record = existing(&store, &id).await?;
             record.scopes = scopes.unwrap_or(record.scopes);
             record.rate_limit_rpm = rpm.unwrap_or(record.rate_limit_rpm);
@@ -136,9 +146,18 @@ fn line(record: &ApiKeyRecord) -> String {
     format!(
         "{}  {}  {} requests/min  {}",
         record.id,
-        if record.active { "active" } else { "deactivated" },
+        if record.active {
+            "active"
+        } else {
+            "deactivated"
+        },
         record.rate_limit_rpm,
-        record.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
+        record
+            .scopes
+            .iter()
+            .map(|scope| scope.as_str())
+            .collect::<Vec<_>>()
+            .join(",")
     )
 }
 

@@ -90,13 +90,15 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
-    let result = Config::load(cli.config.as_deref()).map_err(Failure::from).and_then(|config| {
-        start_logging(&config, matches!(cli.command, Command::Serve));
-        tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()?
-            .block_on(run(cli.command, config, &output))
-    });
+    let result = Config::load(cli.config.as_deref())
+        .map_err(Failure::from)
+        .and_then(|config| {
+            start_logging(&config, matches!(cli.command, Command::Serve));
+            tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()?
+                .block_on(run(cli.command, config, &output))
+        });
     match result {
         Ok(status) => status,
         Err(error) => {
@@ -121,7 +123,9 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         }
         Command::Org(command) => organizations::run(command, &config, output).await?,
         Command::Key(command) => keys::run(command, &config, output).await?,
-        Command::Token(TokenCommand::Issue(request)) => issue_token(&config, output, &request).await?,
+        Command::Token(TokenCommand::Issue(request)) => {
+            issue_token(&config, output, &request).await?
+        }
         Command::Verify { subject } => return verify::run(&subject, config, output).await,
         Command::Doctor => return look(config, output).await,
     }
@@ -137,8 +141,14 @@ async fn issue_token(
     organizations::existing(&store, &request.org).await?;
     let key = app::derived(&app::master_key(&config.data_dir)?, "bearer tokens");
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
-    let (token, expires_at) =
-        access::issue_bearer(&key, &request.org, &request.email, request.role, request.ttl, now)?;
+    let (token, expires_at) = access::issue_bearer(
+        &key,
+        &request.org,
+        &request.email,
+        request.role,
+        request.ttl,
+        now,
+    )?;
     let text = format!("{token}\nexpires at {expires_at}");
     output.one(&json!({ "token": token, "expires_at": expires_at }), &text);
     Ok(())
@@ -147,22 +157,35 @@ async fn issue_token(
 async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let app = app::start(config).await?;
     let components = app.components.clone();
-    tokio::task::spawn_blocking(move || components.rules.wait_for_documents()).await?;
+    tokio::task::spawn_blocking(move || components.rules.load_documents()).await?;
     let checks = doctor::checks(&app).await;
     let lines: Vec<String> = checks
         .iter()
         .map(|check| {
-            format!("{} {}: {}", if check.ok { "ok  " } else { "FAIL" }, check.name, check.detail)
+            format!(
+                "{} {}: {}",
+                if check.ok { "ok  " } else { "FAIL" },
+                check.name,
+                check.detail
+            )
         })
         .collect();
     output.one(&serde_json::to_value(&checks)?, &lines.join("\n"));
     let healthy = checks.iter().all(|check| check.ok);
-    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if healthy {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Logs go to stderr; commands other than `serve` log warnings only.
 fn start_logging(config: &Config, serving: bool) {
-    let filter = if serving { config.log.filter.as_str() } else { "warn" };
+    let filter = if serving {
+        config.log.filter.as_str()
+    } else {
+        "warn"
+    };
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(EnvFilter::new(filter));

@@ -53,7 +53,10 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
                 .iter()
                 .map(|organization| format!("{}  {}", organization.id, organization.name))
                 .collect();
-            output.one(&Value::Array(found.iter().map(view).collect()), &lines.join("\n"));
+            output.one(
+                &Value::Array(found.iter().map(view).collect()),
+                &lines.join("\n"),
+            );
         }
         Command::Set { org, settings } => {
             let mut organization = existing(&store, &org).await?;
@@ -91,8 +94,9 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     };
     let known: Vec<String> = members.keys().cloned().collect();
     for change in changes {
-        let (key, value) =
-            change.split_once('=').ok_or_else(|| format!("{change}: expected key=value"))?;
+        let (key, value) = change
+            .split_once('=')
+            .ok_or_else(|| format!("{change}: expected key=value"))?;
         if !known.iter().any(|name| name == key) {
             return Err(format!("unknown setting {key}; known are {}", known.join(", ")).into());
         }
@@ -114,14 +118,19 @@ mod tests {
     fn settings_are_set_by_name() {
         assert!(!set("auto_vault=false").unwrap().auto_vault);
         assert_eq!(set("envelope_ttl_days=7").unwrap().envelope_ttl_days, 7);
-        let payment = set(r#"payment={"amount_cents":100,"currency":"USD"}"#).unwrap().payment;
+        let payment = set(r#"payment={"amount_cents":100,"currency":"USD"}"#)
+            .unwrap()
+            .payment;
         assert_eq!(payment.unwrap().payer, "first");
     }
 
     #[test]
     fn an_unknown_setting_lists_the_known_ones() {
         let error = set("auto_vualt=true").unwrap_err();
-        assert!(error.contains("auto_vault, payment, envelope_ttl_days, components"), "{error}");
+        assert!(
+            error.contains("auto_vault, payment, envelope_ttl_days, components"),
+            "{error}"
+        );
         assert!(set("auto_vault").is_err());
         assert!(set("auto_vault=perhaps").is_err());
     }

@@ -7,7 +7,11 @@ pub struct Output {
     json: bool,
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "this is what prints")]
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is what prints"
+)]
 impl Output {
     pub fn new(json: bool) -> Self {
         Self { json }

@@ -21,7 +21,8 @@ pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitC
         _ => {
             let bundle = Bundle::read(Path::new(subject))?;
             // Native code is made anew: nothing on this machine is trusted.
-            let cache = std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
+            let cache =
+                std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
             let loaded = components::load_compliance(cache.clone(), random::<32>());
             let report = loaded.map(|(_, compliance)| evidence::verify(&bundle, &compliance));
             let _ = std::fs::remove_dir_all(&cache);
@@ -29,7 +30,11 @@ pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitC
         }
     };
     output.one(&serde_json::to_value(&report)?, &text(&report));
-    Ok(if report.valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.valid {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 async fn verify_envelope(id: &str, config: Config) -> Result<Report, Failure> {

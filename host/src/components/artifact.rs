@@ -147,7 +147,9 @@ mod tests {
     use crate::components::Engines;
 
     fn compliance() -> Artifact {
-        embedded().find(|artifact| artifact.slot == "rules.compliance").unwrap()
+        embedded()
+            .find(|artifact| artifact.slot == "rules.compliance")
+            .unwrap()
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub(super) fn compliance(
         attributes: Vec::new(),
     };
     let instance = pre.instantiate(&mut *store)?;
-    let evaluation = instance.holdfast_compliance_compliance().call_evaluate(store, &facts)?;
+    let evaluation = instance
+        .holdfast_compliance_compliance()
+        .call_evaluate(store, &facts)?;
     Ok(expect(
         !evaluation.compliant && evaluation.score < 100 && !evaluation.checks.is_empty(),
         "an empty record came out compliant",
@@ -71,8 +73,13 @@ pub(super) fn placement(
     pre: &bindings::placement::PlacementRulesPre<Limited<()>>,
 ) -> Canary {
     let instance = pre.instantiate(&mut *store)?;
-    let answer = instance.holdfast_placement_placement().call_inspect(store, b"no PDF at all")?;
-    Ok(expect(answer.is_err(), "something that is no PDF was read as one"))
+    let answer = instance
+        .holdfast_placement_placement()
+        .call_inspect(store, b"no PDF at all")?;
+    Ok(expect(
+        answer.is_err(),
+        "something that is no PDF was read as one",
+    ))
 }
 
 /// Bytes that are no PDF are refused, not marked.
@@ -81,8 +88,14 @@ pub(super) fn documents(
     pre: &bindings::documents::DocumentsRulesPre<Limited<()>>,
 ) -> Canary {
     let instance = pre.instantiate(&mut *store)?;
-    let answer = instance.holdfast_documents_documents().call_page_image(store, b"no PDF at all", 1, 100)?;
-    Ok(expect(answer.is_err(), "something that is no PDF was shown as one"))
+    let answer =
+        instance
+            .holdfast_documents_documents()
+            .call_page_image(store, b"no PDF at all", 1, 100)?;
+    Ok(expect(
+        answer.is_err(),
+        "something that is no PDF was shown as one",
+    ))
 }
 
 fn expect(holds: bool, otherwise: &str) -> Result<(), String> {

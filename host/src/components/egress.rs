@@ -78,7 +78,11 @@ impl Egress {
     fn check(&self, url: &str) -> Result<Url, HttpError> {
         let url = Url::parse(url).map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
         let host = url.host_str().unwrap_or_default();
-        if !self.allow_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
+        if !self
+            .allow_hosts
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(host))
+        {
             return Err(HttpError::Denied(format!(
                 "host {host} is not on the allow-list of this instance"
             )));
@@ -115,7 +119,11 @@ impl Egress {
                 let pieces = answer
                     .bytes_stream()
                     .map(|piece| piece.map_err(|error| HttpError::Unreachable(chain(&error))));
-                Ok(Incoming { status, headers, body: collect(pieces, limit).await? })
+                Ok(Incoming {
+                    status,
+                    headers,
+                    body: collect(pieces, limit).await?,
+                })
             }
             Transport::Router(router) => {
                 let mut outgoing = http::Request::builder()
@@ -137,7 +145,11 @@ impl Egress {
                     .into_body()
                     .into_data_stream()
                     .map(|piece| piece.map_err(|error| HttpError::Unreachable(error.to_string())));
-                Ok(Incoming { status, headers, body: collect(pieces, limit).await? })
+                Ok(Incoming {
+                    status,
+                    headers,
+                    body: collect(pieces, limit).await?,
+                })
             }
         }
     }
@@ -171,7 +183,10 @@ impl Lent {
             Err(error) => return Ok(Err(error)),
         };
         let Ok(method) = request.method.parse() else {
-            return Ok(Err(HttpError::InvalidRequest(format!("method {}", request.method))));
+            return Ok(Err(HttpError::InvalidRequest(format!(
+                "method {}",
+                request.method
+            ))));
         };
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
@@ -192,7 +207,11 @@ impl Lent {
                 BodyPart::Blob(blob) => (self.blob(&blob)?, false),
                 BodyPart::BlobBase64(blob) => (self.blob(&blob)?, true),
             };
-            length += if encoded { bytes.len().div_ceil(3) * 4 } else { bytes.len() };
+            length += if encoded {
+                bytes.len().div_ceil(3) * 4
+            } else {
+                bytes.len()
+            };
             parts.push(pieces(bytes, encoded));
         }
         Ok(Ok(Outgoing {
@@ -215,7 +234,11 @@ fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::i
     stream::iter((0..count).map(move |index| {
         let end = ((index + 1) * PIECE).min(bytes.len());
         let piece = bytes.slice(index * PIECE..end);
-        Ok(if base64 { STANDARD.encode(piece).into() } else { piece })
+        Ok(if base64 {
+            STANDARD.encode(piece).into()
+        } else {
+            piece
+        })
     }))
     .boxed()
 }
@@ -228,7 +251,9 @@ async fn collect(
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
         if body.len() + piece.len() > limit {
-            return Err(HttpError::OverLimit(format!("answer of more than {limit} bytes")));
+            return Err(HttpError::OverLimit(format!(
+                "answer of more than {limit} bytes"
+            )));
         }
         body.extend_from_slice(&piece);
     }
@@ -238,12 +263,16 @@ async fn collect(
 fn readable(headers: &http::HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
         .collect()
 }
 
 fn query(url: &Url) -> String {
-    url.query().map(|query| format!("?{query}")).unwrap_or_default()
+    url.query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default()
 }
 
 /// An error and its causes, without the URL, which may hold a credential.
@@ -257,7 +286,11 @@ fn chain(error: &dyn std::error::Error) -> String {
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    if text.is_empty() { "the exchange failed".into() } else { text }
+    if text.is_empty() {
+        "the exchange failed".into()
+    } else {
+        text
+    }
 }
 
 impl wit::http::Host for Lent {

@@ -154,7 +154,10 @@ pub(super) struct Limited<T> {
 }
 
 /// A store for one call of a rules or documents component.
-pub(super) fn fueled_store(engine: &Engine, budget: Budget) -> wasmtime::Result<Store<Limited<()>>> {
+pub(super) fn fueled_store(
+    engine: &Engine,
+    budget: Budget,
+) -> wasmtime::Result<Store<Limited<()>>> {
     let limits = StoreLimitsBuilder::new()
         .memory_size(budget.memory_bytes)
         .table_elements(budget.table_elements)

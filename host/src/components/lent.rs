@@ -76,7 +76,9 @@ impl wit::blobs::HostBlob for Lent {
         length: u32,
     ) -> wasmtime::Result<Vec<u8>> {
         let bytes = &self.table.get(&blob)?.0;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let start = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
         let length = (length as usize).min(READ_LIMIT).min(bytes.len() - start);
         Ok(bytes.slice(start..start + length).to_vec())
     }
@@ -130,11 +132,7 @@ impl wit::secrets::HostSecret for Lent {
 }
 
 impl wit::log::Host for Lent {
-    async fn write(
-        &mut self,
-        level: wit::log::Level,
-        mut message: String,
-    ) -> wasmtime::Result<()> {
+    async fn write(&mut self, level: wit::log::Level, mut message: String) -> wasmtime::Result<()> {
         let end = message.floor_char_boundary(LOG_LIMIT);
         message.truncate(end);
         let component = &self.lease.label;

@@ -65,10 +65,7 @@ pub struct SigningPlugin {
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
 
 impl SigningPlugin {
-    pub(super) fn load(
-        engines: &Engines,
-        cache: &NativeCodeCache,
-    ) -> Result<Self, ComponentError> {
+    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         let artifact = embedded_for("provider.signing")?;
         let identity = artifact.identity.clone();
         let linked = || {
@@ -106,7 +103,8 @@ impl SigningPlugin {
         document: Bytes,
         fields: &[signing::Field],
     ) -> Result<signing::Template, ProviderError> {
-        let (name, external_id, fields) = (name.to_owned(), external_id.to_owned(), fields.to_vec());
+        let (name, external_id, fields) =
+            (name.to_owned(), external_id.to_owned(), fields.to_vec());
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
                 let blob = store.data_mut().data.table.push(Blob(document))?;
@@ -239,10 +237,7 @@ impl SigningPlugin {
     async fn call<R>(
         &self,
         lease: Lease,
-        work: impl for<'a> FnOnce(
-            &'a mut Store<Limited<Lent>>,
-            &'a SigningProvider,
-        ) -> Call<'a, R>,
+        work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a SigningProvider) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let mut store = provider_store(&self.engine, Lent::new(lease));
         let run = async {
@@ -271,10 +266,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    pub(super) fn load(
-        engines: &Engines,
-        cache: &NativeCodeCache,
-    ) -> Result<Self, ComponentError> {
+    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         Ok(Self {
             signing: Arc::new(SigningPlugin::load(engines, cache)?),
         })

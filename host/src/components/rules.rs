@@ -34,10 +34,14 @@ struct Active<P> {
     pre: P,
 }
 
-/// Loaded on a thread of its own at start, because a document component takes
+/// Loaded by whoever needs it first, and in any case by
+/// [`Rules::load_documents`] after the start: a document component takes
 /// seconds to compile the first time. Callers wait for it.
 type Deferred<P> = Arc<
-    LazyLock<Result<Active<P>, ComponentError>, Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>>,
+    LazyLock<
+        Result<Active<P>, ComponentError>,
+        Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>,
+    >,
 >;
 
 /// The active component of slot `rules.compliance`. All that a verification
@@ -63,8 +67,17 @@ impl Compliance {
         let link = |component: &Component| {
             CompliancePre::new(Linker::new(engine).instantiate_pre(component)?)
         };
-        let active = load_slot(cache, engine, "rules.compliance", link, canaries::compliance)?;
-        Ok(Self { engine: engine.clone(), active: ArcSwap::from_pointee(active) })
+        let active = load_slot(
+            cache,
+            engine,
+            "rules.compliance",
+            link,
+            canaries::compliance,
+        )?;
+        Ok(Self {
+            engine: engine.clone(),
+            active: ArcSwap::from_pointee(active),
+        })
     }
 
     /// The component that [`Compliance::evaluate`] and [`Compliance::certificate`] call.
@@ -80,7 +93,9 @@ impl Compliance {
         let active = self.active.load();
         call(&active, &self.engine, engine::RULES, |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
-            instance.holdfast_compliance_compliance().call_evaluate(store, facts)
+            instance
+                .holdfast_compliance_compliance()
+                .call_evaluate(store, facts)
         })
     }
 
@@ -119,8 +134,8 @@ pub enum TransitionError {
 }
 
 impl Rules {
-    /// Loads the default components. The small ones are ready on return; the
-    /// document ones are being compiled when the cache has no code for them.
+    /// Loads the default components. The small ones are ready on return, the
+    /// document ones when they are first needed.
     pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         let compliance = Compliance::load(&engines.rules, cache)?;
         let lifecycle = load_slot(
@@ -175,9 +190,14 @@ impl Rules {
     }
 
     /// Returns when the document components are loaded, or have failed to.
-    pub fn wait_for_documents(&self) {
-        LazyLock::force(&self.placement);
-        LazyLock::force(&self.documents);
+    pub fn load_documents(&self) {
+        let failures = [
+            LazyLock::force(&self.placement).as_ref().err(),
+            LazyLock::force(&self.documents).as_ref().err(),
+        ];
+        for error in failures.into_iter().flatten() {
+            tracing::error!(%error, "a default component could not be loaded");
+        }
     }
 
     /// Which status `trigger` leads to from `current`.
@@ -205,7 +225,9 @@ impl Rules {
         pdf: Arc<[u8]>,
     ) -> Result<Result<placement::DocumentFacts, placement::ReadError>, ComponentError> {
         self.place_work(move |store, instance| {
-            instance.holdfast_placement_placement().call_inspect(store, &pdf)
+            instance
+                .holdfast_placement_placement()
+                .call_inspect(store, &pdf)
         })
         .await
     }
@@ -217,7 +239,9 @@ impl Rules {
         page: u32,
     ) -> Result<Result<Vec<placement::TextLine>, placement::ReadError>, ComponentError> {
         self.place_work(move |store, instance| {
-            instance.holdfast_placement_placement().call_text(store, &pdf, page)
+            instance
+                .holdfast_placement_placement()
+                .call_text(store, &pdf, page)
         })
         .await
     }
@@ -229,7 +253,9 @@ impl Rules {
         fields: Vec<placement::FieldRequest>,
     ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
         self.place_work(move |store, instance| {
-            instance.holdfast_placement_placement().call_place(store, &pdf, &fields)
+            instance
+                .holdfast_placement_placement()
+                .call_place(store, &pdf, &fields)
         })
         .await
     }
@@ -240,7 +266,9 @@ impl Rules {
         pdf: Arc<[u8]>,
     ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
         self.place_work(move |store, instance| {
-            instance.holdfast_placement_placement().call_tags(store, &pdf)
+            instance
+                .holdfast_placement_placement()
+                .call_tags(store, &pdf)
         })
         .await
     }
@@ -251,7 +279,9 @@ impl Rules {
         pdf: Arc<[u8]>,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_strip_tags(store, &pdf)
+            instance
+                .holdfast_documents_documents()
+                .call_strip_tags(store, &pdf)
         })
         .await
     }
@@ -263,7 +293,9 @@ impl Rules {
         fields: Vec<documents::FilledField>,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_fill(store, &pdf, &fields)
+            instance
+                .holdfast_documents_documents()
+                .call_fill(store, &pdf, &fields)
         })
         .await
     }
@@ -275,7 +307,9 @@ impl Rules {
         request: documents::MarkRequest,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_mark(store, &pdf, &request)
+            instance
+                .holdfast_documents_documents()
+                .call_mark(store, &pdf, &request)
         })
         .await
     }
@@ -286,7 +320,9 @@ impl Rules {
         picture: documents::Picture,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_picture_to_pdf(store, &picture)
+            instance
+                .holdfast_documents_documents()
+                .call_picture_to_pdf(store, &picture)
         })
         .await
     }
@@ -299,7 +335,9 @@ impl Rules {
         width: u32,
     ) -> Result<Result<documents::PageImage, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_page_image(store, &pdf, page, width)
+            instance
+                .holdfast_documents_documents()
+                .call_page_image(store, &pdf, page, width)
         })
         .await
     }
@@ -310,7 +348,9 @@ impl Rules {
         facts: documents::CustodyFacts,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
-            instance.holdfast_documents_documents().call_custody_record(store, &facts)
+            instance
+                .holdfast_documents_documents()
+                .call_custody_record(store, &facts)
         })
         .await
     }
@@ -374,18 +414,11 @@ impl Rules {
     }
 }
 
-fn deferred<P: Send + Sync + 'static>(
+fn deferred<P>(
     load: impl FnOnce() -> Result<Active<P>, ComponentError> + Send + 'static,
 ) -> Deferred<P> {
     let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> = Box::new(load);
-    let slot: Deferred<P> = Arc::new(LazyLock::new(load));
-    let background = slot.clone();
-    std::thread::spawn(move || {
-        if let Err(error) = &**background {
-            tracing::error!(%error, "a default component could not be loaded");
-        }
-    });
-    slot
+    Arc::new(LazyLock::new(load))
 }
 
 /// Native code, linked, instantiated once and asked what it must know.

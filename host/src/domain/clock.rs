@@ -15,7 +15,11 @@ pub struct Timestamp(jiff::Timestamp);
 impl Timestamp {
     /// From milliseconds since 1970; saturates at the calendar's ends.
     pub fn from_millis(millis: i64) -> Self {
-        let limit = if millis < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        let limit = if millis < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        };
         Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(limit))
     }
 
@@ -106,9 +110,14 @@ mod tests {
 
     #[test]
     fn text_has_milliseconds_and_a_z() {
-        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(
-            Timestamp::parse("2026-11-21T10:30:00.1234+01:00").unwrap().to_string(),
+            Timestamp::from_millis(0).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            Timestamp::parse("2026-11-21T10:30:00.1234+01:00")
+                .unwrap()
+                .to_string(),
             "2026-11-21T09:30:00.123Z"
         );
         assert_eq!(Timestamp::parse("yesterday"), None);

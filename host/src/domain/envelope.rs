@@ -215,22 +215,30 @@ pub struct Envelope {
 impl Envelope {
     /// The opaque reference of the authoritative copy, when there is one.
     pub fn vault_file_path(&self) -> Option<String> {
-        self.vault.as_ref().map(|_| format!("vault:{}/authoritative", self.id))
+        self.vault
+            .as_ref()
+            .map(|_| format!("vault:{}/authoritative", self.id))
     }
 
     /// The opaque reference of the non-authoritative copy, when there is one.
     pub fn copy_file_path(&self) -> Option<String> {
-        self.copy.as_ref().map(|_| format!("copies:{}/copy", self.id))
+        self.copy
+            .as_ref()
+            .map(|_| format!("copies:{}/copy", self.id))
     }
 
     /// The opaque reference of the certificate, when there is one.
     pub fn certificate_path(&self) -> Option<String> {
-        self.certificate.as_ref().map(|_| format!("certificates:{}/certificate", self.id))
+        self.certificate
+            .as_ref()
+            .map(|_| format!("certificates:{}/certificate", self.id))
     }
 
     /// The opaque reference of the uploaded file, when there is one.
     pub fn upload_file_path(&self) -> Option<String> {
-        self.upload.as_ref().map(|_| format!("uploads:{}/document", self.id))
+        self.upload
+            .as_ref()
+            .map(|_| format!("uploads:{}/document", self.id))
     }
 }
 
@@ -271,8 +279,14 @@ mod tests {
     #[test]
     fn file_types_are_told_by_their_first_bytes() {
         assert_eq!(FileType::detect(b"%PDF-1.7\n"), Some(FileType::Pdf));
-        assert_eq!(FileType::detect(b"\xef\xbb\xbf%PDF-1.4"), Some(FileType::Pdf));
-        assert_eq!(FileType::detect(b"\x89PNG\r\n\x1a\n...."), Some(FileType::Png));
+        assert_eq!(
+            FileType::detect(b"\xef\xbb\xbf%PDF-1.4"),
+            Some(FileType::Pdf)
+        );
+        assert_eq!(
+            FileType::detect(b"\x89PNG\r\n\x1a\n...."),
+            Some(FileType::Png)
+        );
         assert_eq!(FileType::detect(b"\xff\xd8\xff\xe0"), Some(FileType::Jpeg));
         assert_eq!(FileType::detect(b"GIF89a"), None);
         assert_eq!(FileType::detect(b""), None);

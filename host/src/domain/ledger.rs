@@ -100,7 +100,10 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
     let mut previous_hash = GENESIS;
     for (entry, expected) in entries.iter().zip(1..) {
         if entry.sequence != expected {
-            return Err(ChainError::Gap { expected, found: entry.sequence });
+            return Err(ChainError::Gap {
+                expected,
+                found: entry.sequence,
+            });
         }
         if entry.computed_hash() != entry.hash {
             return Err(ChainError::Changed(entry.sequence));
@@ -162,7 +165,13 @@ mod tests {
     fn a_removed_entry_is_found() {
         let mut entries = chain();
         entries.remove(1);
-        assert_eq!(verify_chain(&entries), Err(ChainError::Gap { expected: 2, found: 3 }));
+        assert_eq!(
+            verify_chain(&entries),
+            Err(ChainError::Gap {
+                expected: 2,
+                found: 3
+            })
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod clock;
 pub mod envelope;
 pub mod event;
 pub mod field;
+pub mod hash;
 pub mod id;
 pub mod ledger;
 pub mod organization;

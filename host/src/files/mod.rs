@@ -11,10 +11,10 @@ use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
-use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::domain::envelope::StoredFile;
+use crate::domain::hash::sha256;
 use crate::domain::id::OrgId;
 
 /// Where a file lies.
@@ -82,17 +82,14 @@ pub struct Files {
     store: Arc<dyn ObjectStore>,
 }
 
-/// SHA-256, lower-case hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
-}
-
 impl Files {
     /// A local folder; every write is on the disk before it is answered.
     pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
         std::fs::create_dir_all(folder).map_err(|error| FilesError::Url(error.to_string()))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-        Ok(Self { store: Arc::new(store) })
+        Ok(Self {
+            store: Arc::new(store),
+        })
     }
 
     /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from
@@ -106,12 +103,16 @@ impl Files {
             return Self::local(&folder);
         }
         let options = std::env::vars().filter_map(|(name, value)| {
-            let known = ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix));
+            let known = ["AWS_", "AZURE_", "GOOGLE_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
             known.then(|| (name.to_ascii_lowercase(), value))
         });
         let (store, prefix) = object_store::parse_url_opts(&url, options)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix);
-        Ok(Self { store: Arc::new(store) })
+        Ok(Self {
+            store: Arc::new(store),
+        })
     }
 
     /// Stores bytes under their hash. Bytes that are there already count as
@@ -125,7 +126,11 @@ impl Files {
         content_type: &str,
     ) -> Result<StoredFile, FilesError> {
         let sha256 = sha256(&bytes);
-        let key = format!("{}/{:02}/{org}/{owner}/{sha256}", area.folder(), org.bucket());
+        let key = format!(
+            "{}/{:02}/{org}/{owner}/{sha256}",
+            area.folder(),
+            org.bucket()
+        );
         let file = StoredFile {
             size: bytes.len() as i64,
             content_type: content_type.into(),
@@ -134,7 +139,11 @@ impl Files {
         };
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(file.key.as_str());
-        match self.store.put_opts(&path, PutPayload::from_bytes(bytes), options).await {
+        match self
+            .store
+            .put_opts(&path, PutPayload::from_bytes(bytes), options)
+            .await
+        {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
                 self.get(&file).await?;
                 Ok(file)
@@ -145,7 +154,12 @@ impl Files {
 
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
-        let bytes = self.store.get(&Path::from(file.key.as_str())).await?.bytes().await?;
+        let bytes = self
+            .store
+            .get(&Path::from(file.key.as_str()))
+            .await?
+            .bytes()
+            .await?;
         let actual = sha256(&bytes);
         if actual != file.sha256 {
             return Err(FilesError::Tampered {
@@ -167,7 +181,9 @@ impl Files {
     /// Writes, reads and removes a probe.
     pub async fn check(&self) -> Result<(), FilesError> {
         let path = Path::from("probe/holdfast");
-        self.store.put(&path, PutPayload::from_static(b"probe")).await?;
+        self.store
+            .put(&path, PutPayload::from_static(b"probe"))
+            .await?;
         self.store.get(&path).await?.bytes().await?;
         self.store.delete(&path).await?;
         Ok(())

@@ -24,9 +24,10 @@ pub async fn signing(
         .collect();
     match signing::callback(&app, &instance, headers, body.to_vec()).await {
         Ok(()) => Ok(reply::ok(json!({ "received": true }))),
-        Err(CallbackError::Unverified(_)) => {
-            Err(HttpError::new(StatusCode::UNAUTHORIZED, "Callback could not be verified"))
-        }
+        Err(CallbackError::Unverified(_)) => Err(HttpError::new(
+            StatusCode::UNAUTHORIZED,
+            "Callback could not be verified",
+        )),
         Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
         Err(CallbackError::Service(error)) => Err(error.into()),
     }

@@ -29,7 +29,14 @@ macro_rules! scopes {
     };
 }
 
-scopes!(EnvelopesRead, EnvelopesWrite, VaultRead, VaultWrite, VaultRelease, ComplianceRead);
+scopes!(
+    EnvelopesRead,
+    EnvelopesWrite,
+    VaultRead,
+    VaultWrite,
+    VaultRelease,
+    ComplianceRead
+);
 
 /// A caller with an API key that has the scope.
 pub struct Partner<S> {
@@ -64,7 +71,10 @@ impl<S: Needs> FromRequestParts<App> for Partner<S> {
                 format!("Missing required scope: {}", S::SCOPE),
             ));
         }
-        Ok(Self { caller: Caller::from(&record), _scope: std::marker::PhantomData })
+        Ok(Self {
+            caller: Caller::from(&record),
+            _scope: std::marker::PhantomData,
+        })
     }
 }
 
@@ -84,7 +94,10 @@ impl FromRequestParts<App> for Admin {
             .ok_or_else(|| unauthorized("Authentication required"))?;
         let claims = access::bearer(app, token).ok_or_else(|| unauthorized("Invalid token"))?;
         if claims.role != Role::Admin {
-            return Err(HttpError::new(StatusCode::FORBIDDEN, "Admin role is required"));
+            return Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin role is required",
+            ));
         }
         Ok(Self(Caller::from(&claims)))
     }
@@ -100,5 +113,8 @@ pub fn origin(parts: &Parts) -> crate::room::form::Origin {
         .extensions
         .get::<axum::extract::ConnectInfo<std::net::SocketAddr>>()
         .map(|info| info.0.ip().to_string());
-    crate::room::form::Origin { ip: peer, user_agent: text(header::USER_AGENT) }
+    crate::room::form::Origin {
+        ip: peer,
+        user_agent: text(header::USER_AGENT),
+    }
 }

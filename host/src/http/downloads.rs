@@ -37,7 +37,11 @@ pub async fn download(
     ];
     let body = Body::from_stream(Outgoing {
         rest: download.bytes,
-        settle: download.redeemed.map(|token| Settle { app, token, complete: false }),
+        settle: download.redeemed.map(|token| Settle {
+            app,
+            token,
+            complete: false,
+        }),
     });
     Ok((headers, body).into_response())
 }

@@ -26,7 +26,12 @@ pub struct Cause(pub String);
 
 impl HttpError {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), details: None, cause: None }
+        Self {
+            status,
+            message: message.into(),
+            details: None,
+            cause: None,
+        }
     }
 
     pub fn bad_request(message: impl Into<String>) -> Self {
@@ -69,9 +74,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::Invalid(issues) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
             }
-            ServiceError::Malformed(_) => Self::new(StatusCode::BAD_REQUEST, text),
             ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
-            ServiceError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, text),
             ServiceError::Unreadable { message, reason } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
                     .with_details(json!({ "reason": reason }))
@@ -90,11 +93,12 @@ impl From<ServiceError> for HttpError {
                 Self::new(status, refusal.message)
             }
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
-            ServiceError::Unprocessable(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
-            ServiceError::Provider(ProviderError::NotConfigured(_)) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "Provider is not configured").because(text)
-            }
+            ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Provider is not configured",
+            )
+            .because(text),
             ServiceError::Provider(_) => {
                 Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
             }
@@ -104,13 +108,19 @@ impl From<ServiceError> for HttpError {
                 if error.component.starts_with("holdfast-placement")
                     || error.component.starts_with("holdfast-documents") =>
             {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "The PDF could not be read")
-                    .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
-                    .because(text)
+                Self::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "The PDF could not be read",
+                )
+                .with_details(
+                    json!({ "reason": "it takes more time or memory than a document may" }),
+                )
+                .because(text)
             }
-            ServiceError::Store(StoreError::Conflict) => {
-                Self::new(StatusCode::CONFLICT, "Changed by another request in the meantime")
-            }
+            ServiceError::Store(StoreError::Conflict) => Self::new(
+                StatusCode::CONFLICT,
+                "Changed by another request in the meantime",
+            ),
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)

@@ -45,11 +45,18 @@ fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
     let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };
-    let essence = content_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    let essence = content_type
+        .to_str()
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
     if essence.trim().eq_ignore_ascii_case("application/json") {
         Ok(())
     } else {
-        Err(HttpError::bad_request("Content-Type must be application/json"))
+        Err(HttpError::bad_request(
+            "Content-Type must be application/json",
+        ))
     }
 }
 
@@ -73,14 +80,45 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
     }
     serde_json::from_value(value).map_err(|error| {
         // The schema let it pass: say what serde says.
-        let issue = Issue::new("invalid", &[], "a valid body", "this body", error.to_string());
+        let issue = Issue::new(
+            "invalid",
+            &[],
+            "a valid body",
+            "this body",
+            error.to_string(),
+        );
         ServiceError::Invalid(vec![issue]).into()
     })
 }
 
 fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
     let validator = validator::<T>()?;
-    Ok(validator.iter_errors(value).map(|error| issue(&error)).collect())
+    Ok(validator
+        .iter_errors(value)
+        .flat_map(|error| flattened(&error))
+        .collect())
+}
+
+/// Of alternatives that all fail, the issues of the one that was meant: the
+/// one whose tag fits, or else the nearest.
+fn flattened(error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) = error.kind() else {
+        return vec![issue(error)];
+    };
+    let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
+        !branch
+            .iter()
+            .any(|error| matches!(error.kind(), Kind::Constant { .. }))
+    };
+    let meant = context
+        .iter()
+        .find(tag_fits)
+        .or_else(|| context.iter().min_by_key(|branch| branch.len()));
+    match meant {
+        Some(branch) => branch.iter().flat_map(flattened).collect(),
+        None => vec![issue(error)],
+    }
 }
 
 /// Validators are made once per type.
@@ -124,14 +162,21 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
     let (code, expected, received, message) = match error.kind() {
         Kind::Required { property } => {
             path.push(property.clone());
-            ("invalid_type", "a value".into(), "undefined".into(), "Required".into())
+            (
+                "invalid_type",
+                "a value".into(),
+                "undefined".into(),
+                "Required".into(),
+            )
         }
         Kind::Type { kind } => {
             let expected = match kind {
                 TypeKind::Single(one) => one.to_string(),
-                TypeKind::Multiple(many) => {
-                    many.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
-                }
+                TypeKind::Multiple(many) => many
+                    .iter()
+                    .map(|one| one.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" or "),
             };
             let message = format!("Expected {expected}, received {received}");
             ("invalid_type", expected, received.to_owned(), message)
@@ -144,14 +189,30 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
         }
         Kind::Format { format } => {
             let message = format!("Invalid {format}");
-            ("invalid_string", format.clone(), received.to_owned(), message)
+            (
+                "invalid_string",
+                format.clone(),
+                received.to_owned(),
+                message,
+            )
         }
         kind => {
             let message = error.to_string();
-            (kind.keyword(), kind.keyword().to_owned(), received.to_owned(), message)
+            (
+                kind.keyword(),
+                kind.keyword().to_owned(),
+                received.to_owned(),
+                message,
+            )
         }
     };
-    Issue { code: code.into(), expected, received, path, message }
+    Issue {
+        code: code.into(),
+        expected,
+        received,
+        path,
+        message,
+    }
 }
 
 fn type_name(value: &Value) -> &'static str {
@@ -174,9 +235,10 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         match Query::<T>::from_request_parts(parts, app).await {
             Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => {
-                Err(HttpError::bad_request(format!("Invalid query parameter: {}", error.body_text())))
-            }
+            Err(error) => Err(HttpError::bad_request(format!(
+                "Invalid query parameter: {}",
+                error.body_text()
+            ))),
         }
     }
 }
@@ -194,7 +256,9 @@ pub fn page_and_limit(
         return Err(HttpError::bad_request("page must be 1 or more"));
     }
     if !(1..=maximum).contains(&limit) {
-        return Err(HttpError::bad_request(format!("limit must be 1 to {maximum}")));
+        return Err(HttpError::bad_request(format!(
+            "limit must be 1 to {maximum}"
+        )));
     }
     Ok((page, limit))
 }
@@ -210,8 +274,13 @@ impl FromRequest<App> for Form {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
         let malformed = |_| HttpError::bad_request("Body must be multipart/form-data");
-        let mut multipart = Multipart::from_request(request, app).await.map_err(malformed)?;
-        let mut form = Self { file: None, texts: Default::default() };
+        let mut multipart = Multipart::from_request(request, app)
+            .await
+            .map_err(malformed)?;
+        let mut form = Self {
+            file: None,
+            texts: Default::default(),
+        };
         loop {
             let broken = |error: axum::extract::multipart::MultipartError| {
                 HttpError::new(error.status(), error.body_text())
@@ -221,7 +290,11 @@ impl FromRequest<App> for Form {
             };
             let name = field.name().unwrap_or_default().to_owned();
             let content_type = field.content_type().map(str::to_owned);
-            let limit = if name == "file" { UPLOAD_LIMIT } else { JSON_LIMIT };
+            let limit = if name == "file" {
+                UPLOAD_LIMIT
+            } else {
+                JSON_LIMIT
+            };
             let mut bytes = BytesMut::new();
             while let Some(piece) = field.chunk().await.map_err(broken)? {
                 if bytes.len() + piece.len() > limit {
@@ -233,7 +306,10 @@ impl FromRequest<App> for Form {
                 bytes.extend_from_slice(&piece);
             }
             if name == "file" {
-                form.file = Some(Upload { content_type, bytes: bytes.freeze() });
+                form.file = Some(Upload {
+                    content_type,
+                    bytes: bytes.freeze(),
+                });
             } else {
                 let text = String::from_utf8(bytes.to_vec())
                     .map_err(|_| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
@@ -246,6 +322,8 @@ impl FromRequest<App> for Form {
 impl Form {
     /// The part called `file`.
     pub fn file(&mut self) -> Result<Upload, HttpError> {
-        self.file.take().ok_or_else(|| HttpError::bad_request("file is required"))
+        self.file
+            .take()
+            .ok_or_else(|| HttpError::bad_request("file is required"))
     }
 }

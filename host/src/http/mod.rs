@@ -1,7 +1,7 @@
 //! The only code that knows axum: every surface side by side.
 
-mod caller;
 mod callbacks;
+mod caller;
 mod downloads;
 mod error;
 mod extract;
@@ -15,7 +15,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, patch, post};
+use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
 
@@ -36,9 +36,11 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(|| async {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
         })
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            HttpError::internal("a handler panicked").into_response()
-        }))
+        .layer(CatchPanicLayer::custom(
+            |_: Box<dyn std::any::Any + Send>| {
+                HttpError::internal("a handler panicked").into_response()
+            },
+        ))
         .layer(from_fn(identify))
         .with_state(app)
 }
@@ -47,35 +49,72 @@ pub fn router(app: App) -> Router {
 fn api() -> Router<App> {
     Router::new()
         // Envelopes (partner).
-        .route("/partner/envelopes", get(partner::envelopes::list).post(partner::envelopes::create))
+        .route(
+            "/partner/envelopes",
+            get(partner::envelopes::list).post(partner::envelopes::create),
+        )
         .route("/partner/envelopes/{id}", get(partner::envelopes::read))
-        .route("/partner/envelopes/{id}/status", get(partner::envelopes::status))
-        .route("/partner/envelopes/{id}/upload", post(partner::envelopes::upload))
-        .route("/partner/envelopes/{id}/void", post(partner::envelopes::void))
-        .route("/partner/envelopes/{id}/signing-links", get(partner::envelopes::signing_links))
+        .route(
+            "/partner/envelopes/{id}/status",
+            get(partner::envelopes::status),
+        )
+        .route(
+            "/partner/envelopes/{id}/upload",
+            post(partner::envelopes::upload),
+        )
+        .route(
+            "/partner/envelopes/{id}/void",
+            post(partner::envelopes::void),
+        )
+        .route(
+            "/partner/envelopes/{id}/signing-links",
+            get(partner::envelopes::signing_links),
+        )
         // Vault (partner).
-        .route("/partner/envelopes/{id}/vault-in-signed", post(partner::vault::vault_in_signed))
-        .route("/partner/envelopes/{id}/vault-in-upload", post(partner::vault::vault_in_upload))
-        .route("/partner/envelopes/{id}/vault/signed-url", get(partner::vault::signed_url))
-        .route("/partner/envelopes/{id}/vault/copy/signed-url", get(partner::vault::copy_signed_url))
-        .route("/partner/envelopes/{id}/vault/certificate", get(partner::vault::certificate))
-        .route("/partner/envelopes/{id}/compliance", get(partner::vault::compliance))
-        .route("/partner/envelopes/{id}/custody", get(partner::vault::custody))
-        .route("/partner/envelopes/{id}/vault-out", post(partner::vault::vault_out))
+        .route(
+            "/partner/envelopes/{id}/vault-in-signed",
+            post(partner::vault::vault_in_signed),
+        )
+        .route(
+            "/partner/envelopes/{id}/vault-in-upload",
+            post(partner::vault::vault_in_upload),
+        )
+        .route(
+            "/partner/envelopes/{id}/vault/signed-url",
+            get(partner::vault::signed_url),
+        )
+        .route(
+            "/partner/envelopes/{id}/vault/copy/signed-url",
+            get(partner::vault::copy_signed_url),
+        )
+        .route(
+            "/partner/envelopes/{id}/vault/certificate",
+            get(partner::vault::certificate),
+        )
+        .route(
+            "/partner/envelopes/{id}/compliance",
+            get(partner::vault::compliance),
+        )
+        .route(
+            "/partner/envelopes/{id}/custody",
+            get(partner::vault::custody),
+        )
+        .route(
+            "/partner/envelopes/{id}/vault-out",
+            post(partner::vault::vault_out),
+        )
         // Templates (partner).
         .route("/partner/templates", post(partner::templates::create))
-        .route("/partner/templates/{id}/fields", post(partner::templates::add_fields))
+        .route(
+            "/partner/templates/{id}/fields",
+            post(partner::templates::add_fields),
+        )
         // Web app.
         .route("/envelopes/{id}/bundle", get(web::bundle))
         // Providers.
         .route("/callbacks/signing/{instance}", post(callbacks::signing))
         // Whoever holds a link.
         .route("/downloads/{token}", get(downloads::download))
-        .route("/partner/{*rest}", patch(unknown).get(unknown).post(unknown).delete(unknown).put(unknown))
-}
-
-async fn unknown() -> HttpError {
-    HttpError::new(StatusCode::NOT_FOUND, "Not found")
 }
 
 /// Gives every request an id, says it in every answer and logs one line.
@@ -92,8 +131,14 @@ async fn identify(mut request: Request, next: Next) -> Response {
     }
     let status = response.status().as_u16();
     let duration_ms = started.elapsed().as_millis() as u64;
-    let org = response.extensions().get::<caller::OrgLabel>().map(|label| label.0.to_string());
-    let cause = response.extensions().get::<error::Cause>().map(|cause| cause.0.clone());
+    let org = response
+        .extensions()
+        .get::<caller::OrgLabel>()
+        .map(|label| label.0.to_string());
+    let cause = response
+        .extensions()
+        .get::<error::Cause>()
+        .map(|cause| cause.0.clone());
     let _entered = span.enter();
     if status >= 500 {
         tracing::error!(%method, path, status, duration_ms, org, cause, "request failed");
@@ -105,7 +150,10 @@ async fn identify(mut request: Request, next: Next) -> Response {
 
 /// Links carry their credential in the path: it is not for the log.
 fn logged_path(path: &str) -> String {
-    match path.split_once("/downloads/").or_else(|| path.split_once("/sign/")) {
+    match path
+        .split_once("/downloads/")
+        .or_else(|| path.split_once("/sign/"))
+    {
         Some((before, _)) => format!("{before}/…"),
         None => path.to_owned(),
     }
@@ -115,9 +163,19 @@ fn logged_path(path: &str) -> String {
 async fn ready(State(app): State<App>) -> Response {
     let checks = crate::doctor::checks(&app).await;
     let ready = checks.iter().all(|check| check.ok);
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     // What is wrong in detail is for the log and the operator's tool.
-    let names: serde_json::Map<String, serde_json::Value> =
-        checks.into_iter().map(|check| (check.name.into(), check.ok.into())).collect();
-    (status, axum::Json(serde_json::json!({ "ready": ready, "checks": names }))).into_response()
+    let names: serde_json::Map<String, serde_json::Value> = checks
+        .into_iter()
+        .map(|check| (check.name.into(), check.ok.into()))
+        .collect();
+    (
+        status,
+        axum::Json(serde_json::json!({ "ready": ready, "checks": names })),
+    )
+        .into_response()
 }

@@ -41,7 +41,13 @@ pub fn routes() -> Router<App> {
 }
 
 async fn style() -> Response {
-    ([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "max-age=3600")], STYLE)
+    (
+        [
+            (header::CONTENT_TYPE, "text/css; charset=utf-8"),
+            (header::CACHE_CONTROL, "max-age=3600"),
+        ],
+        STYLE,
+    )
         .into_response()
 }
 
@@ -80,7 +86,9 @@ async fn find(app: &App, token: LinkToken) -> Result<Option<Visit>, ServiceError
         return Ok(None);
     };
     let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
-    let signer = signers.into_iter().find(|signer| signer.position == target.position);
+    let signer = signers
+        .into_iter()
+        .find(|signer| signer.position == target.position);
     Ok(signer.map(|signer| Visit {
         token,
         envelope,
@@ -93,7 +101,12 @@ impl Visit {
     /// The room's number of this signer; none at another provider.
     fn room_submitter(&self) -> Option<i64> {
         let embedded = self.envelope.provider_instance.as_deref() == Some(EMBEDDED);
-        self.signer.provider_submitter.as_ref().filter(|_| embedded)?.parse().ok()
+        self.signer
+            .provider_submitter
+            .as_ref()
+            .filter(|_| embedded)?
+            .parse()
+            .ok()
     }
 
     /// A page that says why there is nothing to sign, if there is nothing.
@@ -103,9 +116,7 @@ impl Visit {
                 ("You have signed", "There is nothing left to do. Thank you.")
             }
             (SignerStatus::Declined, _) => ("You have declined", "The sender has been told."),
-            (_, EnvelopeStatus::Voided) => {
-                ("Withdrawn", "The sender has withdrawn this document.")
-            }
+            (_, EnvelopeStatus::Voided) => ("Withdrawn", "The sender has withdrawn this document."),
             (_, EnvelopeStatus::Expired) => ("Expired", "The time to sign this document is over."),
             (_, EnvelopeStatus::Declined) => {
                 ("Declined", "Another signer has declined this document.")
@@ -143,14 +154,27 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
         return elsewhere(&app, &visit).await;
     };
     let (parts, _) = request.into_parts();
-    let opened = app.room.open(&visit.envelope.org, submitter, &origin(&parts)).await;
+    let opened = app
+        .room
+        .open(&visit.envelope.org, submitter, &origin(&parts))
+        .await;
     match opened {
         Ok(()) => follow(&app, &visit, None).await,
         Err(FormError::NotYourTurn) => {}
         Err(error) => return failed(error),
     }
     match app.room.form(&visit.envelope.org, submitter).await {
-        Ok(form) => render(&app, &visit, &form, &BTreeMap::new(), &BTreeMap::new(), None).await,
+        Ok(form) => {
+            render(
+                &app,
+                &visit,
+                &form,
+                &BTreeMap::new(),
+                &BTreeMap::new(),
+                None,
+            )
+            .await
+        }
         Err(error) => failed(error),
     }
 }
@@ -158,11 +182,19 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
 /// At another provider: our link leads there, after our own checks.
 async fn elsewhere(app: &App, visit: &Visit) -> Response {
     let read = async {
-        let instance = visit.envelope.provider_instance.as_deref().unwrap_or_default();
+        let instance = visit
+            .envelope
+            .provider_instance
+            .as_deref()
+            .unwrap_or_default();
         let submission = visit.envelope.submission.as_deref().unwrap_or_default();
         let lease = app.signing_lease(Some(&visit.envelope.org), instance)?;
         Ok::<_, ServiceError>(
-            app.components.providers.signing.read_submission(lease, submission).await?,
+            app.components
+                .providers
+                .signing
+                .read_submission(lease, submission)
+                .await?,
         )
     };
     match read.await {
@@ -196,7 +228,10 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
     let action = values.remove("action").unwrap_or_default();
     let consent = values.remove("consent").is_some();
     let reason = values.remove("reason").unwrap_or_default();
-    act(&app, &visit, submitter, &action, consent, &reason, values, &origin).await
+    act(
+        &app, &visit, submitter, &action, consent, &reason, values, &origin,
+    )
+    .await
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one form post")]
@@ -215,10 +250,12 @@ async fn act(
     let outcome = match action {
         "finish" if !consent => {
             let saved = room.save(org, submitter, &values).await;
-            saved.and_then(|()| Err(FormError::Invalid(BTreeMap::from([(
-                "consent".to_owned(),
-                "Your consent to signing electronically is needed".to_owned(),
-            )]))))
+            saved.and_then(|()| {
+                Err(FormError::Invalid(BTreeMap::from([(
+                    "consent".to_owned(),
+                    "Your consent to signing electronically is needed".to_owned(),
+                )])))
+            })
         }
         "finish" => room.finish(org, submitter, &values, origin).await,
         "decline" if reason.trim().is_empty() => Err(FormError::Invalid(BTreeMap::from([(
@@ -240,12 +277,12 @@ async fn act(
                 p { "You can close this page." }
             },
         ),
-        Ok(()) if action == "decline" => {
-            notice(StatusCode::OK, "You have declined", html! { p { "The sender has been told." } })
-        }
-        Ok(()) => {
-            Redirect::to(&format!("/sign/{}", visit.token.reveal())).into_response()
-        }
+        Ok(()) if action == "decline" => notice(
+            StatusCode::OK,
+            "You have declined",
+            html! { p { "The sender has been told." } },
+        ),
+        Ok(()) => Redirect::to(&format!("/sign/{}", visit.token.reveal())).into_response(),
         Err(FormError::Invalid(problems)) => match room.form(org, submitter).await {
             Ok(form) => {
                 let status = Some(StatusCode::UNPROCESSABLE_ENTITY);
@@ -292,7 +329,15 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
         // One mail at a time, however often the button is pressed.
         let key = format!("renew:{}:{}", visit.envelope.id, visit.signer.position);
         let kind = worker::INVITE_JOB;
-        jobs::insert(&mut tx, &visit.envelope.org, kind, Some(&key), &payload, now).await?;
+        jobs::insert(
+            &mut tx,
+            &visit.envelope.org,
+            kind,
+            Some(&key),
+            &payload,
+            now,
+        )
+        .await?;
         tx.commit().await
     };
     match mail.await {
@@ -317,14 +362,25 @@ async fn page_image(State(app): State<App>, visit: Visit, request: Request) -> R
         return unknown_link();
     };
     let image = async {
-        let form = app.room.form(&visit.envelope.org, submitter).await.map_err(room_error)?;
+        let form = app
+            .room
+            .form(&visit.envelope.org, submitter)
+            .await
+            .map_err(room_error)?;
         let pdf = app.room.document(&form).await.map_err(room_error)?;
-        let image = app.components.rules.page_image(pdf.to_vec().into(), page, PAGE_WIDTH).await?;
+        let image = app
+            .components
+            .rules
+            .page_image(pdf.to_vec().into(), page, PAGE_WIDTH)
+            .await?;
         Ok::<_, ServiceError>(image?)
     };
     match image.await {
         Ok(image) => (
-            [(header::CONTENT_TYPE, "image/png"), (header::CACHE_CONTROL, "private, max-age=3600")],
+            [
+                (header::CONTENT_TYPE, "image/png"),
+                (header::CACHE_CONTROL, "private, max-age=3600"),
+            ],
             Body::from(image.png),
         )
             .into_response(),
@@ -366,7 +422,11 @@ fn unknown_link() -> Response {
 }
 
 fn notice(status: StatusCode, title: &str, body: Markup) -> Response {
-    page(status, title, html! { main.notice { h1 { (title) } (body) } })
+    page(
+        status,
+        title,
+        html! { main.notice { h1 { (title) } (body) } },
+    )
 }
 
 /// Pages may load only what this server serves, and may not be framed.
@@ -405,7 +465,8 @@ async fn render(
     status: Option<StatusCode>,
 ) -> Response {
     if let Some(other) = &form.waits_for {
-        let text = format!("{other} signs before you. You will get an e-mail when it is your turn.");
+        let text =
+            format!("{other} signs before you. You will get an e-mail when it is your turn.");
         return notice(StatusCode::OK, "Not yet your turn", html! { p { (text) } });
     }
     let pages = async {
@@ -420,7 +481,10 @@ async fn render(
     let token = visit.token.reveal();
     let value_of = |field: &RoomField| {
         let typed = entered.get(&field.name).filter(|_| !field.readonly);
-        typed.or_else(|| form.submitter.values.get(&field.name)).cloned().unwrap_or_default()
+        typed
+            .or_else(|| form.submitter.values.get(&field.name))
+            .cloned()
+            .unwrap_or_default()
     };
     let body = html! {
         header.top {

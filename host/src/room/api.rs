@@ -29,10 +29,18 @@ const BODY_LIMIT: usize = 72 * 1024 * 1024;
 pub fn router(room: Room) -> Router {
     Router::new()
         .route("/templates/pdf", post(create_template))
-        .route("/templates/{id}", get(read_template).put(update_template).delete(archive_template))
+        .route(
+            "/templates/{id}",
+            get(read_template)
+                .put(update_template)
+                .delete(archive_template),
+        )
         .route("/templates/{id}/clone", post(clone_template))
         .route("/submissions", post(create_submission))
-        .route("/submissions/{id}", get(read_submission).delete(archive_submission))
+        .route(
+            "/submissions/{id}",
+            get(read_submission).delete(archive_submission),
+        )
         .route("/submissions/{id}/documents", get(submission_documents))
         .route("/submitters", get(find_submitters))
         .route("/submitters/{id}", get(read_submitter))
@@ -81,7 +89,10 @@ impl From<FilesError> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let (status, body) = match self {
-            Self::NotAuthenticated => (StatusCode::UNAUTHORIZED, json!({"error": "Not authenticated"})),
+            Self::NotAuthenticated => (
+                StatusCode::UNAUTHORIZED,
+                json!({"error": "Not authenticated"}),
+            ),
             Self::NotFound => (StatusCode::NOT_FOUND, json!({"status": 404})),
             Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, json!({"error": why})),
             Self::Internal(why) => {
@@ -132,11 +143,7 @@ fn required_by_default() -> bool {
     true
 }
 
-async fn create_template(
-    State(room): State<Room>,
-    Account(org): Account,
-    body: Bytes,
-) -> Answer {
+async fn create_template(State(room): State<Room>, Account(org): Account, body: Bytes) -> Answer {
     let request: CreateTemplate = parse(&body)?;
     drop(body);
     let [document] = <[TemplateDocument; 1]>::try_from(request.documents)
@@ -163,7 +170,13 @@ async fn create_template(
     let id = new_id();
     let file = room
         .files
-        .put(FileArea::Room, &org, "templates", pdf.into(), "application/pdf")
+        .put(
+            FileArea::Room,
+            &org,
+            "templates",
+            pdf.into(),
+            "application/pdf",
+        )
         .await?;
     let template = RoomTemplate {
         id,
@@ -188,7 +201,10 @@ fn role_uuid(roles: &mut Vec<RoomRole>, name: &str) -> String {
         return role.uuid.clone();
     }
     let uuid = new_slug();
-    roles.push(RoomRole { name: name.into(), uuid: uuid.clone() });
+    roles.push(RoomRole {
+        name: name.into(),
+        uuid: uuid.clone(),
+    });
     uuid
 }
 
@@ -197,12 +213,16 @@ async fn read_template(
     Account(org): Account,
     Path(id): Path<i64>,
 ) -> Answer {
-    Ok(Json(json::template(&find_template(&room.store, &org, id).await?)))
+    Ok(Json(json::template(
+        &find_template(&room.store, &org, id).await?,
+    )))
 }
 
 async fn find_template(store: &Store, org: &OrgId, id: i64) -> Result<RoomTemplate, Failure> {
     let mut connection = store.read().await?;
-    rooms::template(&mut connection, org, id).await?.ok_or(Failure::NotFound)
+    rooms::template(&mut connection, org, id)
+        .await?
+        .ok_or(Failure::NotFound)
 }
 
 #[derive(Deserialize)]
@@ -265,13 +285,22 @@ async fn update_template(
         template.fields = fields.into_iter().map(stored_field).collect();
     }
     let known = |uuid: &str| template.roles.iter().any(|role| role.uuid == uuid);
-    if let Some(field) = template.fields.iter().find(|field| !known(&field.submitter_uuid)) {
-        return Err(Failure::Invalid(format!("field {} has no role", field.name)));
+    if let Some(field) = template
+        .fields
+        .iter()
+        .find(|field| !known(&field.submitter_uuid))
+    {
+        return Err(Failure::Invalid(format!(
+            "field {} has no role",
+            field.name
+        )));
     }
     let mut tx = room.store.begin().await?;
     rooms::update_template(&mut tx, &template).await?;
     tx.commit().await?;
-    Ok(Json(json!({ "id": template.id, "updated_at": room.clock.now() })))
+    Ok(Json(
+        json!({ "id": template.id, "updated_at": room.clock.now() }),
+    ))
 }
 
 fn stored_field(field: StoredField) -> RoomField {
@@ -293,7 +322,13 @@ fn stored_field(field: StoredField) -> RoomField {
         areas: field
             .areas
             .into_iter()
-            .map(|area| Area { page: area.page + 1, x: area.x, y: area.y, w: area.w, h: area.h })
+            .map(|area| Area {
+                page: area.page + 1,
+                x: area.x,
+                y: area.y,
+                w: area.w,
+                h: area.h,
+            })
             .collect(),
     }
 }
@@ -308,7 +343,9 @@ async fn archive_template(
     let mut tx = room.store.begin().await?;
     rooms::update_template(&mut tx, &template).await?;
     tx.commit().await?;
-    Ok(Json(json!({ "id": template.id, "archived_at": template.archived_at })))
+    Ok(Json(
+        json!({ "id": template.id, "archived_at": template.archived_at }),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -367,11 +404,7 @@ struct Prefill {
     default_value: String,
 }
 
-async fn create_submission(
-    State(room): State<Room>,
-    Account(org): Account,
-    body: Bytes,
-) -> Answer {
+async fn create_submission(State(room): State<Room>, Account(org): Account, body: Bytes) -> Answer {
     let request: CreateSubmission = parse(&body)?;
     let template = match find_template(&room.store, &org, request.template_id).await {
         Err(Failure::NotFound) => return Err(Failure::Invalid("Template not found".into())),
@@ -384,14 +417,19 @@ async fn create_submission(
         return Err(Failure::Invalid("Template does not contain fields".into()));
     }
     if request.submitters.len() > template.roles.len() {
-        return Err(Failure::Invalid("Defined more signing parties than in template".into()));
+        return Err(Failure::Invalid(
+            "Defined more signing parties than in template".into(),
+        ));
     }
     let fields = fields_by_role_name(&template);
     let submission = RoomSubmission {
         id: new_id(),
         name: request.name.unwrap_or_else(|| template.name.clone()),
         preserve_order: request.order.as_deref() != Some("random"),
-        document: (template.document_key.clone(), template.document_sha256.clone()),
+        document: (
+            template.document_key.clone(),
+            template.document_sha256.clone(),
+        ),
         fields,
         signed: None,
         created_at: room.clock.now(),
@@ -430,7 +468,10 @@ fn fields_by_role_name(template: &RoomTemplate) -> Vec<RoomField> {
         .fields
         .iter()
         .cloned()
-        .map(|field| RoomField { submitter_uuid: name(&field.submitter_uuid), ..field })
+        .map(|field| RoomField {
+            submitter_uuid: name(&field.submitter_uuid),
+            ..field
+        })
         .collect()
 }
 
@@ -459,7 +500,10 @@ fn invited(
         .iter()
         .filter(|field| field.submitter_uuid == role.name)
         .filter_map(|field| Some((field.name.clone(), field.default_value.clone()?)));
-    let prefilled = requested.fields.into_iter().map(|prefill| (prefill.name, prefill.default_value));
+    let prefilled = requested
+        .fields
+        .into_iter()
+        .map(|prefill| (prefill.name, prefill.default_value));
     Ok(RoomSubmitter {
         id: new_id(),
         org: submission.org.clone(),
@@ -487,8 +531,9 @@ async fn read_submission(
     Path(id): Path<i64>,
 ) -> Answer {
     let mut connection = room.store.read().await?;
-    let submission =
-        rooms::submission(&mut connection, &org, id).await?.ok_or(Failure::NotFound)?;
+    let submission = rooms::submission(&mut connection, &org, id)
+        .await?
+        .ok_or(Failure::NotFound)?;
     let submitters = rooms::submitters(&mut connection, &org, id).await?;
     Ok(Json(json::submission(&submission, &submitters)))
 }
@@ -499,12 +544,15 @@ async fn archive_submission(
     Path(id): Path<i64>,
 ) -> Answer {
     let mut tx = room.store.begin().await?;
-    let mut submission =
-        rooms::lock_submission(&mut tx, &org, id).await?.ok_or(Failure::NotFound)?;
+    let mut submission = rooms::lock_submission(&mut tx, &org, id)
+        .await?
+        .ok_or(Failure::NotFound)?;
     submission.archived_at.get_or_insert(room.clock.now());
     rooms::update_submission(&mut tx, &submission).await?;
     tx.commit().await?;
-    Ok(Json(json!({ "id": submission.id, "archived_at": submission.archived_at })))
+    Ok(Json(
+        json!({ "id": submission.id, "archived_at": submission.archived_at }),
+    ))
 }
 
 async fn submission_documents(
@@ -513,8 +561,9 @@ async fn submission_documents(
     Path(id): Path<i64>,
 ) -> Answer {
     let mut connection = room.store.read().await?;
-    let submission =
-        rooms::submission(&mut connection, &org, id).await?.ok_or(Failure::NotFound)?;
+    let submission = rooms::submission(&mut connection, &org, id)
+        .await?
+        .ok_or(Failure::NotFound)?;
     if submission.signed.is_none() {
         return Err(Failure::Invalid("Submission is not completed".into()));
     }
@@ -545,9 +594,13 @@ async fn find_submitters(
     let limit = query.limit.clamp(1, 100);
     let found =
         rooms::submitters_by_external_id(&mut connection, &org, &query.external_id, limit).await?;
-    let data: Vec<Value> =
-        found.iter().map(|submitter| json::submitter(submitter, &[])).collect();
-    Ok(Json(json!({ "pagination": { "count": data.len() }, "data": data })))
+    let data: Vec<Value> = found
+        .iter()
+        .map(|submitter| json::submitter(submitter, &[]))
+        .collect();
+    Ok(Json(
+        json!({ "pagination": { "count": data.len() }, "data": data }),
+    ))
 }
 
 async fn read_submitter(
@@ -556,7 +609,9 @@ async fn read_submitter(
     Path(id): Path<i64>,
 ) -> Answer {
     let mut connection = room.store.read().await?;
-    let submitter = rooms::submitter(&mut connection, &org, id).await?.ok_or(Failure::NotFound)?;
+    let submitter = rooms::submitter(&mut connection, &org, id)
+        .await?
+        .ok_or(Failure::NotFound)?;
     let submission = rooms::submission(&mut connection, &org, submitter.submission)
         .await?
         .ok_or(Failure::NotFound)?;
@@ -569,17 +624,30 @@ async fn document(
 ) -> Result<Response, Failure> {
     let org = OrgId::parse(&org).ok_or(Failure::NotFound)?;
     let expected = room.document_credential(&org, id);
-    if !bool::from(subtle::ConstantTimeEq::ct_eq(expected.as_bytes(), credential.as_bytes())) {
+    if !bool::from(subtle::ConstantTimeEq::ct_eq(
+        expected.as_bytes(),
+        credential.as_bytes(),
+    )) {
         return Err(Failure::NotFound);
     }
     let mut connection = room.store.read().await?;
-    let submission =
-        rooms::submission(&mut connection, &org, id).await?.ok_or(Failure::NotFound)?;
+    let submission = rooms::submission(&mut connection, &org, id)
+        .await?
+        .ok_or(Failure::NotFound)?;
     drop(connection);
     let (key, sha256) = submission.signed.ok_or(Failure::NotFound)?;
-    let file = StoredFile { key, sha256, size: 0, content_type: "application/pdf".into() };
+    let file = StoredFile {
+        key,
+        sha256,
+        size: 0,
+        content_type: "application/pdf".into(),
+    };
     let bytes = room.files.get(&file).await?;
-    Ok(([(header::CONTENT_TYPE, "application/pdf")], Body::from(bytes)).into_response())
+    Ok((
+        [(header::CONTENT_TYPE, "application/pdf")],
+        Body::from(bytes),
+    )
+        .into_response())
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {

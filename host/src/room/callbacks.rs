@@ -38,8 +38,8 @@ pub fn signed(room: &Room, body: &Value, now: Timestamp) -> (Vec<(String, String
     let seconds = now.as_seconds();
     let secret = room.webhook_secret();
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret.reveal().as_bytes())
-        .expect("any key fits");
+    let mut mac =
+        <Hmac<Sha256> as Mac>::new_from_slice(secret.reveal().as_bytes()).expect("any key fits");
     mac.update(format!("{seconds}.").as_bytes());
     mac.update(&body);
     let signature = format!("{seconds}.{}", hex::encode(mac.finalize().into_bytes()));

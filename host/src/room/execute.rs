@@ -1,9 +1,7 @@
 //! Making the executed document once everybody has signed.
 
 use crate::components::ComponentError;
-use crate::components::rules::documents::{
-    Area, DocumentError, FieldValue, FilledField,
-};
+use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
 use crate::domain::envelope::StoredFile;
 use crate::domain::id::OrgId;
 use crate::files::{Area as FileArea, FilesError};
@@ -38,12 +36,19 @@ impl Room {
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
         drop(connection);
-        let all_signed = submitters.iter().all(|submitter| submitter.completed_at.is_some());
+        let all_signed = submitters
+            .iter()
+            .all(|submitter| submitter.completed_at.is_some());
         if found.completed_at.is_some() || !all_signed {
             return Ok(());
         }
         let (key, sha256) = found.document.clone();
-        let source = StoredFile { key, sha256, size: 0, content_type: "application/pdf".into() };
+        let source = StoredFile {
+            key,
+            sha256,
+            size: 0,
+            content_type: "application/pdf".into(),
+        };
         let pdf = self.files.get(&source).await?;
         let fields = submitters
             .iter()
@@ -57,7 +62,13 @@ impl Room {
             .map_err(ExecuteError::Document)?;
         let file = self
             .files
-            .put(FileArea::Room, org, "signed", executed.into(), "application/pdf")
+            .put(
+                FileArea::Room,
+                org,
+                "signed",
+                executed.into(),
+                "application/pdf",
+            )
             .await?;
 
         let mut tx = self.store.begin().await?;
@@ -83,7 +94,10 @@ fn filled(fields: &[RoomField], submitter: &RoomSubmitter) -> Vec<FilledField> {
         .iter()
         .filter(|field| field.submitter_uuid == submitter.role)
         .filter_map(|field| {
-            let value = submitter.values.get(&field.name).filter(|value| !value.is_empty())?;
+            let value = submitter
+                .values
+                .get(&field.name)
+                .filter(|value| !value.is_empty())?;
             let value = match field.field_type.as_str() {
                 "signature" | "initials" => FieldValue::Typed(value.clone()),
                 "checkbox" => FieldValue::Checkbox(value == "true"),
@@ -92,7 +106,13 @@ fn filled(fields: &[RoomField], submitter: &RoomSubmitter) -> Vec<FilledField> {
             let areas = field
                 .areas
                 .iter()
-                .map(|area| Area { page: area.page, x: area.x, y: area.y, w: area.w, h: area.h })
+                .map(|area| Area {
+                    page: area.page,
+                    x: area.x,
+                    y: area.y,
+                    w: area.w,
+                    h: area.h,
+                })
                 .collect();
             Some(FilledField { areas, value })
         })

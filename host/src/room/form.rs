@@ -79,12 +79,22 @@ impl Room {
     /// The document the signer is looking at.
     pub async fn document(&self, form: &Form) -> Result<bytes::Bytes, FormError> {
         let (key, sha256) = form.submission.document.clone();
-        let file = StoredFile { key, sha256, size: 0, content_type: "application/pdf".into() };
+        let file = StoredFile {
+            key,
+            sha256,
+            size: 0,
+            content_type: "application/pdf".into(),
+        };
         Ok(self.files.get(&file).await?)
     }
 
     /// The signer has the document open.
-    pub async fn open(&self, org: &OrgId, submitter: i64, origin: &Origin) -> Result<(), FormError> {
+    pub async fn open(
+        &self,
+        org: &OrgId,
+        submitter: i64,
+        origin: &Origin,
+    ) -> Result<(), FormError> {
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
         if submitter.opened_at.is_some() {
             return Ok(());
@@ -132,7 +142,11 @@ impl Room {
         for field in own_fields(&submission, &submitter) {
             let value = match values.get(&field.name) {
                 Some(value) if !field.readonly => value.trim().to_owned(),
-                _ => submitter.values.get(&field.name).cloned().unwrap_or_default(),
+                _ => submitter
+                    .values
+                    .get(&field.name)
+                    .cloned()
+                    .unwrap_or_default(),
             };
             match check_value(&field, &value) {
                 Ok(()) if is_missing(&field, &value) => {
@@ -158,10 +172,21 @@ impl Room {
         rooms::update_submitter(&mut tx, &submitter).await?;
         callbacks::enqueue(&mut tx, self, &submitter, "form.completed").await?;
         let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
-        if submitters.iter().all(|submitter| submitter.completed_at.is_some()) {
+        if submitters
+            .iter()
+            .all(|submitter| submitter.completed_at.is_some())
+        {
             let payload = json!({ "submission": submission.id });
             let key = submission.id.to_string();
-            jobs::insert(&mut tx, org, EXECUTE_JOB, Some(&key), &payload, now + HEAD_START).await?;
+            jobs::insert(
+                &mut tx,
+                org,
+                EXECUTE_JOB,
+                Some(&key),
+                &payload,
+                now + HEAD_START,
+            )
+            .await?;
         }
         Ok(tx.commit().await?)
     }
@@ -191,7 +216,9 @@ impl Room {
         submitter: i64,
     ) -> Result<(Tx, RoomSubmission, RoomSubmitter), FormError> {
         let mut tx = self.store.begin().await?;
-        let found = rooms::submitter(&mut tx, org, submitter).await?.ok_or(FormError::NotFound)?;
+        let found = rooms::submitter(&mut tx, org, submitter)
+            .await?
+            .ok_or(FormError::NotFound)?;
         let submission = rooms::lock_submission(&mut tx, org, found.submission)
             .await?
             .ok_or(FormError::NotFound)?;
@@ -201,7 +228,9 @@ impl Room {
             .find(|candidate| candidate.id == submitter)
             .cloned()
             .ok_or(FormError::NotFound)?;
-        let declined = submitters.iter().any(|submitter| submitter.declined_at.is_some());
+        let declined = submitters
+            .iter()
+            .any(|submitter| submitter.declined_at.is_some());
         if submitter.is_done() || declined || submission.archived_at.is_some() {
             return Err(FormError::Closed);
         }
@@ -302,8 +331,14 @@ mod tests {
             ("checkbox", "true", "yes"),
             ("select", "red", "green"),
         ] {
-            assert!(check_value(&field(field_type), good).is_ok(), "{field_type} {good}");
-            assert!(check_value(&field(field_type), bad).is_err(), "{field_type} {bad}");
+            assert!(
+                check_value(&field(field_type), good).is_ok(),
+                "{field_type} {good}"
+            );
+            assert!(
+                check_value(&field(field_type), bad).is_err(),
+                "{field_type} {bad}"
+            );
         }
         assert!(check_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
     }
@@ -313,7 +348,10 @@ mod tests {
         assert!(is_missing(&field("checkbox"), "false"));
         assert!(!is_missing(&field("checkbox"), "true"));
         assert!(is_missing(&field("text"), ""));
-        let optional = RoomField { required: false, ..field("text") };
+        let optional = RoomField {
+            required: false,
+            ..field("text")
+        };
         assert!(!is_missing(&optional, ""));
     }
 }

@@ -51,7 +51,10 @@ pub(super) fn submission_status(
 ) -> &'static str {
     if submission.completed_at.is_some() {
         "completed"
-    } else if submitters.iter().any(|submitter| submitter.declined_at.is_some()) {
+    } else if submitters
+        .iter()
+        .any(|submitter| submitter.declined_at.is_some())
+    {
         "declined"
     } else {
         "pending"
@@ -117,7 +120,13 @@ fn shown_value(field: &RoomField, value: &str) -> Value {
 
 /// `started` is the room's own: DocuSeal tells of it by a callback only.
 fn submitter_status(submitter: &RoomSubmitter) -> &'static str {
-    let RoomSubmitter { completed_at, declined_at, started_at, opened_at, .. } = submitter;
+    let RoomSubmitter {
+        completed_at,
+        declined_at,
+        started_at,
+        opened_at,
+        ..
+    } = submitter;
     let set = |at: &Option<Timestamp>| at.is_some();
     if set(completed_at) {
         "completed"

@@ -57,12 +57,21 @@ impl Room {
         clock: Clock,
         key: [u8; 32],
     ) -> Self {
-        Self { store, files, components, clock, key }
+        Self {
+            store,
+            files,
+            components,
+            clock,
+            key,
+        }
     }
 
     /// The API token of an organization, as DocuSeal's `X-Auth-Token`.
     pub fn token(&self, org: &OrgId) -> SecretText {
-        SecretText::new(format!("{org}.{}", hex::encode(self.mac(&["token", org.as_str()]))))
+        SecretText::new(format!(
+            "{org}.{}",
+            hex::encode(self.mac(&["token", org.as_str()]))
+        ))
     }
 
     /// The organization a token is for; none when the room did not make it.
@@ -71,8 +80,11 @@ impl Room {
         let org = OrgId::parse(org)?;
         let expected = self.token(&org);
         let expected = expected.reveal().split_once('.')?.1;
-        bool::from(subtle::ConstantTimeEq::ct_eq(expected.as_bytes(), mac.as_bytes()))
-            .then_some(org)
+        bool::from(subtle::ConstantTimeEq::ct_eq(
+            expected.as_bytes(),
+            mac.as_bytes(),
+        ))
+        .then_some(org)
     }
 
     /// The secret that signs the room's callbacks.

@@ -101,7 +101,9 @@ pub fn bearer(app: &App, token: &str) -> Option<Claims> {
     // Checked below, against the clock the service reads.
     validation.validate_exp = false;
     let key = DecodingKey::from_secret(&app.bearer_key);
-    let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()?.claims;
+    let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation)
+        .ok()?
+        .claims;
     let now = app.clock.now().as_seconds();
     (claims.exp.saturating_add(LEEWAY_SECONDS as i64) > now).then_some(claims)
 }

@@ -38,7 +38,11 @@ pub struct IdentityView {
 
 impl From<Identity> for IdentityView {
     fn from(identity: Identity) -> Self {
-        Self { name: identity.name, version: identity.version, sha256: identity.sha256 }
+        Self {
+            name: identity.name,
+            version: identity.version,
+            sha256: identity.sha256,
+        }
     }
 }
 

@@ -44,10 +44,12 @@ pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, Ser
     let options = zip::write::SimpleFileOptions::default();
     let broken = |error: &dyn std::error::Error| ServiceError::Internal(error.to_string());
     for (name, bytes) in files(app, &envelope).await? {
-        zip.start_file(name, options).map_err(|error| broken(&error))?;
+        zip.start_file(name, options)
+            .map_err(|error| broken(&error))?;
         zip.write_all(&bytes).map_err(|error| broken(&error))?;
     }
-    zip.start_file(LEDGER, options).map_err(|error| broken(&error))?;
+    zip.start_file(LEDGER, options)
+        .map_err(|error| broken(&error))?;
     let text = serde_json::to_vec_pretty(&ledger).map_err(|error| broken(&error))?;
     zip.write_all(&text).map_err(|error| broken(&error))?;
     Ok(zip.finish().map_err(|error| broken(&error))?.into_inner())

@@ -28,14 +28,31 @@ pub struct IssuedLink {
 }
 
 /// A link to the authoritative copy, good for one complete read.
-pub async fn authoritative(app: &App, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
-    issue_for(app, caller, id, EnvelopeTrigger::DownloadAuthoritative, LinkedFile::Authoritative)
-        .await
+pub async fn authoritative(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<IssuedLink, ServiceError> {
+    issue_for(
+        app,
+        caller,
+        id,
+        EnvelopeTrigger::DownloadAuthoritative,
+        LinkedFile::Authoritative,
+    )
+    .await
 }
 
 /// A link to the non-authoritative copy.
 pub async fn copy(app: &App, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
-    issue_for(app, caller, id, EnvelopeTrigger::DownloadCopy, LinkedFile::Copy).await
+    issue_for(
+        app,
+        caller,
+        id,
+        EnvelopeTrigger::DownloadCopy,
+        LinkedFile::Copy,
+    )
+    .await
 }
 
 async fn issue_for(
@@ -55,7 +72,15 @@ async fn issue_for(
     let mut tx = app.store.begin().await?;
     let link = issue(app, &mut tx, &envelope, file).await?;
     let details = json!({ "file": file });
-    events::record(&mut tx, &envelope, &caller.actor, "download_link.issued", details, now).await?;
+    events::record(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        "download_link.issued",
+        details,
+        now,
+    )
+    .await?;
     tx.commit().await?;
     Ok(link)
 }
@@ -108,7 +133,9 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
     let unknown = || ServiceError::NotFound("Download");
     let token = LinkToken::parse(token).ok_or_else(unknown)?;
     let mut connection = app.store.read().await?;
-    let link = downloads::get(&mut connection, &token).await?.ok_or_else(unknown)?;
+    let link = downloads::get(&mut connection, &token)
+        .await?
+        .ok_or_else(unknown)?;
     if link.used || link.expires_at <= app.clock.now() {
         return Err(gone());
     }
@@ -120,7 +147,9 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
     let bytes = match app.files.get(&file).await {
         Err(FilesError::Tampered { expected, actual }) => {
             report_tampering(app, &envelope, &expected, &actual).await?;
-            return Err(ServiceError::Conflict("Document integrity check failed".into()));
+            return Err(ServiceError::Conflict(
+                "Document integrity check failed".into(),
+            ));
         }
         result => result?,
     };
@@ -150,8 +179,15 @@ pub async fn completed(app: &App, token: &LinkToken) -> Result<(), ServiceError>
     {
         let details = json!({ "file": link.file });
         let now = app.clock.now();
-        events::record(&mut tx, &envelope, "download", "authoritative.downloaded", details, now)
-            .await?;
+        events::record(
+            &mut tx,
+            &envelope,
+            "download",
+            "authoritative.downloaded",
+            details,
+            now,
+        )
+        .await?;
     }
     Ok(tx.commit().await?)
 }

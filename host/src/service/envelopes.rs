@@ -104,7 +104,10 @@ pub async fn create(
     if saved.is_err() {
         withdraw(app, &envelope).await;
     }
-    Ok(Created { sign_url: saved?, envelope })
+    Ok(Created {
+        sign_url: saved?,
+        envelope,
+    })
 }
 
 async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
@@ -167,8 +170,7 @@ async fn draft(
         created_at: now,
         updated_at: now,
         signed_at: None,
-        expires_at: (kind == EnvelopeKind::Esign)
-            .then(|| now + Duration::from_secs(days * 86_400)),
+        expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
     })
 }
 
@@ -179,7 +181,9 @@ fn plan_signers(
 ) -> Result<Vec<Signer>, ServiceError> {
     let roles = template.roles();
     let Some(first_role) = roles.first() else {
-        return Err(ServiceError::Conflict("Template has no fields to sign".into()));
+        return Err(ServiceError::Conflict(
+            "Template has no fields to sign".into(),
+        ));
     };
     let requested = request.signers.clone().unwrap_or_else(|| {
         vec![RequestedSigner {
@@ -200,7 +204,10 @@ fn plan_signers(
                 signer.role.as_str(),
                 format!("The template has no role {}", signer.role),
             ));
-        } else if requested[..index].iter().any(|other| other.role == signer.role) {
+        } else if requested[..index]
+            .iter()
+            .any(|other| other.role == signer.role)
+        {
             issues.push(Issue::new(
                 "duplicate_role",
                 &path,
@@ -292,7 +299,12 @@ async fn submit(
             .collect(),
     };
     let lease = app.signing_lease(Some(&envelope.org), &template.provider_instance)?;
-    Ok(app.components.providers.signing.create_submission(lease, submission).await?)
+    Ok(app
+        .components
+        .providers
+        .signing
+        .create_submission(lease, submission)
+        .await?)
 }
 
 fn text_of(value: &Value) -> String {
@@ -322,8 +334,15 @@ async fn save(
     .await?;
     envelopes::insert(&mut tx, envelope).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    events::record_and_emit(&mut tx, envelope, &caller.actor, EventType::EnvelopeCreated, data, now)
-        .await?;
+    events::record_and_emit(
+        &mut tx,
+        envelope,
+        &caller.actor,
+        EventType::EnvelopeCreated,
+        data,
+        now,
+    )
+    .await?;
     if signers.is_empty() {
         tx.commit().await?;
         return Ok(None);
@@ -332,11 +351,26 @@ async fn save(
         signers::insert(&mut tx, envelope, signer).await?;
     }
     let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
-    events::record_and_emit(&mut tx, envelope, &caller.actor, EventType::EnvelopeSent, data, now)
-        .await?;
+    events::record_and_emit(
+        &mut tx,
+        envelope,
+        &caller.actor,
+        EventType::EnvelopeSent,
+        data,
+        now,
+    )
+    .await?;
     for signer in invited_now(envelope, signers) {
         let payload = json!({ "envelope": envelope.id, "position": signer.position });
-        jobs::insert(&mut tx, &envelope.org, worker::INVITE_JOB, None, &payload, now).await?;
+        jobs::insert(
+            &mut tx,
+            &envelope.org,
+            worker::INVITE_JOB,
+            None,
+            &payload,
+            now,
+        )
+        .await?;
     }
     let sign_url = match signers.first() {
         Some(first) => Some(links::make(app, &mut tx, envelope, first, links::EMBED_LIFE).await?),
@@ -352,8 +386,15 @@ pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
 ) -> impl Iterator<Item = &'a Signer> {
-    let count = if envelope.preserve_signing_order { 1 } else { usize::MAX };
-    signers.iter().filter(|signer| signer.status != SignerStatus::Completed).take(count)
+    let count = if envelope.preserve_signing_order {
+        1
+    } else {
+        usize::MAX
+    };
+    signers
+        .iter()
+        .filter(|signer| signer.status != SignerStatus::Completed)
+        .take(count)
 }
 
 /// `{email, name, role}`, as events show a signer.
@@ -366,7 +407,12 @@ pub fn signer_view(signer: &Signer) -> Value {
 async fn withdraw(app: &App, envelope: &Envelope) {
     if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
         && let Ok(lease) = app.signing_lease(Some(&envelope.org), instance)
-        && let Err(error) = app.components.providers.signing.archive_submission(lease, submission).await
+        && let Err(error) = app
+            .components
+            .providers
+            .signing
+            .archive_submission(lease, submission)
+            .await
     {
         tracing::warn!(%error, "a submission without an envelope could not be archived");
     }
@@ -413,9 +459,14 @@ pub async fn void(
         )
     };
     next(&envelope)?;
-    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission) {
+    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
+    {
         let lease = app.signing_lease(Some(&envelope.org), instance)?;
-        app.components.providers.signing.archive_submission(lease, submission).await?;
+        app.components
+            .providers
+            .signing
+            .archive_submission(lease, submission)
+            .await?;
     }
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
@@ -425,10 +476,21 @@ pub async fn void(
     let status = next(&envelope)?;
     envelopes::set_status(&mut tx, &envelope, status, now).await?;
     let data = json!({ "reason": reason });
-    events::record_and_emit(&mut tx, &envelope, &caller.actor, EventType::EnvelopeVoided, data, now)
-        .await?;
+    events::record_and_emit(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        EventType::EnvelopeVoided,
+        data,
+        now,
+    )
+    .await?;
     tx.commit().await?;
-    Ok(Envelope { status, updated_at: now, ..envelope })
+    Ok(Envelope {
+        status,
+        updated_at: now,
+        ..envelope
+    })
 }
 
 /// A signer and a fresh link.
@@ -460,7 +522,15 @@ pub async fn signing_links(
     }
     let details = json!({ "signers": fetched.len() });
     let now = app.clock.now();
-    events::record(&mut tx, &envelope, &caller.actor, "signing_links.fetched", details, now).await?;
+    events::record(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        "signing_links.fetched",
+        details,
+        now,
+    )
+    .await?;
     tx.commit().await?;
     Ok(fetched)
 }

@@ -53,14 +53,9 @@ pub enum ServiceError {
     /// Well-formed, and breaks these rules.
     #[error("Validation failed")]
     Invalid(Vec<Issue>),
-    /// Not well-formed.
-    #[error("{0}")]
-    Malformed(String),
     /// A body or file type the endpoint does not take.
     #[error("{0}")]
     UnsupportedType(String),
-    #[error("{0}")]
-    TooLarge(String),
     /// The document cannot be read.
     #[error("{message}")]
     Unreadable { message: String, reason: String },
@@ -74,8 +69,6 @@ pub enum ServiceError {
     Refused(Refusal),
     #[error("{0}")]
     Conflict(String),
-    #[error("{0}")]
-    Unprocessable(String),
     #[error("{0}")]
     Gone(String),
     #[error(transparent)]

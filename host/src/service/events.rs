@@ -17,7 +17,12 @@ pub async fn record(
     details: Value,
     at: Timestamp,
 ) -> Result<LedgerEntry, StoreError> {
-    let entry = NewEntry { at, actor: actor.into(), action: action.into(), details };
+    let entry = NewEntry {
+        at,
+        actor: actor.into(),
+        action: action.into(),
+        details,
+    };
     ledger::append(tx, &envelope.org, &envelope.id, entry).await
 }
 

@@ -3,9 +3,7 @@
 use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, lifecycle, to_compliance};
-use crate::domain::envelope::{
-    CustodianStatus, Envelope, EnvelopeKind, SecuredParty, Signer,
-};
+use crate::domain::envelope::{CustodianStatus, Envelope, EnvelopeKind, SecuredParty, Signer};
 use crate::store::{StoreError, signers};
 
 /// For the lifecycle rules.

@@ -32,6 +32,10 @@ pub struct Caller {
 impl Caller {
     /// The service itself, in the name of an organization.
     pub fn system(org: OrgId) -> Self {
-        Self { org, actor: "system".into(), email: None }
+        Self {
+            org,
+            actor: "system".into(),
+            email: None,
+        }
     }
 }

@@ -76,13 +76,21 @@ pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceErro
         return Ok(());
     };
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let submission = app.components.providers.signing.read_submission(lease, submission).await?;
+    let submission = app
+        .components
+        .providers
+        .signing
+        .read_submission(lease, submission)
+        .await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
-    if !matches!(envelope.status, EnvelopeStatus::Sent | EnvelopeStatus::Viewed) {
+    if !matches!(
+        envelope.status,
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+    ) {
         return Ok(());
     }
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
@@ -96,16 +104,29 @@ pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceErro
             finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
         }
     }
-    if let Some(declined) = signers.iter().find(|signer| signer.status == SignerStatus::Declined) {
+    if let Some(declined) = signers
+        .iter()
+        .find(|signer| signer.status == SignerStatus::Declined)
+    {
         decline(app, &mut tx, &mut envelope, declined, now).await?;
     } else if submission.status == provider::SubmissionStatus::Completed
-        && signers.iter().all(|signer| signer.status == SignerStatus::Completed)
+        && signers
+            .iter()
+            .all(|signer| signer.status == SignerStatus::Completed)
     {
         complete(app, &mut tx, &mut envelope, &signers, &submission, now).await?;
     } else if finished && envelope.preserve_signing_order {
         for signer in envelope_service::invited_now(&envelope, &signers) {
             let payload = json!({ "envelope": envelope.id, "position": signer.position });
-            jobs::insert(&mut tx, &envelope.org, worker::INVITE_JOB, None, &payload, now).await?;
+            jobs::insert(
+                &mut tx,
+                &envelope.org,
+                worker::INVITE_JOB,
+                None,
+                &payload,
+                now,
+            )
+            .await?;
         }
     }
     Ok(tx.commit().await?)
@@ -251,7 +272,15 @@ async fn complete(
     if organization.is_some_and(|organization| organization.settings.auto_vault) {
         let payload = json!({ "envelope": envelope.id });
         let key = envelope.id.to_string();
-        jobs::insert(tx, &envelope.org, worker::VAULT_JOB, Some(&key), &payload, now).await?;
+        jobs::insert(
+            tx,
+            &envelope.org,
+            worker::VAULT_JOB,
+            Some(&key),
+            &payload,
+            now,
+        )
+        .await?;
     }
     Ok(())
 }
@@ -333,7 +362,10 @@ mod tests {
             ("note", "text", "12"),
         ]));
         let values: Vec<&Value> = fields.iter().map(|field| &field["value"]).collect();
-        assert_eq!(values, [&json!(12.5), &json!("true"), &json!("signed"), &json!("12")]);
+        assert_eq!(
+            values,
+            [&json!(12.5), &json!("true"), &json!("signed"), &json!("12")]
+        );
         assert!(!truncated);
     }
 

@@ -117,7 +117,13 @@ pub async fn create(
     let id = TemplateId::new();
     let document = app
         .files
-        .put(FileArea::Templates, &caller.org, id.as_str(), pdf.clone(), "application/pdf")
+        .put(
+            FileArea::Templates,
+            &caller.org,
+            id.as_str(),
+            pdf.clone(),
+            "application/pdf",
+        )
         .await?;
     let instance = app.config.providers.signing.default.clone();
     let lease = app.signing_lease(Some(&caller.org), &instance)?;
@@ -125,7 +131,13 @@ pub async fn create(
         .components
         .providers
         .signing
-        .create_template(lease, &request.name, id.as_str(), pdf, &provider_fields(&fields))
+        .create_template(
+            lease,
+            &request.name,
+            id.as_str(),
+            pdf,
+            &provider_fields(&fields),
+        )
         .await?;
     let template = Template {
         id,
@@ -165,7 +177,9 @@ pub async fn add_fields(
     }
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
     let signing = &app.components.providers.signing;
-    signing.add_fields(lease, at_provider, &provider_fields(&added)).await?;
+    signing
+        .add_fields(lease, at_provider, &provider_fields(&added))
+        .await?;
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = app.store.begin().await?;
     templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
@@ -188,14 +202,27 @@ async fn place(
     fields: &[RequestedField],
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
-    let placed = app.components.rules.place(pdf.to_vec().into(), requested).await?;
-    Ok(placed.map_err(place_error)?.into_iter().map(resolved).collect())
+    let placed = app
+        .components
+        .rules
+        .place(pdf.to_vec().into(), requested)
+        .await?;
+    Ok(placed
+        .map_err(place_error)?
+        .into_iter()
+        .map(resolved)
+        .collect())
 }
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), ServiceError> {
     let source: Arc<[u8]> = pdf.to_vec().into();
-    let tags = app.components.rules.tags(source.clone()).await?.map_err(place_error)?;
+    let tags = app
+        .components
+        .rules
+        .tags(source.clone())
+        .await?
+        .map_err(place_error)?;
     if tags.is_empty() {
         return Ok((Vec::new(), pdf));
     }
@@ -227,17 +254,23 @@ fn placement_request(field: &RequestedField) -> placement::FieldRequest {
         Placement::Absolute { areas } => {
             placement::Position::Absolute(areas.iter().map(placement_area).collect())
         }
-        Placement::Anchor { anchor_text, occurrence, page, offset_x, offset_y, w, h } => {
-            placement::Position::Anchor(placement::Anchor {
-                text: anchor_text.clone(),
-                occurrence: *occurrence,
-                page: *page,
-                offset_x: *offset_x,
-                offset_y: *offset_y,
-                w: *w,
-                h: *h,
-            })
-        }
+        Placement::Anchor {
+            anchor_text,
+            occurrence,
+            page,
+            offset_x,
+            offset_y,
+            w,
+            h,
+        } => placement::Position::Anchor(placement::Anchor {
+            text: anchor_text.clone(),
+            occurrence: *occurrence,
+            page: *page,
+            offset_x: *offset_x,
+            offset_y: *offset_y,
+            w: *w,
+            h: *h,
+        }),
     };
     placement::FieldRequest {
         name: field.name.clone(),
@@ -250,11 +283,23 @@ fn placement_request(field: &RequestedField) -> placement::FieldRequest {
 }
 
 fn placement_area(area: &Area) -> placement::Area {
-    placement::Area { page: area.page, x: area.x, y: area.y, w: area.w, h: area.h }
+    placement::Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    }
 }
 
 fn area(area: placement::Area) -> Area {
-    Area { page: area.page, x: area.x, y: area.y, w: area.w, h: area.h }
+    Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    }
 }
 
 fn resolved(field: placement::ResolvedField) -> Field {
@@ -286,7 +331,13 @@ fn placement_issue(issue: placement::Issue) -> Issue {
         .into_iter()
         .chain(issue.path.iter().map(String::as_str))
         .collect();
-    Issue::new(&issue.code, &path, issue.expected, issue.received, issue.message)
+    Issue::new(
+        &issue.code,
+        &path,
+        issue.expected,
+        issue.received,
+        issue.message,
+    )
 }
 
 fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {

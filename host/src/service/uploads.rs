@@ -48,7 +48,13 @@ pub async fn upload(
     check_readable(app, file_type, &upload.bytes).await?;
     let file = app
         .files
-        .put(Area::Uploads, &envelope.org, envelope.id.as_str(), upload.bytes, file_type.as_str())
+        .put(
+            Area::Uploads,
+            &envelope.org,
+            envelope.id.as_str(),
+            upload.bytes,
+            file_type.as_str(),
+        )
         .await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
@@ -57,21 +63,44 @@ pub async fn upload(
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let status = next(&envelope)?;
     envelopes::set_upload(&mut tx, &envelope, status, &file, now).await?;
-    let details = json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
-    events::record(&mut tx, &envelope, &caller.actor, "document.uploaded", details, now).await?;
+    let details =
+        json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
+    events::record(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        "document.uploaded",
+        details,
+        now,
+    )
+    .await?;
     tx.commit().await?;
     envelope.upload = Some(file.clone());
-    Ok(Stored { path: envelope.upload_file_path().unwrap_or_default(), file })
+    Ok(Stored {
+        path: envelope.upload_file_path().unwrap_or_default(),
+        file,
+    })
 }
 
 /// The type by the file's first bytes, which has to be allowed and to agree
 /// with what the client declared.
 pub fn checked_type(upload: &Upload, allowed: &[FileType]) -> Result<FileType, ServiceError> {
-    let names = || allowed.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || {
+        allowed
+            .iter()
+            .map(|kind| kind.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let detected = FileType::detect(&upload.bytes)
         .filter(|detected| allowed.contains(detected))
-        .ok_or_else(|| ServiceError::UnsupportedType(format!("File must be one of: {}", names())))?;
-    let declared = upload.content_type.as_deref().and_then(|declared| declared.split(';').next());
+        .ok_or_else(|| {
+            ServiceError::UnsupportedType(format!("File must be one of: {}", names()))
+        })?;
+    let declared = upload
+        .content_type
+        .as_deref()
+        .and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
         // What a client sends when it does not know is no declaration.
         None | Some("" | "application/octet-stream") => Ok(detected),
@@ -86,7 +115,10 @@ pub fn checked_type(upload: &Upload, allowed: &[FileType]) -> Result<FileType, S
 async fn check_readable(app: &App, kind: FileType, bytes: &Bytes) -> Result<(), ServiceError> {
     match picture(kind, bytes) {
         None => {
-            app.components.rules.inspect(bytes.to_vec().into()).await??;
+            app.components
+                .rules
+                .inspect(bytes.to_vec().into())
+                .await??;
         }
         Some(picture) => {
             app.components.rules.picture_to_pdf(picture).await??;
@@ -102,7 +134,10 @@ pub fn picture(kind: FileType, bytes: &Bytes) -> Option<documents::Picture> {
         FileType::Png => documents::PictureFormat::Png,
         FileType::Jpeg => documents::PictureFormat::Jpeg,
     };
-    Some(documents::Picture { format, bytes: bytes.to_vec() })
+    Some(documents::Picture {
+        format,
+        bytes: bytes.to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -121,8 +156,14 @@ mod tests {
     fn a_declared_type_has_to_be_true() {
         let pdf = b"%PDF-1.7";
         assert_eq!(checked(pdf, Some("application/pdf")), Ok(FileType::Pdf));
-        assert_eq!(checked(pdf, Some("application/pdf; charset=x")), Ok(FileType::Pdf));
-        assert_eq!(checked(pdf, Some("application/octet-stream")), Ok(FileType::Pdf));
+        assert_eq!(
+            checked(pdf, Some("application/pdf; charset=x")),
+            Ok(FileType::Pdf)
+        );
+        assert_eq!(
+            checked(pdf, Some("application/octet-stream")),
+            Ok(FileType::Pdf)
+        );
         assert_eq!(checked(pdf, None), Ok(FileType::Pdf));
         assert!(checked(pdf, Some("image/png")).is_err());
         assert!(checked(b"MZ", Some("application/pdf")).is_err());

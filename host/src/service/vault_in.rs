@@ -122,17 +122,33 @@ async fn fetch(app: &App, envelope: &Envelope) -> Result<Executed, ServiceError>
             None => bytes,
             Some(picture) => app.components.rules.picture_to_pdf(picture).await??.into(),
         };
-        return Ok(Executed { pdf, source: upload.clone() });
+        return Ok(Executed {
+            pdf,
+            source: upload.clone(),
+        });
     }
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
-        return Err(ServiceError::Conflict("Envelope has no signed document".into()));
+        return Err(ServiceError::Conflict(
+            "Envelope has no signed document".into(),
+        ));
     };
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let pdf = app.components.providers.signing.signed_document(lease, submission).await?;
+    let pdf = app
+        .components
+        .providers
+        .signing
+        .signed_document(lease, submission)
+        .await?;
     let source = app
         .files
-        .put(Area::Signed, &envelope.org, envelope.id.as_str(), pdf.clone(), "application/pdf")
+        .put(
+            Area::Signed,
+            &envelope.org,
+            envelope.id.as_str(),
+            pdf.clone(),
+            "application/pdf",
+        )
         .await?;
     Ok(Executed { pdf, source })
 }
@@ -157,9 +173,21 @@ async fn prepare(
     executed: Executed,
 ) -> Result<Prepared, ServiceError> {
     let pdf: Arc<[u8]> = executed.pdf.to_vec().into();
-    let authoritative = mark(app, envelope, intent, &pdf, documents::CopyKind::Authoritative);
+    let authoritative = mark(
+        app,
+        envelope,
+        intent,
+        &pdf,
+        documents::CopyKind::Authoritative,
+    );
     let authoritative = store(app, envelope, Area::Vault, authoritative.await?).await?;
-    let copy = mark(app, envelope, intent, &pdf, documents::CopyKind::NonAuthoritative);
+    let copy = mark(
+        app,
+        envelope,
+        intent,
+        &pdf,
+        documents::CopyKind::NonAuthoritative,
+    );
     let copy = store(app, envelope, Area::Copies, copy.await?).await?;
     drop(pdf);
 
@@ -171,7 +199,10 @@ async fn prepare(
     let evaluation = app.components.rules.compliance.evaluate(&facts)?;
     let frozen_at = intent.frozen_at.to_string();
     let (certificate_json, component) =
-        app.components.rules.compliance.certificate(&facts, &frozen_at, &issuer(app))?;
+        app.components
+            .rules
+            .compliance
+            .certificate(&facts, &frozen_at, &issuer(app))?;
     let certificate = app
         .files
         .put(
@@ -247,7 +278,10 @@ async fn store(
     bytes: Vec<u8>,
 ) -> Result<StoredFile, ServiceError> {
     let owner = envelope.id.as_str();
-    Ok(app.files.put(area, &envelope.org, owner, bytes.into(), "application/pdf").await?)
+    Ok(app
+        .files
+        .put(area, &envelope.org, owner, bytes.into(), "application/pdf")
+        .await?)
 }
 
 /// The record as the pipeline is about to leave it: the certificate is
@@ -269,7 +303,11 @@ async fn facts_as_vaulted(
     };
     let mut connection = app.store.read().await?;
     let mut facts = facts::compliance_facts(&mut connection, &vaulted).await?;
-    if !facts.custodians.iter().any(|known| known.email == custodian.email) {
+    if !facts
+        .custodians
+        .iter()
+        .any(|known| known.email == custodian.email)
+    {
         facts.custodians.push(compliance::Custodian {
             email: custodian.email.clone(),
             status: compliance::CustodianStatus::Accepted,
@@ -309,7 +347,12 @@ struct CustodySource<'a> {
 }
 
 fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFacts {
-    let CustodySource { envelope, facts, component, .. } = source;
+    let CustodySource {
+        envelope,
+        facts,
+        component,
+        ..
+    } = source;
     documents::CustodyFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
@@ -347,7 +390,10 @@ fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFacts {
                 detail: check.detail.clone(),
             })
             .collect(),
-        rules_component: format!("{} {} ({})", component.name, component.version, component.sha256),
+        rules_component: format!(
+            "{} {} ({})",
+            component.name, component.version, component.sha256
+        ),
         certificate_json: source.certificate_json,
         attributes: Vec::new(),
     }
@@ -415,7 +461,15 @@ async fn settle(
         "issuer": issuer(app),
         "facts": facts,
     });
-    events::record(&mut tx, &envelope, "system", "compliance.evaluated", evaluated, now).await?;
+    events::record(
+        &mut tx,
+        &envelope,
+        "system",
+        "compliance.evaluated",
+        evaluated,
+        now,
+    )
+    .await?;
 
     let path = format!("vault:{}/authoritative", envelope.id);
     let data = json!({ "path": path, "hash": hash });

@@ -67,7 +67,17 @@ pub async fn vault_out(
         Some(live) => {
             let bytes = app.files.get(live).await?;
             let owner = envelope.id.as_str();
-            Some(app.files.put(Area::Archive, &envelope.org, owner, bytes, "application/pdf").await?)
+            Some(
+                app.files
+                    .put(
+                        Area::Archive,
+                        &envelope.org,
+                        owner,
+                        bytes,
+                        "application/pdf",
+                    )
+                    .await?,
+            )
         }
         None => None,
     };
@@ -79,7 +89,9 @@ pub async fn vault_out(
         .ok_or(ServiceError::NotFound("Envelope"))?;
     if next(&envelope)? != envelope.status {
         let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
-            return Err(ServiceError::Internal("a vaulted envelope has no live copy".into()));
+            return Err(ServiceError::Internal(
+                "a vaulted envelope has no live copy".into(),
+            ));
         };
         envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
@@ -100,8 +112,15 @@ pub async fn vault_out(
     };
     if envelope.status == EnvelopeStatus::VaultedOut {
         let details = json!({ "recipient_organization": form.recipient_organization });
-        events::record(&mut tx, &envelope, &caller.actor, "archive_links.issued", details, now)
-            .await?;
+        events::record(
+            &mut tx,
+            &envelope,
+            &caller.actor,
+            "archive_links.issued",
+            details,
+            now,
+        )
+        .await?;
     }
     tx.commit().await?;
     Ok(release)
@@ -110,14 +129,30 @@ pub async fn vault_out(
 /// Both acknowledgements have to be `true`; `false` says that nobody agreed.
 fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
     let issues: Vec<Issue> = [
-        ("acknowledge_authoritative_copy", form.acknowledge_authoritative_copy),
-        ("acknowledge_chain_of_custody", form.acknowledge_chain_of_custody),
+        (
+            "acknowledge_authoritative_copy",
+            form.acknowledge_authoritative_copy,
+        ),
+        (
+            "acknowledge_chain_of_custody",
+            form.acknowledge_chain_of_custody,
+        ),
     ]
     .into_iter()
     .filter(|(_, acknowledged)| !acknowledged)
     .map(|(name, _)| {
-        Issue::new("invalid_literal", &[name], "true", "false", format!("{name} must be true"))
+        Issue::new(
+            "invalid_literal",
+            &[name],
+            "true",
+            "false",
+            format!("{name} must be true"),
+        )
     })
     .collect();
-    if issues.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(issues)) }
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
 }

@@ -111,17 +111,27 @@ pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<()
 }
 
 fn scopes_text(scopes: &[Scope]) -> String {
-    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
+    scopes
+        .iter()
+        .map(|scope| scope.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
-    let columns = Columns { row, table: "api_key", id: "key_id" };
+    let columns = Columns {
+        row,
+        table: "api_key",
+        id: "key_id",
+    };
     Ok(ApiKeyRecord {
         id: columns.parsed("key_id", KeyId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
         name: columns.optional_text("name")?,
         scopes: columns.parsed("scopes", |text| {
-            text.split_whitespace().map(Scope::parse).collect::<Option<Vec<_>>>()
+            text.split_whitespace()
+                .map(Scope::parse)
+                .collect::<Option<Vec<_>>>()
         })?,
         rate_limit_rpm: columns.number("rate_limit_rpm")?,
         owner_email: columns.optional_text("owner_email")?,

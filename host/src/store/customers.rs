@@ -41,7 +41,11 @@ pub async fn upsert_by_email(
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
-    let columns = Columns { row: &row, table: "customer", id: "customer_id" };
+    let columns = Columns {
+        row: &row,
+        table: "customer",
+        id: "customer_id",
+    };
     columns.parsed("customer_id", CustomerId::parse)
 }
 
@@ -76,7 +80,11 @@ pub async fn by_email(
 }
 
 fn customer(row: &AnyRow) -> Result<CustomerRow, StoreError> {
-    let columns = Columns { row, table: "customer", id: "customer_id" };
+    let columns = Columns {
+        row,
+        table: "customer",
+        id: "customer_id",
+    };
     Ok(CustomerRow {
         id: columns.parsed("customer_id", CustomerId::parse)?,
         email: columns.optional_text("email")?,

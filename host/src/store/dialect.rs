@@ -9,7 +9,11 @@ pub enum Dialect {
 
 impl Dialect {
     pub(super) fn of(url: &str) -> Self {
-        if url.starts_with("postgres") { Self::Postgres } else { Self::Sqlite }
+        if url.starts_with("postgres") {
+            Self::Postgres
+        } else {
+            Self::Sqlite
+        }
     }
 
     /// SQLite creates its file on the first start.

@@ -68,7 +68,11 @@ pub async fn get(
         .fetch_optional(connection)
         .await?;
     row.map(|row| {
-        let columns = Columns { row: &row, table: "download_link", id: "envelope_id" };
+        let columns = Columns {
+            row: &row,
+            table: "download_link",
+            id: "envelope_id",
+        };
         Ok(DownloadLink {
             org: columns.parsed("org_id", OrgId::parse)?,
             envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
@@ -101,10 +105,7 @@ pub async fn redeem(
 }
 
 /// Gives a link back whose read broke off.
-pub async fn release(
-    connection: &mut AnyConnection,
-    token: &LinkToken,
-) -> Result<(), StoreError> {
+pub async fn release(connection: &mut AnyConnection, token: &LinkToken) -> Result<(), StoreError> {
     sqlx::query("update download_link set used_at = null where bucket = $1 and token_hash = $2")
         .bind(token.bucket())
         .bind(token.hash().as_str())

@@ -119,7 +119,9 @@ pub async fn list(
         conditions.push_str(&format!(" and customer_id = ${}", values.len() + 2));
     }
     let count = format!("select count(*) as total from envelope where {conditions}");
-    let mut query = sqlx::query(AssertSqlSafe(count)).bind(org.bucket()).bind(org.as_str());
+    let mut query = sqlx::query(AssertSqlSafe(count))
+        .bind(org.bucket())
+        .bind(org.as_str());
     for value in &values {
         query = query.bind(value);
     }
@@ -129,7 +131,9 @@ pub async fn list(
         values.len() + 3,
         values.len() + 4
     );
-    let mut query = sqlx::query(AssertSqlSafe(select)).bind(org.bucket()).bind(org.as_str());
+    let mut query = sqlx::query(AssertSqlSafe(select))
+        .bind(org.bucket())
+        .bind(org.as_str());
     for value in &values {
         query = query.bind(value);
     }
@@ -242,11 +246,19 @@ pub async fn set_vaulted_out(
 
 /// A guarded write changed exactly one row, or somebody else moved first.
 pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
-    if rows == 1 { Ok(()) } else { Err(StoreError::Conflict) }
+    if rows == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Conflict)
+    }
 }
 
 fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
-    let columns = Columns { row, table: "envelope", id: "envelope_id" };
+    let columns = Columns {
+        row,
+        table: "envelope",
+        id: "envelope_id",
+    };
     Ok(Envelope {
         id: columns.parsed("envelope_id", EnvelopeId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,

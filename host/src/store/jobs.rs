@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use sqlx::any::AnyRow;
 use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx};
@@ -128,7 +128,11 @@ pub async fn settle_failure(
     .bind(job.org.bucket())
     .bind(job.id.as_str())
     .bind(job.lease_epoch)
-    .bind(if retry_at.is_some() { "waiting" } else { "failed" })
+    .bind(if retry_at.is_some() {
+        "waiting"
+    } else {
+        "failed"
+    })
     .bind(retry_at.unwrap_or(Timestamp::from_millis(0)).to_string())
     .bind(error)
     .execute(&mut *tx)
@@ -137,7 +141,11 @@ pub async fn settle_failure(
 }
 
 fn claimed(row: &AnyRow) -> Result<ClaimedJob, StoreError> {
-    let columns = Columns { row, table: "job", id: "job_id" };
+    let columns = Columns {
+        row,
+        table: "job",
+        id: "job_id",
+    };
     Ok(ClaimedJob {
         id: columns.parsed("job_id", JobId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,

@@ -70,7 +70,11 @@ pub async fn list(
 }
 
 fn entry(row: &AnyRow) -> Result<LedgerEntry, StoreError> {
-    let columns = Columns { row, table: "ledger_entry", id: "envelope_id" };
+    let columns = Columns {
+        row,
+        table: "ledger_entry",
+        id: "envelope_id",
+    };
     Ok(LedgerEntry {
         sequence: columns.number("sequence")?,
         at: columns.time("at")?,

@@ -37,7 +37,10 @@ pub(super) async fn run(store: &Store) -> Result<(), StoreError> {
         "select version from migration where version = $1 {}",
         store.dialect().for_update()
     );
-    sqlx::query(AssertSqlSafe(lock)).bind(LOCK).fetch_one(&mut *tx).await?;
+    sqlx::query(AssertSqlSafe(lock))
+        .bind(LOCK)
+        .fetch_one(&mut *tx)
+        .await?;
     for (version, text) in MIGRATIONS {
         let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
         let applied = sqlx::query("select sha256 from migration where version = $1")

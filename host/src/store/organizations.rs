@@ -63,7 +63,11 @@ pub async fn set_settings(
 }
 
 fn organization(row: &AnyRow) -> Result<Organization, StoreError> {
-    let columns = Columns { row, table: "organization", id: "org_id" };
+    let columns = Columns {
+        row,
+        table: "organization",
+        id: "org_id",
+    };
     Ok(Organization {
         id: columns.parsed("org_id", OrgId::parse)?,
         name: columns.text("name")?,

@@ -116,7 +116,12 @@ pub async fn upsert_template(tx: &mut Tx, template: &RoomTemplate) -> Result<i64
     .bind(template.created_at.to_string())
     .fetch_one(&mut **tx)
     .await?;
-    Columns { row: &row, table: "room_template", id: "template_id" }.number("template_id")
+    Columns {
+        row: &row,
+        table: "room_template",
+        id: "template_id",
+    }
+    .number("template_id")
 }
 
 pub async fn template(
@@ -133,7 +138,11 @@ pub async fn template(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        let columns = Columns { row: &row, table: "room_template", id: "name" };
+        let columns = Columns {
+            row: &row,
+            table: "room_template",
+            id: "name",
+        };
         Ok(RoomTemplate {
             id: columns.number("template_id")?,
             org: columns.parsed("org_id", OrgId::parse)?,
@@ -167,10 +176,7 @@ pub async fn update_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(),
     Ok(())
 }
 
-pub async fn insert_submission(
-    tx: &mut Tx,
-    submission: &RoomSubmission,
-) -> Result<(), StoreError> {
+pub async fn insert_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_submission (bucket, submission_id, org_id, template_id, name,
              preserve_order, document_key, fields, created_at)
@@ -229,10 +235,7 @@ pub async fn lock_submission(
 }
 
 /// Writes what has become of a submission.
-pub async fn update_submission(
-    tx: &mut Tx,
-    submission: &RoomSubmission,
-) -> Result<(), StoreError> {
+pub async fn update_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submission set signed_key = $3, completed_at = $4, archived_at = $5
          where bucket = $1 and submission_id = $2",
@@ -351,7 +354,11 @@ pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<
 }
 
 fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
-    let columns = Columns { row, table: "room_submission", id: "name" };
+    let columns = Columns {
+        row,
+        table: "room_submission",
+        id: "name",
+    };
     Ok(RoomSubmission {
         id: columns.number("submission_id")?,
         org: columns.parsed("org_id", OrgId::parse)?,
@@ -368,7 +375,11 @@ fn read_submission(row: &AnyRow) -> Result<RoomSubmission, StoreError> {
 }
 
 fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
-    let columns = Columns { row, table: "room_submitter", id: "slug" };
+    let columns = Columns {
+        row,
+        table: "room_submitter",
+        id: "slug",
+    };
     Ok(RoomSubmitter {
         id: columns.number("submitter_id")?,
         org: columns.parsed("org_id", OrgId::parse)?,

@@ -68,8 +68,7 @@ impl Columns<'_> {
 
     pub fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
         let text = self.text(column)?;
-        serde_json::from_str(&text)
-            .map_err(|error| self.inconsistent(format!("{column}: {error}")))
+        serde_json::from_str(&text).map_err(|error| self.inconsistent(format!("{column}: {error}")))
     }
 
     pub fn optional_json<T: DeserializeOwned>(

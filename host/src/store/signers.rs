@@ -93,7 +93,11 @@ pub async fn custodians(
     .await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns { row, table: "custodian", id: "envelope_id" };
+            let columns = Columns {
+                row,
+                table: "custodian",
+                id: "envelope_id",
+            };
             Ok(Custodian {
                 email: columns.text("email")?,
                 status: columns.parsed("status", CustodianStatus::parse)?,
@@ -167,7 +171,11 @@ pub async fn link(
         .fetch_optional(connection)
         .await?;
     row.map(|row| {
-        let columns = Columns { row: &row, table: "signing_link", id: "envelope_id" };
+        let columns = Columns {
+            row: &row,
+            table: "signing_link",
+            id: "envelope_id",
+        };
         Ok(LinkTarget {
             org: columns.parsed("org_id", OrgId::parse)?,
             envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
@@ -179,7 +187,11 @@ pub async fn link(
 }
 
 fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
-    let columns = Columns { row, table: "signer", id: "envelope_id" };
+    let columns = Columns {
+        row,
+        table: "signer",
+        id: "envelope_id",
+    };
     Ok(Signer {
         position: columns.number("position")?,
         name: columns.text("name")?,

@@ -74,7 +74,11 @@ pub async fn set_fields(
 }
 
 fn template(row: &AnyRow) -> Result<Template, StoreError> {
-    let columns = Columns { row, table: "template", id: "template_id" };
+    let columns = Columns {
+        row,
+        table: "template",
+        id: "template_id",
+    };
     let document = match columns.optional_text("document_key")? {
         None => None,
         Some(key) => Some(StoredFile {

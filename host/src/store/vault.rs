@@ -47,7 +47,11 @@ pub async fn intend(
         .bind(envelope.id.as_str())
         .fetch_one(&mut **tx)
         .await?;
-    let columns = Columns { row: &row, table: "vault_intent", id: "envelope_id" };
+    let columns = Columns {
+        row: &row,
+        table: "vault_intent",
+        id: "envelope_id",
+    };
     Ok(Intent {
         trigger: columns.text("trigger_name")?,
         requested_by: columns.text("requested_by")?,
@@ -111,8 +115,15 @@ pub async fn evaluation_facts(
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await?;
-    row.map(|row| Columns { row: &row, table: "evaluation", id: "envelope_id" }.json("facts"))
-        .transpose()
+    row.map(|row| {
+        Columns {
+            row: &row,
+            table: "evaluation",
+            id: "envelope_id",
+        }
+        .json("facts")
+    })
+    .transpose()
 }
 
 /// Keeps the release form as it was signed.

@@ -45,17 +45,24 @@ pub(super) async fn invite(app: &App, org: &OrgId, invite: Invite) -> Result<(),
         return Ok(());
     };
     let signers = signers::list(&mut tx, org, &envelope.id).await?;
-    let Some(signer) = signers.iter().find(|signer| signer.position == invite.position) else {
+    let Some(signer) = signers
+        .iter()
+        .find(|signer| signer.position == invite.position)
+    else {
         return Ok(());
     };
-    let open = matches!(envelope.status, EnvelopeStatus::Sent | EnvelopeStatus::Viewed);
+    let open = matches!(
+        envelope.status,
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+    );
     if !open || signer.status == SignerStatus::Completed {
         return Ok(());
     }
     let organization = organizations::get(&mut tx, org).await?;
     let url = links::make(app, &mut tx, &envelope, signer, links::MAIL_LIFE).await?;
     tx.commit().await?;
-    let sender = organization.map_or_else(|| "holdfast".to_owned(), |organization| organization.name);
+    let sender =
+        organization.map_or_else(|| "holdfast".to_owned(), |organization| organization.name);
     send(app, invitation(app, &envelope, signer, &sender, &url)?).await
 }
 

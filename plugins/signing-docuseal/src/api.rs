@@ -21,9 +21,18 @@ pub(crate) fn call<T: DeserializeOwned>(
     let key = secrets::open("api_key")
         .ok_or_else(|| ProviderError::NotConfigured("secret api_key".into()))?;
     let headers = vec![
-        ("X-Auth-Token".to_owned(), HeaderValue::Secret((String::new(), &key))),
-        ("Accept".to_owned(), HeaderValue::Plain("application/json".into())),
-        ("Content-Type".to_owned(), HeaderValue::Plain("application/json".into())),
+        (
+            "X-Auth-Token".to_owned(),
+            HeaderValue::Secret((String::new(), &key)),
+        ),
+        (
+            "Accept".to_owned(),
+            HeaderValue::Plain("application/json".into()),
+        ),
+        (
+            "Content-Type".to_owned(),
+            HeaderValue::Plain("application/json".into()),
+        ),
     ];
     let url = format!("{}{path}", base.trim_end_matches('/'));
     let request = Request {
@@ -35,7 +44,9 @@ pub(crate) fn call<T: DeserializeOwned>(
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
     serde_json::from_slice(&response.body).map_err(|error| {
-        ProviderError::Unreachable(format!("answer to {method} {path} is not understood: {error}"))
+        ProviderError::Unreachable(format!(
+            "answer to {method} {path} is not understood: {error}"
+        ))
     })
 }
 
@@ -51,13 +62,17 @@ pub(crate) fn fetch(url: &str) -> Result<Blob> {
     match response.status {
         200 => Ok(response.body),
         403 | 404 => Err(ProviderError::NotFound),
-        status => Err(ProviderError::Unreachable(format!("document answered {status}"))),
+        status => Err(ProviderError::Unreachable(format!(
+            "document answered {status}"
+        ))),
     }
 }
 
 /// A JSON value as a request's body.
 pub(crate) fn json(value: &impl serde::Serialize) -> Vec<BodyPart<'static>> {
-    vec![BodyPart::Bytes(serde_json::to_vec(value).unwrap_or_default())]
+    vec![BodyPart::Bytes(
+        serde_json::to_vec(value).unwrap_or_default(),
+    )]
 }
 
 /// Another account's id is answered with 403: to us both mean "not found".

@@ -65,7 +65,12 @@ pub(crate) enum Subject {
 /// None when the body is not what DocuSeal documents.
 pub(crate) fn read(body: &[u8]) -> Option<Subject> {
     let hook: Hook = serde_json::from_slice(body).ok()?;
-    let id = |key: &str| hook.data.get(key).and_then(Value::as_i64).map(|id| id.to_string());
+    let id = |key: &str| {
+        hook.data
+            .get(key)
+            .and_then(Value::as_i64)
+            .map(|id| id.to_string())
+    };
     if hook.event_type.starts_with("form.") {
         let submission = id("submission_id").or_else(|| {
             let submission = hook.data.get("submission")?.get("id")?.as_i64()?;
@@ -91,7 +96,13 @@ mod tests {
         let signature = parse_signature(&header).unwrap();
         assert_eq!(signature.time, "1763720000");
         assert_eq!(signed_message(&signature, b"{}"), b"1763720000.{}");
-        for wrong in ["", "1763720000", HEX, &format!("soon.{HEX}"), "1763720000.abc"] {
+        for wrong in [
+            "",
+            "1763720000",
+            HEX,
+            &format!("soon.{HEX}"),
+            "1763720000.abc",
+        ] {
             assert_eq!(parse_signature(wrong), None, "{wrong}");
         }
     }
@@ -137,7 +148,10 @@ mod tests {
             subject(r#"{"event_type":"template.updated","data":{"id":3}}"#),
             Some(Subject::Ignored)
         );
-        assert_eq!(subject(r#"{"event_type":"form.completed","data":{}}"#), None);
+        assert_eq!(
+            subject(r#"{"event_type":"form.completed","data":{}}"#),
+            None
+        );
         assert_eq!(subject("[]"), None);
     }
 }

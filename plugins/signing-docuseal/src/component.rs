@@ -4,8 +4,7 @@
 
 use crate::api::Result;
 use crate::bindings::exports::holdfast::signing::signing::{
-    Callback, CallbackError, CallbackSubject, Field, Guest, Submission,
-    SubmissionRequest, Template,
+    Callback, CallbackError, CallbackSubject, Field, Guest, Submission, SubmissionRequest, Template,
 };
 use crate::bindings::holdfast::host::blobs;
 use crate::bindings::holdfast::host::{clock, secrets};

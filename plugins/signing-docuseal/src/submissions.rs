@@ -61,7 +61,11 @@ pub(crate) fn read(submission_id: &str) -> Result<Submission> {
 }
 
 pub(crate) fn archive(submission_id: &str) -> Result<()> {
-    let _: Value = call("DELETE", &format!("/submissions/{submission_id}"), Vec::new())?;
+    let _: Value = call(
+        "DELETE",
+        &format!("/submissions/{submission_id}"),
+        Vec::new(),
+    )?;
     Ok(())
 }
 
@@ -71,7 +75,9 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
     let submission: wire::Submission =
         call("GET", &format!("/submissions/{submission_id}"), Vec::new())?;
     if submission.status != "completed" || submission.completed_at.is_none() {
-        return Err(ProviderError::Rejected("the submission is not completed".into()));
+        return Err(ProviderError::Rejected(
+            "the submission is not completed".into(),
+        ));
     }
     let documents: wire::Documents = call(
         "GET",
@@ -93,10 +99,13 @@ fn find(external_id: &str) -> Result<Option<String>> {
         &format!("/submitters?external_id={external_id}&limit=1"),
         Vec::new(),
     )?;
-    let found = page.data.first().filter(|submitter| {
-        submitter.external_id.as_deref() == Some(external_id)
-    });
-    Ok(found.and_then(|submitter| submitter.submission_id).map(|id| id.to_string()))
+    let found = page
+        .data
+        .first()
+        .filter(|submitter| submitter.external_id.as_deref() == Some(external_id));
+    Ok(found
+        .and_then(|submitter| submitter.submission_id)
+        .map(|id| id.to_string()))
 }
 
 fn check(template: &wire::Template, submitter: &SubmitterRequest) -> Result<()> {
@@ -112,7 +121,9 @@ fn check(template: &wire::Template, submitter: &SubmitterRequest) -> Result<()> 
     }
     for (name, _) in &submitter.values {
         if !template.fields.iter().any(|field| field.name == *name) {
-            return Err(ProviderError::Rejected(format!("the template has no field {name}")));
+            return Err(ProviderError::Rejected(format!(
+                "the template has no field {name}"
+            )));
         }
     }
     Ok(())

@@ -58,7 +58,12 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
             required: field.required,
             readonly: field.readonly,
             default_value: field.default_value.clone().map(Value::from),
-            options: field.options.iter().cloned().map(FieldOption::Text).collect(),
+            options: field
+                .options
+                .iter()
+                .cloned()
+                .map(FieldOption::Text)
+                .collect(),
             areas: field
                 .areas
                 .iter()
@@ -80,11 +85,18 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
 
 pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<Template> {
     let body = json!({ "name": name, "external_id": external_id });
-    let template: wire::Template =
-        call("POST", &format!("/templates/{template_id}/clone"), json(&body))?;
+    let template: wire::Template = call(
+        "POST",
+        &format!("/templates/{template_id}/clone"),
+        json(&body),
+    )?;
     // A clone inherits the link setting of its source.
     let unshared = json!({ "shared_link": false });
-    let _: Value = call("PUT", &format!("/templates/{}", template.id), json(&unshared))?;
+    let _: Value = call(
+        "PUT",
+        &format!("/templates/{}", template.id),
+        json(&unshared),
+    )?;
     Ok(ours(&template))
 }
 
@@ -124,11 +136,18 @@ fn requested(field: &Field) -> Value {
 }
 
 fn role_uuid(roles: &mut Vec<TemplateRole>, name: &str) -> String {
-    if let Some(role) = roles.iter().find(|role| role.name.eq_ignore_ascii_case(name)) {
+    if let Some(role) = roles
+        .iter()
+        .find(|role| role.name.eq_ignore_ascii_case(name))
+    {
         return role.uuid.clone();
     }
     // Any unique text serves as a new role's key.
-    let uuid = format!("role-{}-{}", roles.len() + 1, name.to_lowercase().replace(' ', "-"));
+    let uuid = format!(
+        "role-{}-{}",
+        roles.len() + 1,
+        name.to_lowercase().replace(' ', "-")
+    );
     roles.push(TemplateRole {
         name: name.into(),
         uuid: uuid.clone(),
@@ -148,7 +167,11 @@ fn ours(template: &wire::Template) -> Template {
     Template {
         template_id: template.id.to_string(),
         name: template.name.clone(),
-        roles: template.submitters.iter().map(|role| role.name.clone()).collect(),
+        roles: template
+            .submitters
+            .iter()
+            .map(|role| role.name.clone())
+            .collect(),
         fields: template
             .fields
             .iter()
@@ -159,7 +182,11 @@ fn ours(template: &wire::Template) -> Template {
                 required: field.required,
                 readonly: field.readonly,
                 default_value: field.default_value.as_ref().map(text),
-                options: field.options.iter().map(|option| option.text().to_owned()).collect(),
+                options: field
+                    .options
+                    .iter()
+                    .map(|option| option.text().to_owned())
+                    .collect(),
                 areas: field
                     .areas
                     .iter()

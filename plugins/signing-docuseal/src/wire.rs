@@ -5,7 +5,10 @@
 
 #![cfg_attr(
     not(target_arch = "wasm32"),
-    expect(dead_code, reason = "the calls that use them exist in the component only")
+    expect(
+        dead_code,
+        reason = "the calls that use them exist in the component only"
+    )
 )]
 
 use serde::{Deserialize, Serialize};

@@ -57,7 +57,9 @@ pub async fn read(
     partner: Partner<EnvelopesRead>,
     Path(id): Path<String>,
 ) -> Result<Response, HttpError> {
-    Ok(reply::ok(view(&envelopes::get(&app, &partner.caller, &id).await?)))
+    Ok(reply::ok(view(
+        &envelopes::get(&app, &partner.caller, &id).await?,
+    )))
 }
 
 pub async fn status(
@@ -116,7 +118,9 @@ pub async fn void(
     Path(id): Path<String>,
     ValidJson(request): ValidJson<VoidRequest>,
 ) -> Result<Response, HttpError> {
-    Ok(reply::ok(view(&envelopes::void(&app, &partner.caller, &id, request.reason).await?)))
+    Ok(reply::ok(view(
+        &envelopes::void(&app, &partner.caller, &id, request.reason).await?,
+    )))
 }
 
 pub async fn signing_links(

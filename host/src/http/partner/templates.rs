@@ -22,7 +22,11 @@ pub async fn create(
         .remove("name")
         .filter(|name| !name.trim().is_empty())
         .ok_or_else(|| HttpError::bad_request("name is required"))?;
-    let fields = match form.texts.get("fields_json").filter(|text| !text.trim().is_empty()) {
+    let fields = match form
+        .texts
+        .get("fields_json")
+        .filter(|text| !text.trim().is_empty())
+    {
         None => None,
         Some(text) => {
             let fields: Value = serde_json::from_str(text).map_err(|error| {
@@ -45,7 +49,10 @@ pub async fn create(
         fields,
     };
     let template = templates::create(&app, &partner.caller, request).await?;
-    let number = template.provider_template.as_deref().and_then(|id| id.parse::<i64>().ok());
+    let number = template
+        .provider_template
+        .as_deref()
+        .and_then(|id| id.parse::<i64>().ok());
     Ok(reply::ok(json!({
         "template_id": template.id,
         "provider_template_id": number,

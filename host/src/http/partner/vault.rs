@@ -12,7 +12,9 @@ use crate::http::extract::ValidJson;
 use crate::http::reply;
 use crate::service::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{compliance as compliance_service, custody as custody_service, vault_out as release};
+use crate::service::{
+    compliance as compliance_service, custody as custody_service, vault_out as release,
+};
 
 pub async fn vault_in_signed(
     State(app): State<App>,
@@ -37,7 +39,9 @@ pub async fn signed_url(
     partner: Partner<VaultRead>,
     Path(id): Path<String>,
 ) -> Result<Response, HttpError> {
-    Ok(link(downloads::authoritative(&app, &partner.caller, &id).await?))
+    Ok(link(
+        downloads::authoritative(&app, &partner.caller, &id).await?,
+    ))
 }
 
 pub async fn copy_signed_url(
@@ -89,7 +93,9 @@ pub async fn custody(
     partner: Partner<ComplianceRead>,
     Path(id): Path<String>,
 ) -> Result<Response, HttpError> {
-    Ok(reply::ok(custody_service::ledger(&app, &partner.caller, &id).await?))
+    Ok(reply::ok(
+        custody_service::ledger(&app, &partner.caller, &id).await?,
+    ))
 }
 
 pub async fn vault_out(

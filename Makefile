@@ -1,0 +1,33 @@
+# The few commands of this project. Each installs what it lacks (tests/set-up).
+
+# A document of one's own for the demo: make demo PDF=path/to/any.pdf
+PDF ?=
+CRATES = --workspace --exclude holdfast-bench
+
+.PHONY: demo serve test lint bench
+
+demo:
+	@tests/set-up build
+	@cargo build -q -p holdfast --bin holdfast --example demo
+	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/debug/examples/demo" $(if $(PDF),"$(PDF)")
+
+# The demo, and its server left running.
+serve:
+	@tests/set-up build
+	@cargo build -q -p holdfast --bin holdfast --example demo
+	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/debug/examples/demo" --serve $(if $(PDF),"$(PDF)")
+
+test: lint
+	@tests/with-postgres cargo nextest run $(CRATES)
+	@cargo test -q --doc $(CRATES)
+
+lint:
+	@tests/set-up test
+	@cargo fmt --all --check
+	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
+
+# Prints ratios; asserts nothing.
+bench:
+	@tests/set-up build
+	@cargo build -q --release -p holdfast --bin holdfast
+	@cargo run -q --release -p holdfast-bench

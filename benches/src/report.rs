@@ -1,0 +1,154 @@
+//! Medians, percentiles and tables for people.
+
+use std::time::Duration;
+
+/// Which machine this is, and how to read what follows.
+pub fn preamble() {
+    let cpus =
+        std::thread::available_parallelism().map_or_else(|_| "?".into(), |count| count.to_string());
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    println!("holdfast-bench: {cpus} CPUs, load {load} before the start.");
+    println!(
+        "Compare ratios: all cases of a section ran in turns in this one run, so that they met the"
+    );
+    println!("same noise. Absolute times belong to this machine at this moment.");
+    if cfg!(debug_assertions) {
+        println!("WARNING: this is a debug build; build with --release before reading any number.");
+    }
+}
+
+/// A section's title.
+pub fn heading(title: &str) {
+    println!("\n{title}\n{}", "=".repeat(title.chars().count()));
+}
+
+/// Rows under headings; the first column is text, the others are numbers.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(headings: &[&str]) -> Self {
+        Self {
+            rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()],
+        }
+    }
+
+    /// Appends a row with as many cells as there are headings.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes the table to stdout.
+    pub fn print(&self) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                cells
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or_default()
+            })
+            .collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            println!("{}", line(row, &widths));
+            if index == 0 {
+                println!(
+                    "{}",
+                    widths
+                        .iter()
+                        .map(|&width| "-".repeat(width))
+                        .collect::<Vec<_>>()
+                        .join("  ")
+                );
+            }
+        }
+    }
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let cells = row
+        .iter()
+        .zip(widths)
+        .enumerate()
+        .map(|(column, (cell, &width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+    cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
+/// The value in the middle; of two in the middle, their mean.
+pub fn median(values: &[f64]) -> f64 {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    match (sorted.len() % 2, sorted.get(middle)) {
+        (_, None) => f64::NAN,
+        (0, Some(upper)) => (sorted[middle - 1] + upper) / 2.0,
+        (_, Some(value)) => *value,
+    }
+}
+
+/// The smallest value that at least `percent` percent of the values do not exceed.
+pub fn percentile(values: &[f64], percent: usize) -> f64 {
+    let rank = (values.len() * percent).div_ceil(100).max(1);
+    sorted(values).get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Microseconds with their fraction.
+pub fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// Milliseconds with their fraction.
+pub fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// `1234567.8` as `1,234,568`.
+pub fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!(percentile(&values, 95), 19.0);
+        assert_eq!(percentile(&values, 100), 20.0);
+        assert_eq!(percentile(&[7.0], 95), 7.0);
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(thousands(999.4), "999");
+        assert_eq!(thousands(1_234_567.8), "1,234,568");
+    }
+}

@@ -1,0 +1,260 @@
+//! The built artifacts: what they import, and that they answer like their source.
+
+use std::path::Path;
+
+use holdfast::components::rules::{compliance, lifecycle};
+use holdfast::components::{Components, embedded};
+use wasmparser::{Parser, Payload};
+
+fn imports(component: &[u8]) -> Vec<String> {
+    let mut depth = 0;
+    let mut names = Vec::new();
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.unwrap() {
+            Payload::ComponentImportSection(section) if depth == 0 => {
+                names.extend(
+                    section
+                        .into_iter()
+                        .map(|import| import.unwrap().name.name.to_owned()),
+                );
+            }
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) if depth > 0 => depth -= 1,
+            _ => {}
+        }
+    }
+    names
+}
+
+#[test]
+fn rules_import_nothing_and_providers_only_what_their_world_grants() {
+    let slots: Vec<String> = embedded().map(|artifact| artifact.slot).collect();
+    assert_eq!(
+        slots,
+        [
+            "rules.compliance",
+            "rules.lifecycle",
+            "rules.placement",
+            "rules.documents",
+            "provider.signing"
+        ]
+    );
+    for artifact in embedded() {
+        let imports = imports(&artifact.bytes);
+        if artifact.slot.starts_with("rules.") {
+            assert!(imports.is_empty(), "{}: {imports:?}", artifact.slot);
+        } else {
+            let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]
+                .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
+            for import in &imports {
+                // Types of the world itself carry no capability.
+                let own = import == "holdfast:signing/types@1.0.0";
+                assert!(
+                    own || granted.contains(import),
+                    "{}: {import}",
+                    artifact.slot
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn artifacts_name_no_folder_of_the_machine_that_built_them() {
+    let home = std::env::var("HOME").unwrap();
+    for artifact in embedded() {
+        let found = artifact
+            .bytes
+            .windows(home.len() + 1)
+            .any(|bytes| bytes.starts_with(home.as_bytes()) && bytes.ends_with(b"/"));
+        assert!(!found, "{} names {home}", artifact.slot);
+    }
+}
+
+fn components() -> Components {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code-of-component-tests");
+    Components::load(cache, [9; 32]).unwrap()
+}
+
+/// The vectors of the specification's table, run against the built component.
+#[test]
+fn the_compliance_component_answers_the_vectors() {
+    let components = components();
+    let vectors: Vec<Vector> =
+        serde_json::from_str(include_str!("../vectors/compliance.json")).unwrap();
+    assert!(vectors.len() >= 20);
+    for vector in vectors {
+        let evaluation = components.rules.compliance.evaluate(&vector.facts).unwrap();
+        let failed: Vec<usize> = evaluation
+            .checks
+            .iter()
+            .zip(1..)
+            .filter(|(check, _)| !check.satisfied)
+            .map(|(_, number)| number)
+            .collect();
+        assert_eq!(failed, vector.failed, "{}", vector.name);
+        assert_eq!(evaluation.score, vector.score, "{}", vector.name);
+        assert_eq!(
+            evaluation.compliant,
+            vector.failed.is_empty(),
+            "{}",
+            vector.name
+        );
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Vector {
+    name: String,
+    facts: compliance::EnvelopeFacts,
+    failed: Vec<usize>,
+    score: u32,
+}
+
+/// Every status, trigger and combination of facts: the component and the same
+/// source compiled natively give the same answer.
+#[test]
+fn the_lifecycle_component_answers_like_its_source() {
+    use holdfast::domain::envelope::EnvelopeStatus;
+    use holdfast_lifecycle::types as native;
+    let components = components();
+    let mut compared = 0;
+    for kind in [true, false] {
+        for bits in 0..16u32 {
+            for payment in 0..3 {
+                for (trigger, native_trigger) in TRIGGERS {
+                    for status in EnvelopeStatus::ALL
+                        .iter()
+                        .map(|status| Some(*status))
+                        .chain([None])
+                    {
+                        let flag = |bit: u32| bits & (1 << bit) != 0;
+                        let facts = lifecycle::EnvelopeFacts {
+                            kind: if kind {
+                                lifecycle::EnvelopeKind::Esign
+                            } else {
+                                lifecycle::EnvelopeKind::Paper
+                            },
+                            has_template: flag(0),
+                            is_upload: flag(1),
+                            has_file: flag(2),
+                            has_vault_file: flag(3),
+                            payment: [
+                                lifecycle::PaymentStatus::NotRequested,
+                                lifecycle::PaymentStatus::RequiresPayment,
+                                lifecycle::PaymentStatus::Paid,
+                            ][payment],
+                            attributes: Vec::new(),
+                        };
+                        let native_facts = native::EnvelopeFacts {
+                            kind: if kind {
+                                native::EnvelopeKind::Esign
+                            } else {
+                                native::EnvelopeKind::Paper
+                            },
+                            has_template: flag(0),
+                            is_upload: flag(1),
+                            has_file: flag(2),
+                            has_vault_file: flag(3),
+                            payment: [
+                                native::PaymentStatus::NotRequested,
+                                native::PaymentStatus::RequiresPayment,
+                                native::PaymentStatus::Paid,
+                            ][payment],
+                            attributes: Vec::new(),
+                        };
+                        let sandboxed = components.rules.envelope(status, trigger, &facts);
+                        let direct = holdfast_lifecycle::envelope(
+                            status.map(native_status),
+                            native_trigger,
+                            &native_facts,
+                        );
+                        let sandboxed = match sandboxed {
+                            Ok(status) => Ok(status.as_str()),
+                            Err(error) => Err(error.to_string()),
+                        };
+                        let direct = direct
+                            .map(holdfast_lifecycle::status_text)
+                            .map_err(|refusal| refusal.message);
+                        assert_eq!(sandboxed, direct, "{status:?} {trigger:?} {facts:?}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(compared, 2 * 16 * 3 * 19 * 12);
+}
+
+fn native_status(
+    status: holdfast::domain::envelope::EnvelopeStatus,
+) -> holdfast_lifecycle::types::EnvelopeStatus {
+    use holdfast::domain::envelope::EnvelopeStatus as Ours;
+    use holdfast_lifecycle::types::EnvelopeStatus as Native;
+    match status {
+        Ours::Pending => Native::Pending,
+        Ours::Uploaded => Native::Uploaded,
+        Ours::Preparing => Native::Preparing,
+        Ours::Sent => Native::Sent,
+        Ours::Viewed => Native::Viewed,
+        Ours::Completed => Native::Completed,
+        Ours::Vaulted => Native::Vaulted,
+        Ours::VaultedOut => Native::VaultedOut,
+        Ours::Declined => Native::Declined,
+        Ours::Voided => Native::Voided,
+        Ours::Expired => Native::Expired,
+    }
+}
+
+macro_rules! triggers {
+    ($($name:ident),* $(,)?) => {
+        [$((lifecycle::EnvelopeTrigger::$name, holdfast_lifecycle::types::EnvelopeTrigger::$name)),*]
+    };
+}
+
+const TRIGGERS: [(
+    lifecycle::EnvelopeTrigger,
+    holdfast_lifecycle::types::EnvelopeTrigger,
+); 19] = triggers![
+    Create,
+    CreateInBulk,
+    Upload,
+    Send,
+    View,
+    Progress,
+    Complete,
+    Decline,
+    Void,
+    Expire,
+    VaultInSigned,
+    VaultInUpload,
+    VaultOut,
+    Remind,
+    SigningLinks,
+    EmbedSign,
+    EmbedVault,
+    DownloadAuthoritative,
+    DownloadCopy,
+];
+
+/// The schemas of released packages can only grow: what a component was built
+/// against stays valid.
+#[test]
+fn every_wit_package_parses_and_states_its_version() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
+    let mut packages = 0;
+    for package in std::fs::read_dir(folder).unwrap() {
+        let path = package.unwrap().path();
+        let text = std::fs::read_dir(&path)
+            .unwrap()
+            .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect::<String>();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(
+            text.contains(&format!("package holdfast:{name}@1.0.0;")),
+            "{name}"
+        );
+        packages += 1;
+    }
+    assert_eq!(packages, 8);
+}

@@ -1,0 +1,233 @@
+//! The operator's commands, as a program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{TestApp, release_form, share_native_code};
+
+pub fn holdfast(data: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", data)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn json(data: &Path, arguments: &[&str]) -> Value {
+    let output = holdfast(data, &[&["--json"], arguments].concat());
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn failure(data: &Path, arguments: &[&str]) -> String {
+    let output = holdfast(data, arguments);
+    assert!(!output.status.success(), "{arguments:?} should fail");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn organizations_keys_and_tokens_are_managed_from_the_command_line() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    let org = json(data, &["org", "create", "--name", "Maple"]);
+    let org_id = org["org_id"].as_str().unwrap();
+    assert_eq!(org["auto_vault"], true);
+    assert_eq!(
+        json(data, &["org", "set", org_id, "envelope_ttl_days=7"])["envelope_ttl_days"],
+        7
+    );
+    assert_eq!(json(data, &["org", "list"])[0]["envelope_ttl_days"], 7);
+
+    let scopes = "envelopes:read,vault:read";
+    let key = json(
+        data,
+        &["key", "create", "--org", org_id, "--scopes", scopes],
+    );
+    let key_id = key["key_id"].as_str().unwrap();
+    assert_eq!(key["api_key"].as_str().unwrap().len(), 43);
+    assert_eq!(key["rate_limit_rpm"], 100);
+    let rotated = json(data, &["key", "rotate", key_id]);
+    assert_ne!(rotated["api_key"], key["api_key"]);
+    let updated = json(data, &["key", "update", key_id, "--rpm", "5"]);
+    assert_eq!(updated["rate_limit_rpm"], 5);
+    assert_eq!(updated["api_key"], Value::Null);
+    assert_eq!(json(data, &["key", "deactivate", key_id])["active"], false);
+    assert_eq!(
+        json(data, &["key", "list", "--org", org_id])[0]["active"],
+        false
+    );
+
+    let token = json(
+        data,
+        &[
+            "token",
+            "issue",
+            "--org",
+            org_id,
+            "--email",
+            "a@example.com",
+            "--role",
+            "admin",
+        ],
+    );
+    assert_eq!(token["token"].as_str().unwrap().split('.').count(), 3);
+}
+
+#[test]
+fn what_an_operator_mistypes_is_answered_with_what_is_known() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    let org = json(data, &["org", "create", "--name", "Maple"]);
+    let org_id = org["org_id"].as_str().unwrap();
+    let scope = failure(
+        data,
+        &[
+            "key",
+            "create",
+            "--org",
+            org_id,
+            "--scopes",
+            "envelopes:reed",
+        ],
+    );
+    assert!(scope.contains("envelopes:read, envelopes:write"), "{scope}");
+    let setting = failure(data, &["org", "set", org_id, "auto_vualt=1"]);
+    assert!(setting.contains("auto_vault"), "{setting}");
+    let role = failure(
+        data,
+        &[
+            "token", "issue", "--org", org_id, "--email", "a@b.c", "--role", "king",
+        ],
+    );
+    assert!(role.contains("admin, compliance, member"), "{role}");
+    let nobody = holdfast::domain::id::OrgId::new().to_string();
+    let missing = failure(
+        data,
+        &["key", "create", "--org", &nobody, "--scopes", "vault:read"],
+    );
+    assert!(missing.contains(&nobody), "{missing}");
+}
+
+#[test]
+fn an_unknown_setting_stops_every_command_and_is_named() {
+    let data = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", data.path())
+        .env("HOLDFAST_LISTNE", "x")
+        .args(["org", "list"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("listne"));
+}
+
+#[test]
+fn doctor_looks_at_everything() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let checks = json(data.path(), &["doctor"]);
+    for name in ["database", "storage", "mail", "components", "providers"] {
+        let check = checks
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["name"] == name)
+            .unwrap();
+        assert_eq!(check["ok"], true, "{check}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let release = app
+        .post(
+            &format!("/partner/envelopes/{id}/vault-out"),
+            release_form(),
+        )
+        .await
+        .data(200);
+    let bundle = tempfile::tempdir().unwrap();
+    for file in [
+        "authoritative",
+        "certified_vaulted_copy",
+        "compliance_certificate",
+        "vault_custody_record",
+    ] {
+        let url = release[format!("{file}_signed_url")].as_str().unwrap();
+        let name = release[format!("{file}_filename")].as_str().unwrap();
+        std::fs::write(bundle.path().join(name), app.get(url).await.bytes).unwrap();
+    }
+    let ledger = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    std::fs::write(
+        bundle.path().join("custody-ledger.json"),
+        ledger.to_string(),
+    )
+    .unwrap();
+
+    let nothing = tempfile::tempdir().unwrap();
+    let folder = bundle.path().to_str().unwrap().to_owned();
+    let report = json(nothing.path(), &["verify", &folder]);
+    assert_eq!(report["valid"], true, "{report}");
+    assert_eq!(report["envelope_id"], id.as_str());
+
+    for (file, check) in [
+        ("authoritative.pdf", "document"),
+        ("certified-vaulted-copy.pdf", "copy"),
+        ("ucc-compliance-certificate.json", "certificate"),
+        ("vault-custody-record.pdf", "custody record"),
+    ] {
+        let path = bundle.path().join(file);
+        let original = std::fs::read(&path).unwrap();
+        let mut changed = original.clone();
+        let middle = changed.len() / 2;
+        changed[middle] ^= 1;
+        std::fs::write(&path, changed).unwrap();
+        expect_failure(&folder, check);
+        std::fs::write(&path, original).unwrap();
+    }
+    let mut edited = ledger.clone();
+    edited["entries"][1]["actor"] = "somebody else".into();
+    std::fs::write(
+        bundle.path().join("custody-ledger.json"),
+        edited.to_string(),
+    )
+    .unwrap();
+    expect_failure(&folder, "ledger");
+    let mut shortened = ledger.clone();
+    shortened["entries"].as_array_mut().unwrap().remove(2);
+    std::fs::write(
+        bundle.path().join("custody-ledger.json"),
+        shortened.to_string(),
+    )
+    .unwrap();
+    expect_failure(&folder, "ledger");
+
+    std::fs::remove_file(bundle.path().join("authoritative.pdf")).unwrap();
+    let missing = failure(nothing.path(), &["verify", &folder]);
+    assert!(missing.contains("authoritative.pdf"), "{missing}");
+}
+
+#[track_caller]
+fn expect_failure(folder: &str, check: &str) {
+    let nothing = tempfile::tempdir().unwrap();
+    let output = holdfast(nothing.path(), &["--json", "verify", folder]);
+    assert!(!output.status.success(), "{check}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let finding = findings
+        .iter()
+        .find(|finding| finding["check"] == check)
+        .unwrap();
+    assert_eq!(finding["ok"], false, "{report}");
+}

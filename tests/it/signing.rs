@@ -1,0 +1,199 @@
+//! The signing form and the callbacks behind it.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use crate::support::{CONTRACT, TestApp, envelope_body, form};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_shows_a_labelled_control_for_each_field() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let page = form::open(&app, url).await;
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    let text = page.text();
+    for name in ["Buyer signature", "Signed on", "consent"] {
+        assert!(text.contains(&format!("name=\"{name}\"")), "{name}");
+    }
+    assert!(
+        text.contains("<label for=\"field-0\">Buyer signature"),
+        "{text}"
+    );
+    let image = form::open(&app, &format!("{url}/pages/1.png")).await;
+    assert_eq!(image.headers["content-type"], "image/png");
+    assert!(image.bytes.starts_with(b"\x89PNG"));
+    assert_ne!(
+        form::open(&app, &format!("{url}/pages/99.png"))
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_said_beside_its_field_and_nothing_is_lost() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    form::open(&app, url).await;
+    let values = [
+        ("Buyer signature".to_owned(), "Jordan Lee".to_owned()),
+        ("Signed on".to_owned(), "yesterday".to_owned()),
+    ];
+    let without_consent = form::press(&app, url, "finish", &values).await;
+    assert_eq!(without_consent.status, 422);
+    assert!(
+        without_consent
+            .text()
+            .contains("consent to signing electronically")
+    );
+    let consent = [&values[..], &[("consent".to_owned(), "yes".to_owned())]].concat();
+    let wrong_date = form::press(&app, url, "finish", &consent).await;
+    assert_eq!(wrong_date.status, 422);
+    let text = wrong_date.text();
+    assert!(text.contains("Enter a date"), "{text}");
+    assert!(
+        text.contains("value=\"Jordan Lee\""),
+        "what was typed is still there: {text}"
+    );
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let types = app.event_types(id).await;
+    assert!(types.contains(&"signer.started".to_owned()), "{types:?}");
+    assert!(!types.contains(&"signer.completed".to_owned()), "{types:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_can_decline_with_a_reason() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    );
+    form::open(&app, url).await;
+    assert_eq!(form::press(&app, url, "decline", &[]).await.status, 422);
+    let reason = [("reason".to_owned(), "The price is wrong".to_owned())];
+    assert_eq!(form::press(&app, url, "decline", &reason).await.status, 200);
+    let status = app
+        .get(&format!("/partner/envelopes/{id}/status"))
+        .await
+        .data(200);
+    assert_eq!(status["status"], "declined");
+    let events = app.events(id).await;
+    let declined = events.last().unwrap();
+    assert_eq!(declined["event_type"], "envelope.declined");
+    assert_eq!(declined["data"]["reason"], "The price is wrong");
+    let void = app
+        .post(&format!("/partner/envelopes/{id}/void"), json!({}))
+        .await;
+    assert_eq!(
+        void.error(422),
+        "Cannot void envelope with status: declined"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_signers_sign_in_turn() {
+    let app = TestApp::start().await;
+    let area = |y: f64| json!([{ "page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.04 }]);
+    let fields = json!([
+        { "name": "First", "type": "signature", "role": "Buyer", "required": true,
+          "placement": { "mode": "absolute", "areas": area(0.1) } },
+        { "name": "Second", "type": "signature", "role": "Seller", "required": true,
+          "placement": { "mode": "absolute", "areas": area(0.2) } },
+    ]);
+    let template = app.template(CONTRACT, &fields).await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+    ]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+    let early = form::open(&app, url(1)).await;
+    assert!(
+        early.text().contains("Not yet your turn"),
+        "{}",
+        early.text()
+    );
+    let forced = form::press(&app, url(1), "finish", &form::filled("")).await;
+    assert_ne!(forced.status, 200);
+
+    form::sign(&app, url(0)).await;
+    let used = form::open(&app, url(0)).await;
+    assert!(used.text().contains("You have signed"), "{}", used.text());
+    form::sign(&app, url(1)).await;
+    app.wait_for(id, "vaulted").await;
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    assert_eq!(links["signers"][1]["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_with_a_working_link_is_mailed() {
+    let app = TestApp::start().await;
+    app.sent_envelope().await;
+    let outbox = app.data.path().join("outbox");
+    let mut mails = Vec::new();
+    for _ in 0..200 {
+        mails = crate::support::files_below(&outbox);
+        if !mails.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let mail = std::fs::read_to_string(&mails[0])
+        .unwrap()
+        .replace("=\r\n", "")
+        .replace("=3D", "=");
+    assert!(mail.contains("jordan.lee@example.com"), "{mail}");
+    let start = mail.find("http://127.0.0.1:8080/sign/").unwrap();
+    let url: String = mail[start..]
+        .chars()
+        .take_while(|c| !c.is_whitespace() && *c != '"')
+        .collect();
+    assert_eq!(form::open(&app, &url).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_nobody_made_leads_nowhere() {
+    let app = TestApp::start().await;
+    let token = holdfast::domain::token::LinkToken::generate(3);
+    for path in ["/sign/x".to_owned(), format!("/sign/{}", token.reveal())] {
+        let answer = app
+            .send(Request::get(path).body(Body::empty()).unwrap())
+            .await;
+        assert_eq!(answer.status, 404);
+        assert!(answer.text().contains("This link does not work"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_cannot_be_verified_is_refused() {
+    let app = TestApp::start().await;
+    let body = r#"{"event_type":"submission.completed","data":{"id":1}}"#;
+    let unsigned = app
+        .post_text("", "/callbacks/signing/embedded", "application/json", body)
+        .await;
+    assert_eq!(unsigned.error(401), "Callback could not be verified");
+    let now = holdfast::domain::clock::Clock::default().now().as_seconds();
+    let request = Request::post("/api/v2/callbacks/signing/embedded")
+        .header("x-docuseal-signature", format!("{now}.{}", "0".repeat(64)))
+        .body(Body::from(body))
+        .unwrap();
+    assert_eq!(app.send(request).await.status, 401);
+    let nobody = app
+        .post_text("", "/callbacks/signing/nobody", "application/json", body)
+        .await;
+    assert_eq!(nobody.status, 503);
+}

@@ -1,0 +1,240 @@
+//! The store's contract, on both databases with one SQL text.
+
+use std::time::Duration;
+
+use holdfast::domain::clock::{Clock, Timestamp};
+use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::domain::ledger::{NewEntry, verify_chain};
+use holdfast::domain::organization::{OrgSettings, Organization};
+use holdfast::store::{Store, customers, jobs, ledger, organizations};
+use serde_json::json;
+use sqlx::Row as _;
+
+use crate::support::postgres;
+
+macro_rules! on_both_databases {
+    ($($name:ident),* $(,)?) => {
+        mod on_sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    let folder = tempfile::tempdir().unwrap();
+                    let url = format!("sqlite://{}", folder.path().join("test.db").display());
+                    let store = super::Store::connect(&url).await.unwrap();
+                    store.migrate().await.unwrap();
+                    super::$name(store).await;
+                }
+            )*
+        }
+
+        mod on_postgresql {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name(super::postgres::new_store().await).await;
+                }
+            )*
+        }
+    };
+}
+
+on_both_databases!(
+    migrating_again_changes_nothing,
+    an_uncommitted_transaction_leaves_nothing,
+    one_customer_per_address,
+    the_ledger_is_one_chain_under_concurrent_writers,
+    a_job_is_done_once_and_a_late_worker_settles_nothing,
+    every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
+);
+
+async fn migrating_again_changes_nothing(store: Store) {
+    let (first, second) = tokio::join!(store.migrate(), store.migrate());
+    first.unwrap();
+    second.unwrap();
+}
+
+fn organization() -> Organization {
+    Organization {
+        id: OrgId::new(),
+        name: "Maple".into(),
+        settings: OrgSettings::default(),
+        created_at: Clock::default().now(),
+    }
+}
+
+async fn an_uncommitted_transaction_leaves_nothing(store: Store) {
+    let organization = organization();
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    drop(tx);
+    let mut connection = store.read().await.unwrap();
+    assert!(
+        organizations::get(&mut connection, &organization.id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    drop(connection);
+
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut connection = store.read().await.unwrap();
+    let found = organizations::get(&mut connection, &organization.id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.name, "Maple");
+    assert_eq!(found.settings, OrgSettings::default());
+}
+
+async fn one_customer_per_address(store: Store) {
+    let (org, other) = (OrgId::new(), OrgId::new());
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    let first = customers::upsert_by_email(&mut tx, &org, "Ann@Example.com", "Ann", now)
+        .await
+        .unwrap();
+    let again = customers::upsert_by_email(&mut tx, &org, "ann@example.com ", "Ann B.", now)
+        .await
+        .unwrap();
+    let foreign = customers::upsert_by_email(&mut tx, &other, "ann@example.com", "Ann", now)
+        .await
+        .unwrap();
+    assert_eq!(first, again);
+    assert_ne!(first, foreign);
+    let found = customers::get(&mut tx, &org, &first)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.name, "Ann B.");
+    assert_eq!(found.email.as_deref(), Some("ann@example.com"));
+    assert!(
+        customers::get(&mut tx, &other, &first)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
+    let (org, envelope) = (OrgId::new(), EnvelopeId::new());
+    let writers = (0..20).map(|number| {
+        let (store, org, envelope) = (store.clone(), org.clone(), envelope.clone());
+        tokio::spawn(async move {
+            // The loser of a race sees a unique violation and tries again.
+            loop {
+                let mut tx = store.begin().await.unwrap();
+                let entry = NewEntry {
+                    at: Timestamp::from_millis(number),
+                    actor: "test".into(),
+                    action: "test.written".into(),
+                    details: json!({ "number": number, "ratio": 0.1, "text": "ü\u{0}".trim_end_matches('\u{0}') }),
+                };
+                match ledger::append(&mut tx, &org, &envelope, entry).await {
+                    Ok(_) => return tx.commit().await.unwrap(),
+                    Err(error) => assert!(error.is_unique_violation(), "{error}"),
+                }
+            }
+        })
+    });
+    futures::future::join_all(writers)
+        .await
+        .into_iter()
+        .for_each(|writer| writer.unwrap());
+    let mut connection = store.read().await.unwrap();
+    let entries = ledger::list(&mut connection, &org, &envelope)
+        .await
+        .unwrap();
+    assert_eq!(entries.len(), 20);
+    verify_chain(&entries).unwrap();
+}
+
+async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
+    let org = OrgId::new();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    for _ in 0..2 {
+        jobs::insert(&mut tx, &org, "test", Some("key"), &json!({ "a": 1 }), now)
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let lease = Duration::from_secs(30);
+    let early = jobs::claim(&store, now - Duration::from_secs(1), lease, 10)
+        .await
+        .unwrap();
+    assert!(early.is_empty());
+    let first = jobs::claim(&store, now, lease, 10).await.unwrap();
+    assert_eq!(first.len(), 1, "the second insert found the first");
+    assert_eq!(first[0].payload, json!({ "a": 1 }));
+    assert!(
+        jobs::claim(&store, now, lease, 10)
+            .await
+            .unwrap()
+            .is_empty(),
+        "leased"
+    );
+
+    let later = now + Duration::from_secs(31);
+    let second = jobs::claim(&store, later, lease, 10).await.unwrap();
+    assert_eq!(second[0].attempts, 2);
+    jobs::finish(&store, &first[0]).await.unwrap();
+    let after = later + Duration::from_secs(31);
+    let third = jobs::claim(&store, after, lease, 10).await.unwrap();
+    assert_eq!(third.len(), 1, "the first worker was too late to finish it");
+    jobs::settle_failure(&store, &third[0], "broken", Some(after))
+        .await
+        .unwrap();
+    let fourth = jobs::claim(&store, after, lease, 10).await.unwrap();
+    jobs::finish(&store, &fourth[0]).await.unwrap();
+    let end = after + Duration::from_secs(3600);
+    assert!(
+        jobs::claim(&store, end, lease, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+/// The schema keeps its own promises.
+async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store: Store) {
+    let mut connection = store.read().await.unwrap();
+    let sqlite = store.dialect() == holdfast::store::Dialect::Sqlite;
+    let definitions = if sqlite {
+        "select tbl_name as name, coalesce(sql, '') as text from sqlite_master"
+    } else {
+        "select tablename::text as name, indexdef::text as text from pg_indexes where schemaname = 'public'"
+    };
+    let rows = sqlx::query(definitions)
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    let mut by_table: std::collections::BTreeMap<String, String> = Default::default();
+    for row in rows {
+        let (name, text): (String, String) =
+            (row.try_get("name").unwrap(), row.try_get("text").unwrap());
+        let all = by_table.entry(name).or_default();
+        all.push_str(&text.to_lowercase().replace(" using btree", ""));
+        all.push('\n');
+    }
+    let global = ["migration", "api_key"];
+    let tenant: Vec<_> = by_table
+        .iter()
+        .filter(|(name, _)| !global.contains(&name.as_str()))
+        .collect();
+    assert!(tenant.len() >= 15, "{tenant:?}");
+    for (name, text) in tenant {
+        let keyed = if sqlite {
+            "primary key (bucket,"
+        } else {
+            "_pkey on public"
+        };
+        assert!(text.contains(keyed), "{name}: {text}");
+        let indexed = ["(bucket, org_id", "(org_id"]
+            .iter()
+            .any(|index| text.contains(index));
+        assert!(indexed, "{name} has no index on its organization: {text}");
+    }
+}

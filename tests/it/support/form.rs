@@ -1,0 +1,61 @@
+//! The signing form, used as a browser without JavaScript uses it.
+
+use axum::body::Body;
+use axum::http::Request;
+use scraper::{Html, Selector};
+
+use super::{Answer, TestApp};
+
+/// A page of the form.
+pub async fn open(app: &TestApp, url: &str) -> Answer {
+    app.send(Request::get(path(url)).body(Body::empty()).unwrap())
+        .await
+}
+
+/// Fills every control by its type and adds the consent.
+pub fn filled(page: &str) -> Vec<(String, String)> {
+    let document = Html::parse_document(page);
+    let controls = Selector::parse("form input[name], form select[name]").unwrap();
+    document
+        .select(&controls)
+        .filter(|control| control.attr("type") != Some("hidden"))
+        .map(|control| {
+            let name = control.attr("name").unwrap().to_owned();
+            let value = match control.attr("type") {
+                Some("checkbox") if name == "consent" => "yes",
+                Some("checkbox") => "true",
+                Some("date") => "2026-11-21",
+                _ => "Jordan Lee",
+            };
+            (name, value.to_owned())
+        })
+        .collect()
+}
+
+/// Presses a button.
+pub async fn press(app: &TestApp, url: &str, action: &str, values: &[(String, String)]) -> Answer {
+    let mut body = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in values {
+        body.append_pair(name, value);
+    }
+    body.append_pair("action", action);
+    let request = Request::post(path(url))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from(body.finish()))
+        .unwrap();
+    app.send(request).await
+}
+
+/// Opens the form, fills everything in and finishes.
+pub async fn sign(app: &TestApp, url: &str) {
+    let page = open(app, url).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let answer = press(app, url, "finish", &filled(&page.text())).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn path(url: &str) -> String {
+    url.strip_prefix("http://127.0.0.1:8080")
+        .expect("a URL of this server")
+        .to_owned()
+}

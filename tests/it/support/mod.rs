@@ -1,0 +1,388 @@
+//! A service of its own for each test: the real router, worker, database and
+//! object folder. Helpers act through the public API only.
+
+pub mod form;
+pub mod pdf;
+pub mod postgres;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use holdfast::app::{self, App};
+use holdfast::config::Config;
+use holdfast::domain::clock::Clock;
+use holdfast::domain::id::{KeyId, OrgId};
+use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use holdfast::domain::token::ApiKey;
+use holdfast::store::{Store, api_keys, organizations};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+pub const CONTRACT: &[u8] = include_bytes!("../../fixtures/retail-installment-contract.pdf");
+
+/// A running service and one organization with a key for everything.
+pub struct TestApp {
+    pub app: App,
+    pub store: Store,
+    pub org: OrgId,
+    pub key: String,
+    router: Router,
+    pub data: TempDir,
+    _worker: Worker,
+}
+
+/// Stops the worker with the test.
+struct Worker(tokio_util::sync::CancellationToken);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// An answer, read whole.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: axum::http::HeaderMap,
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes)
+            .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&self.bytes)))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The `data` of an answer that must have this status.
+    #[track_caller]
+    pub fn data(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        self.json()["data"].take()
+    }
+
+    /// The `error` of an answer that must have this status.
+    #[track_caller]
+    pub fn error(self, status: u16) -> String {
+        assert_eq!(self.status, status, "{}", self.text());
+        self.json()["error"]
+            .as_str()
+            .expect("an error text")
+            .to_owned()
+    }
+}
+
+/// Native code is shared by all tests: the key that makes its MAC is fixed here.
+pub fn share_native_code(data: &Path) {
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code");
+    std::fs::create_dir_all(&shared).unwrap();
+    std::fs::create_dir_all(data.join("keys")).unwrap();
+    std::fs::write(data.join("keys/master.key"), [7; 32]).unwrap();
+    std::os::unix::fs::symlink(shared, data.join("native-code")).unwrap();
+}
+
+impl TestApp {
+    /// On SQLite, vaulting by itself.
+    pub async fn start() -> Self {
+        Self::with(|_| {}, OrgSettings::default()).await
+    }
+
+    /// On SQLite, vaulting only when asked.
+    pub async fn without_auto_vault() -> Self {
+        let settings = OrgSettings {
+            auto_vault: false,
+            ..OrgSettings::default()
+        };
+        Self::with(|_| {}, settings).await
+    }
+
+    pub async fn with(change: impl FnOnce(&mut Config), settings: OrgSettings) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        share_native_code(data.path());
+        let mut config = Config {
+            data_dir: data.path().into(),
+            ..Config::default()
+        };
+        change(&mut config);
+        let store = app::open_store(&config).await.unwrap();
+        let app = app::start(config).await.unwrap();
+        let (org, key) = new_organization(&store, settings, Scope::ALL).await;
+        let stop = tokio_util::sync::CancellationToken::new();
+        tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));
+        Self {
+            router: holdfast::http::router(app.clone()),
+            app,
+            store,
+            org,
+            key,
+            data,
+            _worker: Worker(stop),
+        }
+    }
+
+    /// Another tenant's key.
+    pub async fn other_organization(&self) -> String {
+        new_organization(&self.store, OrgSettings::default(), Scope::ALL)
+            .await
+            .1
+    }
+
+    /// A key of the same organization with these scopes only.
+    pub async fn key_with(&self, scopes: &[Scope]) -> String {
+        new_key(&self.store, &self.org, scopes).await
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            bytes: body.collect().await.unwrap().to_bytes().to_vec(),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.get_as(&self.key, path).await
+    }
+
+    pub async fn get_as(&self, key: &str, path: &str) -> Answer {
+        let request = Request::get(api(path)).header("x-api-key", key);
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.post_as(&self.key, path, body).await
+    }
+
+    pub async fn post_as(&self, key: &str, path: &str, body: Value) -> Answer {
+        self.post_text(key, path, "application/json", body.to_string())
+            .await
+    }
+
+    pub async fn post_text(
+        &self,
+        key: &str,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Body>,
+    ) -> Answer {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(api(path))
+            .header("x-api-key", key)
+            .header("content-type", content_type);
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// A multipart body with a `file` part and text parts.
+    pub async fn upload(
+        &self,
+        path: &str,
+        content_type: &str,
+        file: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
+        const BOUNDARY: &str = "a-boundary-no-file-contains";
+        let mut body = Vec::new();
+        for (name, text) in texts {
+            let head = format!(
+                "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
+            );
+            body.extend(head.into_bytes());
+        }
+        let head = format!(
+            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
+             content-type: {content_type}\r\n\r\n"
+        );
+        body.extend(head.into_bytes());
+        body.extend(file);
+        body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
+        let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+        self.post_text(&self.key, path, &content_type, body).await
+    }
+
+    /// A template of the demo contract: the buyer signs at an anchor and dates
+    /// the first page.
+    pub async fn contract_template(&self) -> Value {
+        let fields = json!([
+            {
+                "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+                "placement": {
+                    "mode": "anchor", "anchor_text": "Buyer signature:",
+                    "offset_x": 0.17, "offset_y": -0.012, "w": 0.32, "h": 0.03,
+                },
+            },
+            {
+                "name": "Signed on", "type": "date", "role": "Buyer", "required": true,
+                "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.72, "y": 0.035, "w": 0.2, "h": 0.02 }] },
+            },
+        ]);
+        self.template(CONTRACT, &fields).await
+    }
+
+    pub async fn template(&self, pdf: &[u8], fields: &Value) -> Value {
+        let fields = fields.to_string();
+        let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
+        self.upload("/partner/templates", "application/pdf", pdf, &texts)
+            .await
+            .data(200)
+    }
+
+    /// Sends the contract to one buyer.
+    pub async fn sent_envelope(&self) -> Value {
+        let template = self.contract_template().await;
+        self.post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await
+        .data(201)
+    }
+
+    /// The status once it is `status`; fails after half a minute.
+    pub async fn wait_for(&self, id: &str, status: &str) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let now = self
+                .get(&format!("/partner/envelopes/{id}/status"))
+                .await
+                .data(200);
+            if now["status"] == status {
+                return now;
+            }
+            assert!(Instant::now() < deadline, "still {now} and not {status}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Sends the contract, signs it, and waits until it is vaulted.
+    pub async fn vaulted_envelope(&self) -> String {
+        let envelope = self.sent_envelope().await;
+        let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+        let url = envelope["sign_url"].as_str().unwrap().to_owned();
+        form::sign(self, &url).await;
+        self.wait_for(&id, "vaulted").await;
+        id
+    }
+
+    /// The types of an envelope's events, in the order of the outbox.
+    pub async fn event_types(&self, id: &str) -> Vec<String> {
+        let events = self.events(id).await;
+        events
+            .iter()
+            .map(|event| event["event_type"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    pub async fn events(&self, id: &str) -> Vec<Value> {
+        let id = holdfast::domain::id::EnvelopeId::parse(id).unwrap();
+        let mut connection = self.store.read().await.unwrap();
+        let bodies = holdfast::store::events::bodies(&mut connection, &self.org, &id)
+            .await
+            .unwrap();
+        bodies
+            .iter()
+            .map(|body| serde_json::from_str(body).unwrap())
+            .collect()
+    }
+
+    /// Every stored object of an area, as file paths.
+    pub fn objects(&self, area: &str) -> Vec<std::path::PathBuf> {
+        files_below(&self.data.path().join("objects").join(area))
+    }
+}
+
+pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .flat_map(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files_below(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+/// The body of an envelope for the template.
+pub fn envelope_body(template_id: &Value) -> Value {
+    json!({
+        "envelope_name": "Retail instalment contract",
+        "customer_email": "jordan.lee@example.com",
+        "customer_name": "Jordan Lee",
+        "template_id": template_id,
+        "external_id": "deal-17",
+        "secured_party": { "name": "First Example Bank", "role": "assignee" },
+    })
+}
+
+pub fn release_form() -> Value {
+    json!({
+        "recipient_name": "Robin Park",
+        "recipient_organization": "First Example Bank",
+        "recipient_email": "robin.park@bank.example",
+        "purpose_of_release": "Assignment of the contract",
+        "acknowledge_authoritative_copy": true,
+        "acknowledge_chain_of_custody": true,
+        "authorized_signature": "Jordan Maple",
+    })
+}
+
+/// A path of the API; URLs of this server lose their host.
+fn api(path: &str) -> String {
+    match path.strip_prefix("http://127.0.0.1:8080") {
+        Some(path) => path.to_owned(),
+        None => format!("/api/v2{path}"),
+    }
+}
+
+async fn new_organization(
+    store: &Store,
+    settings: OrgSettings,
+    scopes: &[Scope],
+) -> (OrgId, String) {
+    let organization = Organization {
+        id: OrgId::new(),
+        name: "Maple Street Motors".into(),
+        settings,
+        created_at: Clock::default().now(),
+    };
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    tx.commit().await.unwrap();
+    let key = new_key(store, &organization.id, scopes).await;
+    (organization.id, key)
+}
+
+async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope]) -> String {
+    let key = ApiKey::generate();
+    let record = ApiKeyRecord {
+        id: KeyId::new(),
+        org: org.clone(),
+        name: None,
+        scopes: scopes.to_vec(),
+        rate_limit_rpm: 100,
+        owner_email: Some("vault@maple.example".into()),
+        active: true,
+        last_used_at: None,
+    };
+    let mut tx = store.begin().await.unwrap();
+    api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    key.reveal().to_owned()
+}

@@ -1,0 +1,265 @@
+//! Vault-in, downloads, vault-out.
+
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, envelope_body, form, release_form};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_vault_ins_at_once_make_one_authoritative_copy() {
+    let app = TestApp::without_auto_vault().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    app.wait_for(id, "completed").await;
+    let path = format!("/partner/envelopes/{id}/vault-in-signed");
+    let calls = (0..20).map(|_| app.post(&path, json!({})));
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.data(200)["status"], "vaulted");
+    }
+    assert_eq!(app.objects("vault").len(), 1);
+    let types = app.event_types(id).await;
+    assert_eq!(
+        types.iter().filter(|kind| *kind == "vault.stored").count(),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn right_after_signing_the_record_lacks_what_the_pipeline_brings() {
+    let app = TestApp::without_auto_vault().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    let compliance = app
+        .get(&format!("/partner/envelopes/{id}/compliance"))
+        .await
+        .data(200);
+    assert_eq!(compliance["envelope_status"], "completed");
+    let failed: Vec<usize> = compliance["compliance"]["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(1..)
+        .filter(|(check, _)| check["satisfied"] == false)
+        .map(|(_, number)| number)
+        .collect();
+    assert_eq!(failed, [1, 2, 3, 5, 7]);
+    let certificate = app
+        .get(&format!("/partner/envelopes/{id}/vault/certificate"))
+        .await;
+    assert_eq!(certificate.error(404), "Certificate not yet generated");
+    app.get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .error(409);
+    app.get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .error(409);
+    app.post(
+        &format!("/partner/envelopes/{id}/vault-out"),
+        release_form(),
+    )
+    .await
+    .error(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wrong_entrance_is_a_conflict() {
+    let app = TestApp::without_auto_vault().await;
+    let sent = app.sent_envelope().await;
+    let id = sent["envelope_id"].as_str().unwrap();
+    for entrance in ["vault-in-upload", "vault-in-signed"] {
+        app.post(&format!("/partner/envelopes/{id}/{entrance}"), json!({}))
+            .await
+            .error(409);
+    }
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let paper = app.post("/partner/envelopes", body).await.data(201);
+    let id = paper["envelope_id"].as_str().unwrap();
+    for entrance in ["vault-in-upload", "vault-in-signed"] {
+        app.post(&format!("/partner/envelopes/{id}/{entrance}"), json!({}))
+            .await
+            .error(409);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_twenty_uses_of_an_authoritative_link_succeeds() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .data(200);
+    let url = link["signed_url"].as_str().unwrap();
+    let head = axum::http::Request::head(url.strip_prefix("http://127.0.0.1:8080").unwrap());
+    let peek = app
+        .send(head.body(axum::body::Body::empty()).unwrap())
+        .await;
+    assert_eq!(peek.status, 200, "a HEAD request does not burn the link");
+    let uses = (0..20).map(|_| app.get(url));
+    let statuses: Vec<u16> = futures::future::join_all(uses)
+        .await
+        .iter()
+        .map(|answer| answer.status.as_u16())
+        .collect();
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 200).count(),
+        1,
+        "{statuses:?}"
+    );
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 410).count(),
+        19,
+        "{statuses:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_copys_link_works_again_and_after_the_release() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .data(200);
+    let url = link["signed_url"].as_str().unwrap();
+    app.post(
+        &format!("/partner/envelopes/{id}/vault-out"),
+        release_form(),
+    )
+    .await
+    .data(200);
+    assert_eq!(app.get(url).await.status, 200);
+    assert_eq!(app.get(url).await.status, 200);
+    app.get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .error(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_object_is_never_handed_out() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let object = app.objects("vault").remove(0);
+    let mut bytes = std::fs::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::remove_file(&object).unwrap();
+    std::fs::write(&object, bytes).unwrap();
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .data(200);
+    let answer = app.get(link["signed_url"].as_str().unwrap()).await;
+    assert_eq!(answer.error(409), "Document integrity check failed");
+    let events = app.events(&id).await;
+    let tampered = events.last().unwrap();
+    assert_eq!(tampered["event_type"], "vault.tamper_detected");
+    assert_ne!(
+        tampered["data"]["expected_hash"],
+        tampered["data"]["actual_hash"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_needs_every_field_and_both_acknowledgements() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    for member in release_form().as_object().unwrap().keys() {
+        let mut form = release_form();
+        form.as_object_mut().unwrap().remove(member);
+        let answer = app.post(&path, form).await;
+        assert_eq!(answer.status, 422, "{member}");
+        assert_eq!(answer.json()["details"][0]["path"], json!([member]));
+    }
+    for member in [
+        "acknowledge_authoritative_copy",
+        "acknowledge_chain_of_custody",
+    ] {
+        let mut form = release_form();
+        form[member] = false.into();
+        assert_eq!(app.post(&path, form).await.error(422), "Validation failed");
+    }
+    assert_eq!(app.objects("archive").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_release_gives_fresh_links_to_the_same_archive() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    let first = app.post(&path, release_form()).await.data(200);
+    let second = app.post(&path, release_form()).await.data(200);
+    assert_ne!(
+        first["authoritative_signed_url"],
+        second["authoritative_signed_url"]
+    );
+    let old = app
+        .get(first["authoritative_signed_url"].as_str().unwrap())
+        .await;
+    let new = app
+        .get(second["authoritative_signed_url"].as_str().unwrap())
+        .await;
+    assert_eq!(old.bytes, new.bytes);
+    assert_eq!(app.objects("archive").len(), 1);
+    let released = app.event_types(&id).await;
+    assert_eq!(
+        released
+            .iter()
+            .filter(|kind| *kind == "vault.released")
+            .count(),
+        1
+    );
+    for _ in 0..200 {
+        if app.objects("vault").is_empty() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("the live copy is still in the vault");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_or_event_names_a_storage_key() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let mut texts = Vec::new();
+    for path in [
+        "",
+        "/status",
+        "/compliance",
+        "/custody",
+        "/vault/certificate",
+        "/vault/signed-url",
+    ] {
+        texts.push(
+            app.get(&format!("/partner/envelopes/{id}{path}"))
+                .await
+                .text(),
+        );
+    }
+    texts.push(
+        app.post(
+            &format!("/partner/envelopes/{id}/vault-out"),
+            release_form(),
+        )
+        .await
+        .text(),
+    );
+    texts.extend(app.events(&id).await.iter().map(Value::to_string));
+    let folder = app.data.path().display().to_string();
+    for object in app.objects("") {
+        let key = object
+            .strip_prefix(app.data.path().join("objects"))
+            .unwrap();
+        let parent = key.parent().unwrap().display().to_string();
+        for text in &texts {
+            assert!(
+                !text.contains(&parent) && !text.contains(&folder),
+                "{parent} in {text}"
+            );
+        }
+    }
+}
