@@ -18,8 +18,10 @@ use std::process::ExitCode;
 /// Any failure, in words for whoever runs this.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const SECTIONS: [(&str, fn() -> Result<(), Failure>); 2] =
-    [("compliance", compliance::run), ("start-up", start_up::run)];
+/// What it is called, and what runs it.
+type Section = (&'static str, fn() -> Result<(), Failure>);
+
+const SECTIONS: [Section; 2] = [("compliance", compliance::run), ("start-up", start_up::run)];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

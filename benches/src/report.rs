@@ -1,21 +1,36 @@
 //! Medians, percentiles and tables for people.
 
+use std::num::NonZero;
+use std::thread;
 use std::time::Duration;
 
 /// Which machine this is, and how to read what follows.
 pub fn preamble() {
-    let cpus =
-        std::thread::available_parallelism().map_or_else(|_| "?".into(), |count| count.to_string());
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or_default();
-    println!("holdfast-bench: {cpus} CPUs, load {load} before the start.");
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let load = load();
+    println!("holdfast-bench: {cpus} CPUs, load {load:.2} before the start.");
     println!(
         "Compare ratios: all cases of a section ran in turns in this one run, so that they met the"
     );
     println!("same noise. Absolute times belong to this machine at this moment.");
-    if cfg!(debug_assertions) {
-        println!("WARNING: this is a debug build; build with --release before reading any number.");
+    if load > 0.5 {
+        println!(
+            "NOTE: other programs are running. Rows with two threads need two idle CPUs to say"
+        );
+        println!("anything about scaling, and start-up times are too long.");
     }
+    if cfg!(debug_assertions) {
+        println!("NOTE: this is a debug build; build with --release before reading any number.");
+    }
+}
+
+/// How many programs wanted a CPU during the last minute.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ')
+        .next()
+        .and_then(|load| load.parse().ok())
+        .unwrap_or_default()
 }
 
 /// A section's title.

@@ -115,6 +115,32 @@ async fn one_of_twenty_uses_of_an_authoritative_link_succeeds() {
     );
 }
 
+/// Over a real connection the end of a body of known length is never asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authoritative_link_is_used_up_over_a_real_connection() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .data(200);
+    let path = link["signed_url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("http://127.0.0.1:8080")
+        .unwrap();
+    let url = app.listen().await + path;
+    let client = reqwest::Client::new();
+    let first = client.get(&url).send().await.unwrap();
+    assert_eq!(first.status(), 200);
+    assert!(first.bytes().await.unwrap().starts_with(b"%PDF-"));
+    for _ in 0..10 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        assert_eq!(client.get(&url).send().await.unwrap().status(), 410);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_copys_link_works_again_and_after_the_release() {
     let app = TestApp::start().await;

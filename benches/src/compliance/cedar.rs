@@ -42,7 +42,7 @@ pub struct Subject {
 impl Cedar {
     /// Parses the policies.
     pub fn new() -> Result<Self, Failure> {
-        let check = EntityTypeName::from_str("Check")?;
+        let action = EntityTypeName::from_str("Action")?;
         Ok(Self {
             authorizer: Authorizer::new(),
             policies: PolicySet::from_str(include_str!("../policies/checks.cedar"))?,
@@ -50,7 +50,7 @@ impl Cedar {
             principal: EntityUid::from_str("Service::\"holdfast\"")?,
             checks: CHECKS
                 .iter()
-                .map(|name| EntityUid::from_type_name_and_id(check.clone(), EntityId::new(name)))
+                .map(|name| EntityUid::from_type_name_and_id(action.clone(), EntityId::new(name)))
                 .collect(),
             envelope: EntityTypeName::from_str("Envelope")?,
         })

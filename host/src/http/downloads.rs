@@ -46,7 +46,7 @@ pub async fn download(
     Ok((headers, body).into_response())
 }
 
-/// A file in pieces that knows whether it was read to the end.
+/// A file in pieces that knows whether its last piece was taken.
 struct Outgoing {
     rest: Bytes,
     settle: Option<Settle>,
@@ -57,14 +57,17 @@ impl Stream for Outgoing {
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.rest.is_empty() {
-            if let Some(settle) = &mut self.settle {
-                settle.complete = true;
-            }
-            self.settle = None;
             return Poll::Ready(None);
         }
         let length = self.rest.len().min(PIECE);
-        Poll::Ready(Some(Ok(self.rest.split_to(length))))
+        let piece = self.rest.split_to(length);
+        // Who sends a body of known length does not ask for its end.
+        if self.rest.is_empty()
+            && let Some(settle) = &mut self.settle
+        {
+            settle.complete = true;
+        }
+        Poll::Ready(Some(Ok(piece)))
     }
 }
 

@@ -150,6 +150,15 @@ impl TestApp {
         }
     }
 
+    /// The same service on a socket of its own; returns `http://…`.
+    pub async fn listen(&self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = self.router.clone();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        url
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.get_as(&self.key, path).await
     }
