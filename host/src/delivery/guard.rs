@@ -119,10 +119,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     // Only 2000::/3 is global unicast (RFC 4291).
     let global = (a & 0xe000) == 0x2000;
-    let reserved = (a == 0x2001 && b < 0x0200)
-        || (a == 0x2001 && b == 0x0db8)
-        || (a == 0x3fff && b < 0x1000)
-        || a == 0x2002;
+    let reserved =
+        (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || (a == 0x3fff && b < 0x1000) || a == 0x2002;
     global && !reserved
 }
 

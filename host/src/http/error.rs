@@ -15,7 +15,7 @@ use crate::store::StoreError;
 pub struct HttpError {
     status: StatusCode,
     message: String,
-    details: Option<Value>,
+    details: Option<Box<Value>>,
     /// For the log only.
     cause: Option<String>,
 }
@@ -43,7 +43,7 @@ impl HttpError {
     }
 
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -57,7 +57,7 @@ impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let mut body = json!({ "error": self.message });
         if let (Value::Object(members), Some(details)) = (&mut body, self.details) {
-            members.insert("details".into(), details);
+            members.insert("details".into(), *details);
         }
         let mut response = (self.status, Json(body)).into_response();
         if let Some(cause) = self.cause {

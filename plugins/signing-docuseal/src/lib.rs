@@ -16,6 +16,7 @@
 mod api;
 #[cfg(target_arch = "wasm32")]
 mod bindings;
+#[cfg(any(test, target_arch = "wasm32"))]
 mod callback;
 #[cfg(target_arch = "wasm32")]
 mod component;
@@ -23,6 +24,7 @@ mod component;
 mod submissions;
 #[cfg(target_arch = "wasm32")]
 mod templates;
+#[cfg(any(test, target_arch = "wasm32"))]
 mod wire;
 
 #[cfg(target_arch = "wasm32")]

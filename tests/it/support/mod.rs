@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
-use holdfast::app::{self, App};
+use holdfast::app;
 use holdfast::config::Config;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::id::{KeyId, OrgId};
@@ -27,7 +27,6 @@ pub const CONTRACT: &[u8] = include_bytes!("../../fixtures/retail-installment-co
 
 /// A running service and one organization with a key for everything.
 pub struct TestApp {
-    pub app: App,
     pub store: Store,
     pub org: OrgId,
     pub key: String,
@@ -118,8 +117,7 @@ impl TestApp {
         let stop = tokio_util::sync::CancellationToken::new();
         tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));
         Self {
-            router: holdfast::http::router(app.clone()),
-            app,
+            router: holdfast::http::router(app),
             store,
             org,
             key,
