@@ -8,13 +8,13 @@ CRATES = --workspace --exclude holdfast-bench
 
 demo:
 	@tests/set-up build
-	@cargo build -q -p holdfast --bin holdfast --example demo
+	@cargo build -q $(CRATES) --bin holdfast --example demo
 	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/debug/examples/demo" $(if $(PDF),"$(PDF)")
 
 # The demo, and its server left running.
 serve:
 	@tests/set-up build
-	@cargo build -q -p holdfast --bin holdfast --example demo
+	@cargo build -q $(CRATES) --bin holdfast --example demo
 	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/debug/examples/demo" --serve $(if $(PDF),"$(PDF)")
 
 test: lint
@@ -29,5 +29,5 @@ lint:
 # Prints ratios; asserts nothing.
 bench:
 	@tests/set-up build
-	@cargo build -q --release -p holdfast --bin holdfast
-	@cargo run -q --release -p holdfast-bench
+	@cargo build -q --release -p holdfast -p holdfast-bench
+	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/release/holdfast-bench"

@@ -335,6 +335,15 @@ impl Config {
         }
     }
 
+    /// The path of `{signing_host}` on this server: `/sign`, or empty for a host
+    /// of its own.
+    pub fn signing_path(&self) -> String {
+        match &self.signing_url {
+            Some(url) => url.path().trim_end_matches('/').to_owned(),
+            None => "/sign".to_owned(),
+        }
+    }
+
     /// The database.
     pub fn database_url(&self) -> String {
         self.database_url
@@ -432,8 +441,20 @@ mod tests {
             assert_eq!(config.public_url(), "http://127.0.0.1:8080");
             assert_eq!(config.base_url(), "http://127.0.0.1:8080/api/v2");
             assert_eq!(config.signing_url(), "http://127.0.0.1:8080/sign");
+            assert_eq!(config.signing_path(), "/sign");
             assert_eq!(config.database_url(), "sqlite://data/holdfast.db");
             assert_eq!(config.webhooks.retry_delays.len(), 5);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_signing_host_of_its_own_is_served_at_its_root() {
+        Jail::expect_with(|jail| {
+            jail.set_env("HOLDFAST_SIGNING_URL", "https://sign.example/");
+            let config = Config::load(None).unwrap();
+            assert_eq!(config.signing_url(), "https://sign.example");
+            assert_eq!(config.signing_path(), "");
             Ok(())
         });
     }

@@ -13,7 +13,7 @@ mod web;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -21,6 +21,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::domain::id::RequestId;
+use crate::domain::token::LinkToken;
 use error::HttpError;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -29,7 +30,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub fn router(app: App) -> Router {
     Router::new()
         .nest("/api/v2", api())
-        .merge(signing::routes())
+        .merge(signing::routes(&app.config.signing_path()))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
@@ -41,7 +42,7 @@ pub fn router(app: App) -> Router {
                 HttpError::internal("a handler panicked").into_response()
             },
         ))
-        .layer(from_fn(identify))
+        .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
 
@@ -118,11 +119,11 @@ fn api() -> Router<App> {
 }
 
 /// Gives every request an id, says it in every answer and logs one line.
-async fn identify(mut request: Request, next: Next) -> Response {
+async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = RequestId::new();
     let started = std::time::Instant::now();
     let method = request.method().clone();
-    let path = logged_path(request.uri().path());
+    let path = logged_path(request.uri().path(), &app.config.signing_path());
     request.extensions_mut().insert(id.clone());
     let span = tracing::info_span!("request", request_id = %id);
     let mut response = next.run(request).instrument(span.clone()).await;
@@ -149,14 +150,15 @@ async fn identify(mut request: Request, next: Next) -> Response {
 }
 
 /// Links carry their credential in the path: it is not for the log.
-fn logged_path(path: &str) -> String {
-    match path
-        .split_once("/downloads/")
-        .or_else(|| path.split_once("/sign/"))
-    {
-        Some((before, _)) => format!("{before}/…"),
-        None => path.to_owned(),
+fn logged_path(path: &str, signing_path: &str) -> String {
+    for before in ["/api/v2/downloads", signing_path] {
+        let token = path.strip_prefix(before).and_then(|rest| rest.strip_prefix('/'));
+        let token = token.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        if LinkToken::parse(token).is_some() {
+            return format!("{before}/…");
+        }
     }
+    path.to_owned()
 }
 
 /// Whether this node can do its work.
@@ -178,4 +180,19 @@ async fn ready(State(app): State<App>) -> Response {
         axum::Json(serde_json::json!({ "ready": ready, "checks": names })),
     )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_not_logged() {
+        let token = LinkToken::generate(5);
+        let token = token.reveal();
+        assert_eq!(logged_path(&format!("/sign/{token}/pages/1.png"), "/sign"), "/sign/…");
+        assert_eq!(logged_path(&format!("/{token}"), ""), "/…");
+        assert_eq!(logged_path(&format!("/api/v2/downloads/{token}"), "/sign"), "/api/v2/downloads/…");
+        assert_eq!(logged_path("/healthz", ""), "/healthz");
+    }
 }

@@ -31,12 +31,12 @@ const STYLE: &str = include_str!("assets/signing.css");
 /// Pixels across a page image; sharp enough for a phone held close.
 const PAGE_WIDTH: u32 = 1_100;
 
-/// The pages a signer sees.
-pub fn routes() -> Router<App> {
+/// The pages a signer sees, below `path`. Links inside them are relative.
+pub fn routes(path: &str) -> Router<App> {
     Router::new()
-        .route("/sign/{token}", get(show).post(submit))
-        .route("/sign/{token}/renew", axum::routing::post(renew))
-        .route("/sign/{token}/pages/{page}", get(page_image))
+        .route(&format!("{path}/{{token}}"), get(show).post(submit))
+        .route(&format!("{path}/{{token}}/renew"), axum::routing::post(renew))
+        .route(&format!("{path}/{{token}}/pages/{{page}}"), get(page_image))
         .route("/assets/signing.css", get(style))
 }
 
@@ -131,7 +131,7 @@ impl Visit {
     }
 
     fn expired_page(&self) -> Response {
-        let action = format!("/sign/{}/renew", self.token.reveal());
+        let action = format!("{}/renew", self.token.reveal());
         notice(
             StatusCode::GONE,
             "This link has expired",
@@ -159,7 +159,8 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
         .open(&visit.envelope.org, submitter, &origin(&parts))
         .await;
     match opened {
-        Ok(()) => follow(&app, &visit, None).await,
+        Ok(()) if visit.signer.status == SignerStatus::Pending => follow(&app, &visit, None).await,
+        Ok(()) => {}
         Err(FormError::NotYourTurn) => {}
         Err(error) => return failed(error),
     }
@@ -282,7 +283,7 @@ async fn act(
             "You have declined",
             html! { p { "The sender has been told." } },
         ),
-        Ok(()) => Redirect::to(&format!("/sign/{}", visit.token.reveal())).into_response(),
+        Ok(()) => back(&app, &visit),
         Err(FormError::Invalid(problems)) => match room.form(org, submitter).await {
             Ok(form) => {
                 let status = Some(StatusCode::UNPROCESSABLE_ENTITY);
@@ -292,6 +293,11 @@ async fn act(
         },
         Err(error) => failed(error),
     }
+}
+
+fn back(app: &App, visit: &Visit) -> Response {
+    let path = format!("{}/{}", app.config.signing_path(), visit.token.reveal());
+    Redirect::to(&path).into_response()
 }
 
 /// Shows in the envelope what was just done, before the signer is answered.
@@ -317,7 +323,7 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
 /// Mails a fresh link to the address on record, never to one that is typed in.
 async fn renew(State(app): State<App>, visit: Visit) -> Response {
     if !visit.expired {
-        return Redirect::to(&format!("/sign/{}", visit.token.reveal())).into_response();
+        return back(&app, &visit);
     }
     let mail = async {
         let now = app.clock.now();
@@ -497,7 +503,7 @@ async fn render(
                 @for (index, facts) in pages.iter().enumerate() {
                     @let number = index + 1;
                     figure {
-                        img src={ "/sign/" (token) "/pages/" (number) ".png" }
+                        img src={ (token) "/pages/" (number) ".png" }
                             alt={ "Page " (number) " of " (pages.len()) }
                             width=(facts.width.round()) height=(facts.height.round())
                             loading=(if index == 0 { "eager" } else { "lazy" });
@@ -510,7 +516,7 @@ async fn render(
                 @if !problems.is_empty() {
                     p.problems role="alert" { "Some fields need attention." }
                 }
-                form method="post" action={ "/sign/" (token) } novalidate {
+                form method="post" action=(token) novalidate {
                     @for (index, field) in form.fields.iter().enumerate() {
                         (control(field, index, &value_of(field), problems.get(&field.name)))
                     }
