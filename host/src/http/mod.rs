@@ -152,8 +152,12 @@ async fn identify(State(app): State<App>, mut request: Request, next: Next) -> R
 /// Links carry their credential in the path: it is not for the log.
 fn logged_path(path: &str, signing_path: &str) -> String {
     for before in ["/api/v2/downloads", signing_path] {
-        let token = path.strip_prefix(before).and_then(|rest| rest.strip_prefix('/'));
-        let token = token.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let token = path
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let token = token
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default();
         if LinkToken::parse(token).is_some() {
             return format!("{before}/…");
         }
@@ -190,9 +194,15 @@ mod tests {
     fn a_link_is_not_logged() {
         let token = LinkToken::generate(5);
         let token = token.reveal();
-        assert_eq!(logged_path(&format!("/sign/{token}/pages/1.png"), "/sign"), "/sign/…");
+        assert_eq!(
+            logged_path(&format!("/sign/{token}/pages/1.png"), "/sign"),
+            "/sign/…"
+        );
         assert_eq!(logged_path(&format!("/{token}"), ""), "/…");
-        assert_eq!(logged_path(&format!("/api/v2/downloads/{token}"), "/sign"), "/api/v2/downloads/…");
+        assert_eq!(
+            logged_path(&format!("/api/v2/downloads/{token}"), "/sign"),
+            "/api/v2/downloads/…"
+        );
         assert_eq!(logged_path("/healthz", ""), "/healthz");
     }
 }

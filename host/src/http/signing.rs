@@ -35,7 +35,10 @@ const PAGE_WIDTH: u32 = 1_100;
 pub fn routes(path: &str) -> Router<App> {
     Router::new()
         .route(&format!("{path}/{{token}}"), get(show).post(submit))
-        .route(&format!("{path}/{{token}}/renew"), axum::routing::post(renew))
+        .route(
+            &format!("{path}/{{token}}/renew"),
+            axum::routing::post(renew),
+        )
         .route(&format!("{path}/{{token}}/pages/{{page}}"), get(page_image))
         .route("/assets/signing.css", get(style))
 }
