@@ -286,7 +286,7 @@ async fn act(
             "You have declined",
             html! { p { "The sender has been told." } },
         ),
-        Ok(()) => back(&app, &visit),
+        Ok(()) => back(app, visit),
         Err(FormError::Invalid(problems)) => match room.form(org, submitter).await {
             Ok(form) => {
                 let status = Some(StatusCode::UNPROCESSABLE_ENTITY);
