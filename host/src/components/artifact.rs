@@ -5,6 +5,7 @@
 //! beside it: loading native code is only safe when this node wrote it. Any
 //! trouble with the cache is a miss, never an error.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -12,19 +13,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, Mac};
+use holdfast_default_components::DEFAULT_COMPONENTS;
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// A default component that the build script put into the binary.
-struct EmbeddedComponent {
-    slot: &'static str,
-    name: &'static str,
-    version: &'static str,
-    bytes: &'static [u8],
-}
-
-const EMBEDDED: &[EmbeddedComponent] = include!(concat!(env!("OUT_DIR"), "/components.rs"));
+/// Slot and native code of each default component, from the build script.
+const NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Which component something is. Goes into every decision it makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +36,14 @@ pub struct Artifact {
     /// For example `rules.compliance`.
     pub slot: String,
     pub identity: Identity,
-    pub bytes: std::borrow::Cow<'static, [u8]>,
+    pub bytes: Cow<'static, [u8]>,
+    /// Code made ahead of time, for engines that can take it.
+    native: Option<&'static [u8]>,
 }
 
 /// The default components of this binary, one per slot.
 pub fn embedded() -> impl Iterator<Item = Artifact> {
-    EMBEDDED.iter().map(|component| Artifact {
+    DEFAULT_COMPONENTS.iter().map(|component| Artifact {
         slot: component.slot.into(),
         identity: Identity {
             name: component.name.into(),
@@ -54,6 +51,10 @@ pub fn embedded() -> impl Iterator<Item = Artifact> {
             sha256: hex::encode(Sha256::digest(component.bytes)),
         },
         bytes: component.bytes.into(),
+        native: NATIVE_CODE
+            .iter()
+            .find(|(slot, _)| *slot == component.slot)
+            .map(|(_, native)| *native),
     })
 }
 
@@ -70,26 +71,43 @@ impl NativeCodeCache {
         Self { folder, key }
     }
 
-    /// Native code for `artifact`, compiled when the cache has none.
+    /// Native code for `artifact`: from the cache, else what came with the
+    /// binary, else compiled now.
     pub fn load(&self, engine: &Engine, artifact: &Artifact) -> wasmtime::Result<Component> {
         let path = self.path(engine, artifact);
         if let Some(component) = self.read(engine, &path) {
             return Ok(component);
         }
+        if let Some(native) = artifact.native
+            && let Some(component) = self.keep(engine, &path, native, artifact)
+        {
+            return Ok(component);
+        }
         let native = engine.precompile_component(&artifact.bytes)?;
-        match self.write(&path, &native) {
-            Ok(()) => {
-                if let Some(component) = self.read(engine, &path) {
-                    return Ok(component);
-                }
-            }
-            Err(error) => tracing::warn!(
-                error = %error,
+        match self.keep(engine, &path, &native, artifact) {
+            Some(component) => Ok(component),
+            None => Component::from_binary(engine, &artifact.bytes),
+        }
+    }
+
+    /// Writes native code to the cache and reads it back. None when it cannot
+    /// be written, or is not for this engine or processor.
+    fn keep(
+        &self,
+        engine: &Engine,
+        path: &Path,
+        native: &[u8],
+        artifact: &Artifact,
+    ) -> Option<Component> {
+        if let Err(error) = self.write(path, native) {
+            tracing::warn!(
+                %error,
                 component = artifact.identity.name,
                 "native code could not be cached"
-            ),
+            );
+            return None;
         }
-        Component::from_binary(engine, &artifact.bytes)
+        self.read(engine, path)
     }
 
     fn path(&self, engine: &Engine, artifact: &Artifact) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The engines, their settings and every budget, in one place.
+//! The engines and every budget, in one place.
 //!
 //! Three engines, because three kinds of work want different memory: small
 //! rules that are called all the time (pooled 16 MiB slots, fuel, no imports),
@@ -10,15 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimits,
-    StoreLimitsBuilder, UpdateDeadline,
-};
+use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
+
+use super::settings::{self, MIB};
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(10);
-
-const MIB: usize = 1024 * 1024;
 
 /// What one call may use.
 #[derive(Clone, Copy, Debug)]
@@ -70,9 +67,9 @@ pub struct Engines {
 impl Engines {
     /// Builds the engines and starts counting epochs.
     pub fn new() -> wasmtime::Result<Self> {
-        let rules = Engine::new(&rules_config())?;
-        let documents = Engine::new(&documents_config())?;
-        let providers = Engine::new(&providers_config())?;
+        let rules = Engine::new(&settings::rules())?;
+        let documents = Engine::new(&settings::documents())?;
+        let providers = Engine::new(&settings::providers())?;
         let ticker = Ticker::start([rules.clone(), documents.clone(), providers.clone()]);
         Ok(Self {
             rules,
@@ -81,70 +78,6 @@ impl Engines {
             _ticker: Arc::new(ticker),
         })
     }
-}
-
-/// What every component is compiled with. Anything that is not needed is off.
-fn common_config() -> Config {
-    let mut config = Config::new();
-    config
-        .wasm_tail_call(false)
-        .wasm_relaxed_simd(false)
-        .wasm_multi_memory(false)
-        .wasm_memory64(false)
-        .wasm_component_model(true)
-        .epoch_interruption(true)
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(8))
-        .generate_address_map(false);
-    config
-}
-
-fn rules_config() -> Config {
-    let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(128)
-        .total_core_instances(512)
-        .total_memories(128)
-        .total_tables(512)
-        .max_memory_size(16 * MIB)
-        .linear_memory_keep_resident(256 * 1024)
-        .table_keep_resident(16 * 1024)
-        .max_unused_warm_slots(16);
-    let mut config = common_config();
-    config
-        .consume_fuel(true)
-        .concurrency_support(false)
-        .cranelift_nan_canonicalization(true)
-        .memory_reservation(16 * MIB as u64)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    config
-}
-
-fn documents_config() -> Config {
-    let mut config = common_config();
-    config
-        .consume_fuel(true)
-        .concurrency_support(false)
-        .cranelift_nan_canonicalization(true)
-        .allocation_strategy(InstanceAllocationStrategy::OnDemand);
-    config
-}
-
-fn providers_config() -> Config {
-    let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(64)
-        .total_core_instances(2048)
-        .total_memories(64)
-        .total_tables(256)
-        .total_stacks(64)
-        .max_memory_size(128 * MIB)
-        .linear_memory_keep_resident(256 * 1024)
-        .table_keep_resident(16 * 1024)
-        .async_stack_keep_resident(64 * 1024)
-        .max_unused_warm_slots(16);
-    let mut config = common_config();
-    config
-        .memory_reservation(128 * MIB as u64)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    config
 }
 
 /// A store's data, with the limits wasmtime asks it about.

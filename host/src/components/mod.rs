@@ -2,7 +2,8 @@
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `engine.rs` | the engines, their settings and every budget |
+//! | `settings.rs` | what the engines compile with; the build script reads it too |
+//! | `engine.rs` | the engines and every budget |
 //! | `artifact.rs` | from bytes to native code, through the cache on disk |
 //! | `bindings.rs` | what `bindgen!` makes of `wit/` |
 //! | `rules.rs` | calls into the four rules slots |
@@ -22,6 +23,7 @@ mod error;
 mod lent;
 pub mod providers;
 pub mod rules;
+mod settings;
 
 use std::path::PathBuf;
 
