@@ -485,9 +485,10 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
         ]));
     }
     let components = Components::load(work.join("native-code"), [0; 32])?;
+    let document = bytes::Bytes::copy_from_slice(document);
     let facts = components
         .rules
-        .inspect(document.into())
+        .inspect(document.clone())
         .await?
         .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
     let by_coordinates = json!({
@@ -497,7 +498,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     for page in 1..=facts.pages.len() as u32 {
         let lines = components
             .rules
-            .text(document.into(), page)
+            .text(document.clone(), page)
             .await?
             .map_err(|error| format!("{error:?}"))?;
         let usable = lines.iter().find(|line| !line.text.trim().is_empty());

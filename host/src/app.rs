@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+use tokio::sync::Semaphore;
 
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
@@ -16,8 +17,11 @@ use crate::domain::clock::Clock;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::random;
 use crate::files::{Files, FilesError};
+use crate::metrics::Metrics;
 use crate::room::{self, Room};
-use crate::service::ServiceError;
+use crate::service::access::{Issuer, KeyUsage};
+use crate::service::rate_limit::RateLimits;
+use crate::service::{ServiceError, uploads};
 use crate::store::{Store, StoreError};
 
 /// The running service. Cheap to clone.
@@ -34,6 +38,12 @@ pub struct Service {
     pub(crate) components: Arc<Components>,
     pub(crate) room: Room,
     pub(crate) bearer_key: [u8; 32],
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) key_usage: KeyUsage,
+    pub(crate) issuer: Option<Issuer>,
+    pub(crate) metrics: Metrics,
+    /// Bytes of uploads that may be held in memory.
+    pub(crate) document_memory: Arc<Semaphore>,
     room_api: axum::Router,
     http: reqwest::Client,
     vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
@@ -93,6 +103,11 @@ pub async fn start(config: Config) -> Result<App, StartError> {
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
     let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
+    let metrics = Metrics::new(components.failures());
+    let issuer = match &config.auth.oidc {
+        Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
+        None => None,
+    };
     let room = Room::new(
         store.clone(),
         files.clone(),
@@ -105,6 +120,11 @@ pub async fn start(config: Config) -> Result<App, StartError> {
         bearer_key: derived(&master, "bearer tokens"),
         http: guard::client(config.providers.allow_insecure)?,
         vaulting: Mutex::new(HashMap::new()),
+        rate_limits: RateLimits::default(),
+        key_usage: KeyUsage::default(),
+        document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
+        issuer,
+        metrics,
         config,
         clock,
         store,

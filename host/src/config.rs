@@ -47,6 +47,8 @@ pub struct Config {
     /// Added to the clock the service reads; for tests.
     #[serde(deserialize_with = "optional_duration")]
     pub clock_offset: Option<Duration>,
+    /// Who may sign web-app tokens beside this host.
+    pub auth: Auth,
     /// Signing, payment and KBA provider instances.
     pub providers: Providers,
     /// Webhook delivery.
@@ -63,6 +65,46 @@ pub enum Environment {
     Development,
     /// Real contracts.
     Production,
+}
+
+/// `[auth]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    /// An OpenID Connect issuer whose tokens are taken as well.
+    pub oidc: Option<Oidc>,
+}
+
+/// `[auth.oidc]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oidc {
+    /// The issuer, exactly as in its tokens' `iss`; its keys are found through
+    /// `/.well-known/openid-configuration` below it.
+    pub issuer: Url,
+    /// What its tokens' `aud` has to name.
+    pub audience: String,
+    /// Claim with the organization's id.
+    #[serde(default = "org_claim")]
+    pub org_claim: String,
+    /// Claim with the user's e-mail address.
+    #[serde(default = "email_claim")]
+    pub email_claim: String,
+    /// Claim with the role: `admin`, `compliance` or `member`.
+    #[serde(default = "role_claim")]
+    pub role_claim: String,
+}
+
+fn org_claim() -> String {
+    "org_id".into()
+}
+
+fn email_claim() -> String {
+    "email".into()
+}
+
+fn role_claim() -> String {
+    "role".into()
 }
 
 /// Provider instances by kind.
@@ -216,6 +258,7 @@ impl Default for Config {
             env: Environment::Development,
             sweep_interval: None,
             clock_offset: None,
+            auth: Auth::default(),
             providers: Providers::default(),
             webhooks: Webhooks::default(),
             log: Log::default(),
@@ -278,6 +321,15 @@ impl Config {
         }
         if self.env == Environment::Production {
             self.refuse_development_settings()?;
+        }
+        if let Some(oidc) = &self.auth.oidc
+            && oidc.issuer.scheme() != "https"
+            && !self.providers.allow_insecure
+        {
+            return Err(ConfigError::Refused {
+                key: "auth.oidc.issuer".into(),
+                why: "must be https".into(),
+            });
         }
         let signing = &self.providers.signing;
         if signing.default != EMBEDDED && !signing.instances.contains_key(&signing.default) {

@@ -35,6 +35,7 @@ pub mod evidence;
 mod files;
 #[allow(missing_docs, reason = "handlers are named by their routes")]
 pub mod http;
+pub mod metrics;
 mod room;
 pub mod server;
 mod service;

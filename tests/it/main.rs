@@ -9,10 +9,16 @@
 
 mod components;
 mod crash;
+mod customers;
+mod envelopes;
+mod idempotency;
 mod journeys;
+mod openapi;
 mod operator;
 mod partner;
+mod rate_limits;
 mod signing;
 mod store;
 mod support;
+mod tokens;
 mod vault;

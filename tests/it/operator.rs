@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{TestApp, release_form, share_native_code};
+use crate::support::{TestApp, operator as json, release_form, share_native_code};
 
 pub fn holdfast(data: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_holdfast"))
@@ -13,16 +13,6 @@ pub fn holdfast(data: &Path, arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .unwrap()
-}
-
-fn json(data: &Path, arguments: &[&str]) -> Value {
-    let output = holdfast(data, &[&["--json"], arguments].concat());
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn failure(data: &Path, arguments: &[&str]) -> String {

@@ -195,5 +195,5 @@ async fn a_callback_that_cannot_be_verified_is_refused() {
     let nobody = app
         .post_text("", "/callbacks/signing/nobody", "application/json", body)
         .await;
-    assert_eq!(nobody.status, 503);
+    assert_eq!(nobody.error(404), "Provider instance not found");
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use super::settings::{self, MIB};
+use crate::metrics::ComponentFailures;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(10);
@@ -61,6 +62,8 @@ pub struct Engines {
     pub documents: Engine,
     /// Provider plugins.
     pub providers: Engine,
+    /// Calls that failed, by component.
+    pub failures: ComponentFailures,
     _ticker: Arc<Ticker>,
 }
 
@@ -75,6 +78,7 @@ impl Engines {
             rules,
             documents,
             providers,
+            failures: ComponentFailures::default(),
             _ticker: Arc::new(ticker),
         })
     }

@@ -1,6 +1,7 @@
 //! What can go wrong with a component, told apart by what it means for callers.
 
 use super::artifact::Identity;
+use crate::metrics::{ComponentFailures, ComponentLabels};
 
 /// A component's call that did not give an answer. The component is named so
 /// that a log line and a metric can point at it; callers are told less.
@@ -45,6 +46,17 @@ impl ComponentError {
             component: format!("{} {}", identity.name, identity.version),
             kind,
         }
+    }
+
+    /// Logs and counts a failed call.
+    pub(super) fn reported(self, failures: &ComponentFailures) -> Self {
+        let (component, kind) = (self.component.as_str(), &self.kind);
+        tracing::error!(component, %kind, "component call failed");
+        let labels = ComponentLabels {
+            component: component.into(),
+        };
+        failures.get_or_create(&labels).inc();
+        self
     }
 
     /// Sorts a wasmtime error into a [`Failure`].

@@ -31,12 +31,15 @@ pub use artifact::{Artifact, Identity, embedded};
 pub use engine::Engines;
 pub use error::ComponentError;
 
+use crate::metrics::ComponentFailures;
+
 /// Every active component of this process.
 pub struct Components {
     /// The four rules slots.
     pub rules: rules::Rules,
     /// The provider slots.
     pub providers: providers::Providers,
+    failures: ComponentFailures,
 }
 
 /// The compliance rules alone, with their native code in `cache`.
@@ -46,7 +49,7 @@ pub fn load_compliance(
 ) -> Result<(Engines, rules::Compliance), ComponentError> {
     let engines = engines()?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
-    let compliance = rules::Compliance::load(&engines.rules, &cache)?;
+    let compliance = rules::Compliance::load(&engines, &cache)?;
     Ok((engines, compliance))
 }
 
@@ -66,6 +69,12 @@ impl Components {
         Ok(Self {
             rules: rules::Rules::load(&engines, &cache)?,
             providers: providers::Providers::load(&engines, &cache)?,
+            failures: engines.failures.clone(),
         })
+    }
+
+    /// Calls that failed, by component.
+    pub fn failures(&self) -> ComponentFailures {
+        self.failures.clone()
     }
 }

@@ -15,6 +15,7 @@ use super::engine::{self, Engines, Limited, provider_store};
 use super::error::{ComponentError, Failure};
 use super::lent::{Blob, Lease, Lent};
 use super::rules::embedded_for;
+use crate::metrics::ComponentFailures;
 
 pub use super::bindings::signing::holdfast::signing::types as signing;
 pub use super::lent::Lease as ProviderLease;
@@ -60,6 +61,7 @@ pub struct SigningPlugin {
     engine: Engine,
     identity: Identity,
     pre: SigningProviderPre<Limited<Lent>>,
+    failures: ComponentFailures,
 }
 
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
@@ -81,6 +83,7 @@ impl SigningPlugin {
                 engine: engines.providers.clone(),
                 identity,
                 pre,
+                failures: engines.failures.clone(),
             }),
             Err(error) => Err(ComponentError::new(
                 &identity,
@@ -249,8 +252,7 @@ impl SigningPlugin {
             Ok(Err(error)) => ComponentError::from_call(&self.identity, &error),
             Err(_) => ComponentError::new(&self.identity, Failure::Timeout),
         };
-        tracing::error!(component = result.component, kind = %result.kind, "component call failed");
-        Err(result)
+        Err(result.reported(&self.failures))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
@@ -13,6 +14,7 @@ use super::canaries;
 use super::engine::{self, Budget, Engines, Limited, fueled_store};
 use super::error::{ComponentError, Failure};
 use crate::domain::envelope::EnvelopeStatus;
+use crate::metrics::ComponentFailures;
 
 pub use bindings::compliance::exports::holdfast::compliance::compliance::ComponentIdentity;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
@@ -32,6 +34,7 @@ const DOCUMENTS_AT_ONCE: usize = 2;
 struct Active<P> {
     identity: Identity,
     pre: P,
+    failures: ComponentFailures,
 }
 
 /// Loaded by whoever needs it first, and in any case by
@@ -63,12 +66,14 @@ pub struct Rules {
 }
 
 impl Compliance {
-    pub(super) fn load(engine: &Engine, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
+    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
+        let engine = &engines.rules;
         let link = |component: &Component| {
             CompliancePre::new(Linker::new(engine).instantiate_pre(component)?)
         };
         let active = load_slot(
             cache,
+            &engines.failures,
             engine,
             "rules.compliance",
             link,
@@ -137,19 +142,22 @@ impl Rules {
     /// Loads the default components. The small ones are ready on return, the
     /// document ones when they are first needed.
     pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        let compliance = Compliance::load(&engines.rules, cache)?;
+        let compliance = Compliance::load(engines, cache)?;
         let lifecycle = load_slot(
             cache,
+            &engines.failures,
             &engines.rules,
             "rules.lifecycle",
             |component| LifecyclePre::new(Linker::new(&engines.rules).instantiate_pre(component)?),
             canaries::lifecycle,
         )?;
+        let documents_failures = engines.failures.clone();
         let documents_engine = engines.documents.clone();
         let documents_cache = cache.clone();
         let documents: Deferred<DocumentsPre> = deferred(move || {
             load_slot(
                 &documents_cache,
+                &documents_failures,
                 &documents_engine,
                 "rules.documents",
                 |component| {
@@ -158,11 +166,13 @@ impl Rules {
                 canaries::documents,
             )
         });
+        let placement_failures = engines.failures.clone();
         let placement_engine = engines.documents.clone();
         let placement_cache = cache.clone();
         let placement: Deferred<PlacementPre> = deferred(move || {
             load_slot(
                 &placement_cache,
+                &placement_failures,
                 &placement_engine,
                 "rules.placement",
                 |component| {
@@ -222,7 +232,7 @@ impl Rules {
     /// What an upload is; a document that cannot be read is a typed error.
     pub async fn inspect(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
     ) -> Result<Result<placement::DocumentFacts, placement::ReadError>, ComponentError> {
         self.place_work(move |store, instance| {
             instance
@@ -235,7 +245,7 @@ impl Rules {
     /// The lines of one page.
     pub async fn text(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
         page: u32,
     ) -> Result<Result<Vec<placement::TextLine>, placement::ReadError>, ComponentError> {
         self.place_work(move |store, instance| {
@@ -249,7 +259,7 @@ impl Rules {
     /// Resolves requested fields to rectangles.
     pub async fn place(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
         fields: Vec<placement::FieldRequest>,
     ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
         self.place_work(move |store, instance| {
@@ -263,7 +273,7 @@ impl Rules {
     /// The fields written into the document as tags.
     pub async fn tags(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
     ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
         self.place_work(move |store, instance| {
             instance
@@ -276,7 +286,7 @@ impl Rules {
     /// Removes tags from the pages.
     pub async fn strip_tags(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
             instance
@@ -289,7 +299,7 @@ impl Rules {
     /// Writes values at their places.
     pub async fn fill(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
         fields: Vec<documents::FilledField>,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
@@ -303,7 +313,7 @@ impl Rules {
     /// Marks every page as the authoritative or a non-authoritative copy.
     pub async fn mark(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
         request: documents::MarkRequest,
     ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
@@ -330,7 +340,7 @@ impl Rules {
     /// A page as a picture, `width` pixels wide.
     pub async fn page_image(
         &self,
-        pdf: Arc<[u8]>,
+        pdf: Bytes,
         page: u32,
         width: u32,
     ) -> Result<Result<documents::PageImage, documents::DocumentError>, ComponentError> {
@@ -424,6 +434,7 @@ fn deferred<P>(
 /// Native code, linked, instantiated once and asked what it must know.
 fn load_slot<P>(
     cache: &NativeCodeCache,
+    failures: &ComponentFailures,
     engine: &Engine,
     slot: &str,
     link: impl FnOnce(&Component) -> wasmtime::Result<P>,
@@ -439,6 +450,7 @@ fn load_slot<P>(
     let active = Active {
         identity: identity.clone(),
         pre,
+        failures: failures.clone(),
     };
     call(&active, engine, engine::DOCUMENTS, canary)?
         .map_err(|why| ComponentError::new(&identity, Failure::Canary(why)))?;
@@ -463,9 +475,7 @@ fn call<P, R>(
 ) -> Result<R, ComponentError> {
     let result = fueled_store(engine, budget).and_then(|mut store| work(&mut store, &active.pre));
     result.map_err(|error| {
-        let error = ComponentError::from_call(&active.identity, &error);
-        tracing::error!(component = error.component, kind = %error.kind, "component call failed");
-        error
+        ComponentError::from_call(&active.identity, &error).reported(&active.failures)
     })
 }
 

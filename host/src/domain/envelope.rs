@@ -95,6 +95,14 @@ words! {
 }
 
 words! {
+    /// Whether the payment asked for at signing has been made.
+    PaymentStatus {
+        RequiresPayment = "requires_payment",
+        Paid = "paid",
+    }
+}
+
+words! {
     /// The file types that can be uploaded.
     FileType {
         Pdf = "application/pdf",
@@ -210,9 +218,70 @@ pub struct Envelope {
     pub signed_at: Option<Timestamp>,
     /// When an unfinished one expires.
     pub expires_at: Option<Timestamp>,
+    /// Where its payment stands; none when none was asked for.
+    pub payment: Option<PaymentStatus>,
+}
+
+/// An envelope as lists show it.
+#[derive(Clone, Debug)]
+pub struct ListedEnvelope {
+    /// Its id.
+    pub id: EnvelopeId,
+    /// Display name.
+    pub name: String,
+    /// Where it stands.
+    pub status: EnvelopeStatus,
+    /// For whom it is.
+    pub customer: CustomerId,
+    /// The partner's own reference.
+    pub external_id: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
 }
 
 impl Envelope {
+    /// A record of which nothing is known yet but whose it is.
+    pub fn new(
+        org: OrgId,
+        customer: CustomerId,
+        name: String,
+        kind: EnvelopeKind,
+        created_by: String,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: EnvelopeId::new(),
+            org,
+            customer,
+            name,
+            kind,
+            status: EnvelopeStatus::Pending,
+            external_id: None,
+            template: None,
+            metadata: Map::new(),
+            secured_party: None,
+            is_upload: kind == EnvelopeKind::Paper,
+            upload: None,
+            provider_instance: None,
+            submission: None,
+            preserve_signing_order: true,
+            vault: None,
+            document_hash: None,
+            copy: None,
+            certificate: None,
+            custody_record: None,
+            archive: None,
+            created_by,
+            created_at: now,
+            updated_at: now,
+            signed_at: None,
+            expires_at: None,
+            payment: None,
+        }
+    }
+
     /// The opaque reference of the authoritative copy, when there is one.
     pub fn vault_file_path(&self) -> Option<String> {
         self.vault

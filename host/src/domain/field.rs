@@ -16,7 +16,7 @@ pub struct Area {
 }
 
 /// A field whose rectangles are known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
     pub name: String,
     #[serde(rename = "type")]

@@ -79,6 +79,24 @@ macro_rules! prefixed_id {
             }
         }
 
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let prefixes = concat!($prefix $(, "|", $alias)*);
+                schemars::json_schema!({
+                    "type": "string",
+                    "pattern": format!("^({prefixes})[0-7][0-9a-hjkmnp-tv-z]{{25}}$"),
+                })
+            }
+        }
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
@@ -102,6 +120,10 @@ prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
 prefixed_id!(JobId, "job_");
 prefixed_id!(RequestId, "req_");
+prefixed_id!(
+    /// A payment asked for at signing.
+    PaymentId, "pay_"
+);
 prefixed_id!(
     /// A web-app user.
     UserId, "usr_"

@@ -4,6 +4,7 @@
 //! its `hash` member, in lower-case hex. `previous_hash` is the hash of the
 //! entry before, and 64 zeros for the first.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,7 +15,7 @@ use super::clock::Timestamp;
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// One link of the chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerEntry {
     /// From 1, without gaps.
     pub sequence: i64,

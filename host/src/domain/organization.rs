@@ -59,8 +59,11 @@ pub struct PaymentSettings {
     pub payer: String,
 }
 
+/// The payer who is whoever signs first.
+pub const FIRST_PAYER: &str = "first";
+
 fn first() -> String {
-    "first".into()
+    FIRST_PAYER.into()
 }
 
 words! {

@@ -4,18 +4,32 @@
 //! its bytes. Nothing is ever overwritten: a put creates, and a put of bytes
 //! that are there already is done.
 
+mod spool;
+
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
+use object_store::{
+    ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
+};
+use sha2::{Digest, Sha256};
+use tokio::io::AsyncReadExt as _;
 use url::Url;
 
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
 use crate::domain::id::OrgId;
+
+pub use spool::{Spool, Spooled};
+
+/// Files up to this size are stored in one request, larger ones in parts of it.
+const PART: usize = 8 * 1024 * 1024;
+/// Parts on their way at once.
+const PARTS_AT_ONCE: usize = 2;
 
 /// Where a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +79,9 @@ pub enum FilesError {
     Tampered { expected: String, actual: String },
     #[error("the stored object is gone")]
     Gone,
+    /// The folder for uploads on their way.
+    #[error("upload folder: {0}")]
+    Spool(#[source] std::io::Error),
 }
 
 impl From<object_store::Error> for FilesError {
@@ -125,18 +142,8 @@ impl Files {
         bytes: Bytes,
         content_type: &str,
     ) -> Result<StoredFile, FilesError> {
-        let sha256 = sha256(&bytes);
-        let key = format!(
-            "{}/{:02}/{org}/{owner}/{sha256}",
-            area.folder(),
-            org.bucket()
-        );
-        let file = StoredFile {
-            size: bytes.len() as i64,
-            content_type: content_type.into(),
-            key,
-            sha256,
-        };
+        let size = bytes.len() as i64;
+        let file = named(area, org, owner, sha256(&bytes), size, content_type);
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(file.key.as_str());
         match self
@@ -145,11 +152,59 @@ impl Files {
             .await
         {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
-                self.get(&file).await?;
+                self.verify(&file).await?;
                 Ok(file)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Stores a spooled upload, in parts when it is large. The key holds the
+    /// hash: a second upload of the same bytes writes the same object.
+    pub async fn put_spooled(
+        &self,
+        area: Area,
+        org: &OrgId,
+        owner: &str,
+        upload: &Spooled,
+        content_type: &str,
+    ) -> Result<StoredFile, FilesError> {
+        if upload.size() <= PART as u64 {
+            let bytes = upload.read().await.map_err(FilesError::Spool)?;
+            return self.put(area, org, owner, bytes, content_type).await;
+        }
+        let (sha256, size) = (upload.sha256().to_owned(), upload.size() as i64);
+        let file = named(area, org, owner, sha256, size, content_type);
+        let path = Path::from(file.key.as_str());
+        let parts = self.store.put_multipart(&path).await?;
+        let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
+        let mut source = upload.open().await.map_err(FilesError::Spool)?;
+        let mut piece = vec![0; 256 * 1024];
+        loop {
+            let length = source.read(&mut piece).await.map_err(FilesError::Spool)?;
+            if length == 0 {
+                break;
+            }
+            writer.wait_for_capacity(PARTS_AT_ONCE).await?;
+            writer.write(&piece[..length]);
+        }
+        writer.finish().await?;
+        self.verify(&file).await?;
+        Ok(file)
+    }
+
+    /// Reads a file back and re-hashes it, without holding it in memory.
+    async fn verify(&self, file: &StoredFile) -> Result<(), FilesError> {
+        let mut pieces = self
+            .store
+            .get(&Path::from(file.key.as_str()))
+            .await?
+            .into_stream();
+        let mut hasher = Sha256::new();
+        while let Some(piece) = pieces.try_next().await? {
+            hasher.update(&piece);
+        }
+        same(file, hex::encode(hasher.finalize()))
     }
 
     /// A file's bytes, re-hashed.
@@ -160,13 +215,7 @@ impl Files {
             .await?
             .bytes()
             .await?;
-        let actual = sha256(&bytes);
-        if actual != file.sha256 {
-            return Err(FilesError::Tampered {
-                expected: file.sha256.clone(),
-                actual,
-            });
-        }
+        same(file, sha256(&bytes))?;
         Ok(bytes)
     }
 
@@ -188,4 +237,35 @@ impl Files {
         self.store.delete(&path).await?;
         Ok(())
     }
+}
+
+/// A file with its key: the area, whose it is, and the hash of its bytes.
+fn named(
+    area: Area,
+    org: &OrgId,
+    owner: &str,
+    sha256: String,
+    size: i64,
+    content_type: &str,
+) -> StoredFile {
+    StoredFile {
+        key: format!(
+            "{}/{:02}/{org}/{owner}/{sha256}",
+            area.folder(),
+            org.bucket()
+        ),
+        sha256,
+        size,
+        content_type: content_type.into(),
+    }
+}
+
+fn same(file: &StoredFile, actual: String) -> Result<(), FilesError> {
+    if actual == file.sha256 {
+        return Ok(());
+    }
+    Err(FilesError::Tampered {
+        expected: file.sha256.clone(),
+        actual,
+    })
 }

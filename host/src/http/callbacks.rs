@@ -1,34 +1,82 @@
 //! What providers tell us.
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use serde_json::json;
+use aide::OperationInput;
+use aide::openapi::Operation;
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::error::HttpError;
-use super::reply;
+use super::extract::{JSON_LIMIT, read_limited};
+use super::openapi;
+use super::reply::{Found, Reply};
 use crate::app::App;
+use crate::service::ServiceError;
 use crate::service::signing::{self, CallbackError};
+
+/// A request as it came, for a plugin to verify and read.
+pub struct RawRequest {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl FromRequest<App> for RawRequest {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
+        let (parts, body) = request.into_parts();
+        let headers = parts
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect();
+        Ok(Self {
+            headers,
+            body: read_limited(body, JSON_LIMIT).await?.to_vec(),
+        })
+    }
+}
+
+impl OperationInput for RawRequest {
+    fn operation_input(_: &mut aide::generate::GenContext, operation: &mut Operation) {
+        for status in [400, 401, 413] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// Who calls.
+#[derive(Deserialize, JsonSchema)]
+pub struct InstancePath {
+    /// A configured provider instance.
+    instance: String,
+}
+
+/// The callback was taken.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "received": true }]))]
+pub struct Received {
+    received: bool,
+}
 
 /// A signing provider's callback. A repeat is harmless.
 pub async fn signing(
     State(app): State<App>,
-    Path(instance): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, HttpError> {
-    let headers = headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-        .collect();
-    match signing::callback(&app, &instance, headers, body.to_vec()).await {
-        Ok(()) => Ok(reply::ok(json!({ "received": true }))),
+    Path(InstancePath { instance }): Path<InstancePath>,
+    request: RawRequest,
+) -> Result<Found<Received>, HttpError> {
+    match signing::callback(&app, &instance, request.headers, request.body).await {
+        Ok(()) => Ok(Reply::new(&Received { received: true })),
         Err(CallbackError::Unverified(_)) => Err(HttpError::new(
             StatusCode::UNAUTHORIZED,
             "Callback could not be verified",
         )),
         Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
+        Err(CallbackError::Service(ServiceError::NotConfigured(_))) => Err(HttpError::new(
+            StatusCode::NOT_FOUND,
+            "Provider instance not found",
+        )),
         Err(CallbackError::Service(error)) => Err(error.into()),
     }
 }

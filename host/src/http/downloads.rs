@@ -6,11 +6,14 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Method, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use futures::Stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::error::HttpError;
+use super::openapi::FileReply;
 use crate::app::App;
 use crate::domain::token::LinkToken;
 use crate::service::downloads;
@@ -18,11 +21,17 @@ use crate::service::downloads;
 /// Pieces in which a file leaves.
 const PIECE: usize = 64 * 1024;
 
+/// Where a link leads.
+#[derive(Deserialize, JsonSchema)]
+pub struct LinkPath {
+    token: String,
+}
+
 pub async fn download(
     State(app): State<App>,
     method: Method,
-    Path(token): Path<String>,
-) -> Result<Response, HttpError> {
+    Path(LinkPath { token }): Path<LinkPath>,
+) -> Result<FileReply<false>, HttpError> {
     // A link preview asks with HEAD: that must not burn a single-use link.
     let peek = method == Method::HEAD;
     let download = downloads::redeem(&app, &token, peek).await?;
@@ -43,7 +52,7 @@ pub async fn download(
             complete: false,
         }),
     });
-    Ok((headers, body).into_response())
+    Ok(FileReply((headers, body).into_response()))
 }
 
 /// A file in pieces that knows whether its last piece was taken.

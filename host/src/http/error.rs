@@ -1,7 +1,7 @@
 //! The one conversion from facts to HTTP: status, `error`, `details`, `code`.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -16,6 +16,8 @@ pub struct HttpError {
     status: StatusCode,
     message: String,
     details: Option<Box<Value>>,
+    /// Seconds, as `Retry-After`.
+    retry_after: Option<u32>,
     /// For the log only.
     cause: Option<String>,
 }
@@ -30,6 +32,7 @@ impl HttpError {
             status,
             message: message.into(),
             details: None,
+            retry_after: None,
             cause: None,
         }
     }
@@ -47,6 +50,24 @@ impl HttpError {
         self
     }
 
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// `{ error, details? }`.
+    pub fn body(&self) -> Value {
+        let mut body = json!({ "error": self.message });
+        if let (Value::Object(members), Some(details)) = (&mut body, &self.details) {
+            members.insert("details".into(), (**details).clone());
+        }
+        body
+    }
+
     fn because(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
@@ -55,11 +76,12 @@ impl HttpError {
 
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let mut body = json!({ "error": self.message });
-        if let (Value::Object(members), Some(details)) = (&mut body, self.details) {
-            members.insert("details".into(), *details);
+        let mut response = (self.status, Json(self.body())).into_response();
+        if let Some(seconds) = self.retry_after {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
         }
-        let mut response = (self.status, Json(body)).into_response();
         if let Some(cause) = self.cause {
             response.extensions_mut().insert(Cause(cause));
         }
@@ -92,6 +114,7 @@ impl From<ServiceError> for HttpError {
                 };
                 Self::new(status, refusal.message)
             }
+            ServiceError::Semantic(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
             ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(

@@ -1,23 +1,39 @@
 //! Bodies and queries, read with every problem reported at once.
 
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::LazyLock;
 
-use axum::extract::{FromRequest, FromRequestParts, Multipart, Query, Request};
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{MediaType, Operation, RequestBody, SchemaObject};
+use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
+use axum::body::Body;
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use jsonschema::Validator;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::error::HttpError;
+use super::notes::{self, SharedNotes};
+use super::openapi;
+use super::reply::schema_and_example;
 use crate::app::App;
+use crate::domain::hash::sha256;
+use crate::files::{FilesError, Spool};
 use crate::service::uploads::{UPLOAD_LIMIT, Upload};
 use crate::service::{Issue, ServiceError};
 
 /// Largest JSON body: 1 MiB.
-const JSON_LIMIT: usize = 1024 * 1024;
+pub const JSON_LIMIT: usize = 1024 * 1024;
+/// How much of a body past its limit is read and thrown away.
+const DISCARDED: usize = 16 * 1024 * 1024;
 
 /// A JSON body that fits its schema.
 ///
@@ -30,7 +46,9 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
 
     async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
         check_json_type(request.headers())?;
-        let body = read_limited(request, JSON_LIMIT).await?;
+        let (mut parts, body) = request.into_parts();
+        let body = read_limited(body, JSON_LIMIT).await?;
+        let _ = notes::of(&mut parts).body.set(sha256(&body));
         let body: Value = if body.is_empty() {
             json!({})
         } else {
@@ -60,15 +78,62 @@ fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
     }
 }
 
-async fn read_limited(request: Request, limit: usize) -> Result<Bytes, HttpError> {
-    use http_body_util::{BodyExt as _, Limited};
-    match Limited::new(request.into_body(), limit).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(HttpError::new(
+/// A body too large is read on and thrown away for a while: who is still
+/// sending would otherwise see a broken connection and not the answer.
+pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> {
+    let mut pieces = body.into_data_stream();
+    let mut kept = BytesMut::new();
+    let mut size = 0;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| HttpError::bad_request("Request body could not be read"))?;
+        size += piece.len();
+        if size <= limit {
+            kept.extend_from_slice(&piece);
+        } else {
+            kept = BytesMut::new();
+            if size > limit + DISCARDED {
+                break;
+            }
+        }
+    }
+    if size > limit {
+        return Err(HttpError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("Request body is larger than {limit} bytes"),
-        )),
-        Err(_) => Err(HttpError::bad_request("Request body could not be read")),
+        ));
+    }
+    Ok(kept.freeze())
+}
+
+/// The body of a request that takes JSON.
+impl<T: JsonSchema> OperationInput for ValidJson<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (schema, example) = schema_and_example::<T>(context);
+        set_body(
+            context,
+            operation,
+            body("application/json", schema, example),
+        );
+        for status in [400, 413, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody {
+    let media = MediaType {
+        schema: Some(SchemaObject {
+            json_schema: schema,
+            example: None,
+            external_docs: None,
+        }),
+        example,
+        ..MediaType::default()
+    };
+    RequestBody {
+        content: [(media_type.to_owned(), media)].into_iter().collect(),
+        required: true,
+        ..RequestBody::default()
     }
 }
 
@@ -243,6 +308,43 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
     }
 }
 
+impl<T: JsonSchema> OperationInput for ValidQuery<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let schema = context.schema.subschema_for::<T>();
+        let parameters = parameters_from_schema(context, schema, ParamLocation::Query);
+        add_parameters(context, operation, parameters);
+        openapi::error(operation, 400);
+    }
+}
+
+/// The id in a path. Whether anything has it is for the service to say: one that
+/// is malformed answers like one that nobody has.
+pub struct ResourceId(pub String);
+
+impl FromRequestParts<App> for ResourceId {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        match Path::<String>::from_request_parts(parts, app).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            // Not UTF-8.
+            Err(_) => Ok(Self(String::new())),
+        }
+    }
+}
+
+impl OperationInput for ResourceId {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let schema = json_schema!({
+            "properties": { "id": { "type": "string" } },
+            "required": ["id"],
+        });
+        let parameters = parameters_from_schema(context, schema, ParamLocation::Path);
+        add_parameters(context, operation, parameters);
+        openapi::error(operation, 404);
+    }
+}
+
 /// `page` and `limit` of a list, checked.
 pub fn page_and_limit(
     page: Option<i64>,
@@ -263,67 +365,152 @@ pub fn page_and_limit(
     Ok((page, limit))
 }
 
-/// A multipart body: one file and text fields.
-pub struct Form {
-    pub file: Option<Upload>,
-    pub texts: std::collections::BTreeMap<String, String>,
+/// A multipart body: one file and text fields. `T` documents it.
+pub struct Form<T> {
+    file: Option<Upload>,
+    pub texts: BTreeMap<String, String>,
+    documented: PhantomData<fn() -> T>,
 }
 
-impl FromRequest<App> for Form {
+impl<T> FromRequest<App> for Form<T> {
     type Rejection = HttpError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
-        let malformed = |_| HttpError::bad_request("Body must be multipart/form-data");
-        let mut multipart = Multipart::from_request(request, app)
+    async fn from_request(mut request: Request, app: &App) -> Result<Self, HttpError> {
+        let notes = request
+            .extensions_mut()
+            .get_or_insert_default::<SharedNotes>()
+            .clone();
+        refuse_announced_excess(request.headers())?;
+        let multipart = Multipart::from_request(request, app)
             .await
-            .map_err(malformed)?;
-        let mut form = Self {
-            file: None,
-            texts: Default::default(),
-        };
-        loop {
-            let broken = |error: axum::extract::multipart::MultipartError| {
-                HttpError::new(error.status(), error.body_text())
-            };
-            let Some(mut field) = multipart.next_field().await.map_err(broken)? else {
-                return Ok(form);
-            };
-            let name = field.name().unwrap_or_default().to_owned();
-            let content_type = field.content_type().map(str::to_owned);
-            let limit = if name == "file" {
-                UPLOAD_LIMIT
-            } else {
-                JSON_LIMIT
-            };
-            let mut bytes = BytesMut::new();
-            while let Some(piece) = field.chunk().await.map_err(broken)? {
-                if bytes.len() + piece.len() > limit {
-                    return Err(HttpError::new(
-                        StatusCode::PAYLOAD_TOO_LARGE,
-                        format!("{name} is larger than {limit} bytes"),
-                    ));
-                }
-                bytes.extend_from_slice(&piece);
-            }
-            if name == "file" {
-                form.file = Some(Upload {
-                    content_type,
-                    bytes: bytes.freeze(),
-                });
-            } else {
-                let text = String::from_utf8(bytes.to_vec())
-                    .map_err(|_| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
-                form.texts.insert(name, text);
-            }
-        }
+            .map_err(|_| HttpError::bad_request("Body must be multipart/form-data"))?;
+        let form = Self::read(multipart, app).await?;
+        let _ = notes.body.set(form.digest());
+        Ok(form)
     }
 }
 
-impl Form {
+/// A body that says that it is far too large is not read at all.
+fn refuse_announced_excess(headers: &header::HeaderMap) -> Result<(), HttpError> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > UPLOAD_LIMIT + DISCARDED as u64) {
+        return Err(too_large("file", UPLOAD_LIMIT));
+    }
+    Ok(())
+}
+
+fn too_large(name: &str, limit: u64) -> HttpError {
+    HttpError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("{name} is larger than {limit} bytes"),
+    )
+}
+
+fn broken(error: MultipartError) -> HttpError {
+    HttpError::new(error.status(), error.body_text())
+}
+
+impl<T> Form<T> {
+    async fn read(mut multipart: Multipart, app: &App) -> Result<Self, HttpError> {
+        let mut form = Self {
+            file: None,
+            texts: BTreeMap::new(),
+            documented: PhantomData,
+        };
+        while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
+            let name = part.name().unwrap_or_default().to_owned();
+            if name == "file" {
+                if form.file.is_some() {
+                    return Err(HttpError::bad_request("file must be given once"));
+                }
+                form.file = Some(spool(part, app).await?);
+                continue;
+            }
+            let mut bytes = BytesMut::new();
+            while let Some(piece) = part.chunk().await.map_err(broken)? {
+                if bytes.len() + piece.len() > JSON_LIMIT {
+                    return Err(too_large(&name, JSON_LIMIT as u64));
+                }
+                bytes.extend_from_slice(&piece);
+            }
+            let text = String::from_utf8(bytes.to_vec())
+                .map_err(|_| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
+            form.texts.insert(name, text);
+        }
+        Ok(form)
+    }
+
     /// The part called `file`.
     pub fn file(&mut self) -> Result<Upload, HttpError> {
         self.file
             .take()
             .ok_or_else(|| HttpError::bad_request("file is required"))
     }
+
+    /// Over what was sent, not over how it was split up.
+    fn digest(&self) -> String {
+        let file = self.file.as_ref().map(|upload| upload.file.sha256());
+        sha256(json!([file, self.texts]).to_string().as_bytes())
+    }
+}
+
+async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
+    let content_type = part.content_type().map(str::to_owned);
+    let file_name = part.file_name().and_then(display_name);
+    let lost =
+        |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
+    let folder = app.config.data_dir.join("uploads-in-progress");
+    let mut spool = Spool::new(&folder).await.map_err(lost)?;
+    let mut excess = 0;
+    while let Some(piece) = part.chunk().await.map_err(broken)? {
+        if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
+            // As in `read_limited`.
+            excess += piece.len();
+            if excess > DISCARDED {
+                break;
+            }
+        } else if excess == 0 {
+            spool.write(&piece).await.map_err(lost)?;
+        }
+    }
+    if excess > 0 {
+        return Err(too_large("file", UPLOAD_LIMIT));
+    }
+    Ok(Upload {
+        content_type,
+        file_name,
+        file: spool.finish().await.map_err(lost)?,
+    })
+}
+
+/// The last component of a file's name, if there is anything to show.
+fn display_name(name: &str) -> Option<String> {
+    let name = name.rsplit(['/', '\\']).next()?.trim();
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    (!shown.is_empty()).then_some(shown)
+}
+
+impl<T: JsonSchema> OperationInput for Form<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (schema, _) = schema_and_example::<T>(context);
+        set_body(
+            context,
+            operation,
+            body("multipart/form-data", schema, None),
+        );
+        for status in [400, 413, 415, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A form with a file and nothing else.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct FileForm {
+    /// PDF, PNG or JPEG, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
 }

@@ -1,38 +1,67 @@
 //! The only code that knows axum: every surface side by side.
 
+mod assets;
 mod callbacks;
 mod caller;
+mod docs;
 mod downloads;
 mod error;
 mod extract;
+mod notes;
+mod once;
+mod openapi;
 mod partner;
 mod reply;
 mod signing;
 mod web;
 
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
+use crate::metrics::RequestLabels;
+use crate::service::rate_limit::Allowance;
 use error::HttpError;
+use notes::SharedNotes;
+use openapi::describe;
+use partner::{customers, envelopes, templates, vault};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Everything that is served.
 pub fn router(app: App) -> Router {
+    let mut document = openapi::head(&app.config.base_url());
+    let api = api().finish_api(&mut document);
+    let document = Arc::new(serde_json::json!(document));
+    let served = document.clone();
+    let page = docs::page(&document);
     Router::new()
-        .nest("/api/v2", api())
+        .nest("/api/v2", api)
+        .route(
+            "/api/v2/openapi.json",
+            get(move || async move { axum::Json(&*served).into_response() }),
+        )
+        .route("/docs", get(move || async move { page.into_response() }))
         .merge(signing::routes(&app.config.signing_path()))
+        .merge(assets::routes())
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
         .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
         .method_not_allowed_fallback(|| async {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
@@ -42,104 +71,268 @@ pub fn router(app: App) -> Router {
                 HttpError::internal("a handler panicked").into_response()
             },
         ))
+        // Every extractor that reads a body has a limit of its own.
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
 
-/// In the order of the specification, grouped by who calls.
-fn api() -> Router<App> {
-    Router::new()
-        // Envelopes (partner).
-        .route(
-            "/partner/envelopes",
-            get(partner::envelopes::list).post(partner::envelopes::create),
-        )
-        .route("/partner/envelopes/{id}", get(partner::envelopes::read))
-        .route(
-            "/partner/envelopes/{id}/status",
-            get(partner::envelopes::status),
-        )
-        .route(
-            "/partner/envelopes/{id}/upload",
-            post(partner::envelopes::upload),
-        )
-        .route(
-            "/partner/envelopes/{id}/void",
-            post(partner::envelopes::void),
-        )
-        .route(
-            "/partner/envelopes/{id}/signing-links",
-            get(partner::envelopes::signing_links),
-        )
-        // Vault (partner).
-        .route(
-            "/partner/envelopes/{id}/vault-in-signed",
-            post(partner::vault::vault_in_signed),
-        )
-        .route(
-            "/partner/envelopes/{id}/vault-in-upload",
-            post(partner::vault::vault_in_upload),
-        )
-        .route(
-            "/partner/envelopes/{id}/vault/signed-url",
-            get(partner::vault::signed_url),
-        )
-        .route(
-            "/partner/envelopes/{id}/vault/copy/signed-url",
-            get(partner::vault::copy_signed_url),
-        )
-        .route(
-            "/partner/envelopes/{id}/vault/certificate",
-            get(partner::vault::certificate),
-        )
-        .route(
-            "/partner/envelopes/{id}/compliance",
-            get(partner::vault::compliance),
-        )
-        .route(
-            "/partner/envelopes/{id}/custody",
-            get(partner::vault::custody),
-        )
-        .route(
-            "/partner/envelopes/{id}/vault-out",
-            post(partner::vault::vault_out),
-        )
-        // Templates (partner).
-        .route("/partner/templates", post(partner::templates::create))
-        .route(
-            "/partner/templates/{id}/fields",
-            post(partner::templates::add_fields),
-        )
-        // Web app.
-        .route("/envelopes/{id}/bundle", get(web::bundle))
-        // Providers.
-        .route("/callbacks/signing/{instance}", post(callbacks::signing))
-        // Whoever holds a link.
-        .route("/downloads/{token}", get(downloads::download))
+/// The OpenAPI document of what `router` serves below `base_url`.
+pub fn openapi_document(base_url: &str) -> serde_json::Value {
+    let mut document = openapi::head(base_url);
+    let _ = api().finish_api(&mut document);
+    serde_json::json!(document)
 }
 
-/// Gives every request an id, says it in every answer and logs one line.
-async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// In the order of the specification, grouped by who calls. The errors named
+/// here are those of the service; credentials, bodies and ids bring their own.
+fn api() -> ApiRouter<App> {
+    ApiRouter::new()
+        // Envelopes (partner).
+        .api_route(
+            "/partner/envelopes",
+            get_with(
+                envelopes::list,
+                describe("listEnvelopes", "List envelopes, newest first", &[]),
+            )
+            .post_with(
+                envelopes::create,
+                describe(
+                    "createEnvelope",
+                    "Create an envelope, and send it when it has a template",
+                    &[404, 409, 502, 503],
+                ),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}",
+            get_with(
+                envelopes::read,
+                describe("getEnvelope", "Read an envelope", &[]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/status",
+            get_with(
+                envelopes::status,
+                describe("getEnvelopeStatus", "Where an envelope stands", &[]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/upload",
+            post_with(
+                envelopes::upload,
+                describe("uploadDocument", "Attach or replace the document", &[409]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/void",
+            post_with(
+                envelopes::void,
+                describe("voidEnvelope", "Void an envelope", &[409, 502, 503]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/remind",
+            post_with(
+                envelopes::remind,
+                describe(
+                    "remindSigners",
+                    "Mail a fresh link to who has not signed",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/signing-links",
+            get_with(
+                envelopes::signing_links,
+                describe(
+                    "getSigningLinks",
+                    "A short-lived link for each signer",
+                    &[409],
+                ),
+            ),
+        )
+        // Vault (partner).
+        .api_route(
+            "/partner/envelopes/{id}/vault-in-signed",
+            post_with(
+                vault::vault_in_signed,
+                describe(
+                    "vaultInSigned",
+                    "Vault a signed envelope",
+                    &[409, 422, 502, 503],
+                ),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/vault-in-upload",
+            post_with(
+                vault::vault_in_upload,
+                describe("vaultInUpload", "Vault an uploaded document", &[409, 422]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/vault/signed-url",
+            get_with(
+                vault::signed_url,
+                describe(
+                    "getAuthoritativeLink",
+                    "A single-use link to the authoritative copy",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/vault/copy/signed-url",
+            get_with(
+                vault::copy_signed_url,
+                describe(
+                    "getCopyLink",
+                    "A link to the non-authoritative copy",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/vault/certificate",
+            get_with(
+                vault::certificate,
+                describe("getCertificate", "The compliance certificate", &[]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/compliance",
+            get_with(
+                vault::compliance,
+                describe("getCompliance", "Evaluate the eight checks now", &[]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/custody",
+            get_with(
+                vault::custody,
+                describe("getCustodyLedger", "The custody ledger", &[]),
+            ),
+        )
+        .api_route(
+            "/partner/envelopes/{id}/vault-out",
+            post_with(
+                vault::vault_out,
+                describe(
+                    "vaultOut",
+                    "Release the authoritative copy for good",
+                    &[409],
+                ),
+            ),
+        )
+        // Templates (partner).
+        .api_route(
+            "/partner/templates",
+            post_with(
+                templates::create,
+                describe("createTemplate", "Make a template of a PDF", &[502, 503]),
+            ),
+        )
+        .api_route(
+            "/partner/templates/{id}/fields",
+            post_with(
+                templates::add_fields,
+                describe(
+                    "addTemplateFields",
+                    "Add fields to a template",
+                    &[409, 502, 503],
+                ),
+            ),
+        )
+        // Customers (partner).
+        .api_route(
+            "/partner/customers",
+            get_with(
+                customers::find,
+                describe("findCustomer", "Find a customer by e-mail", &[404]),
+            ),
+        )
+        .api_route(
+            "/partner/customers/{id}/documents",
+            post_with(
+                customers::file_document,
+                describe(
+                    "fileCustomerDocument",
+                    "File a document under a customer",
+                    &[],
+                ),
+            ),
+        )
+        // Web app.
+        .api_route(
+            "/envelopes/{id}/bundle",
+            get_with(
+                web::bundle,
+                describe(
+                    "getBundle",
+                    "The evidence bundle of a released envelope",
+                    &[409],
+                ),
+            ),
+        )
+        // Providers.
+        .api_route(
+            "/callbacks/signing/{instance}",
+            post_with(
+                callbacks::signing,
+                describe(
+                    "signingCallback",
+                    "A signing provider's callback",
+                    &[404, 502, 503],
+                ),
+            ),
+        )
+        // Whoever holds a link.
+        .api_route(
+            "/downloads/{token}",
+            get_with(
+                downloads::download,
+                describe("download", "What a download link gives", &[404, 409, 410]),
+            ),
+        )
+}
+
+/// Gives every request an id and its notes; says both in the answer, counts it,
+/// and logs one line.
+async fn identify(
+    State(app): State<App>,
+    route: Option<MatchedPath>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let id = RequestId::new();
     let started = std::time::Instant::now();
     let method = request.method().clone();
     let path = logged_path(request.uri().path(), &app.config.signing_path());
-    request.extensions_mut().insert(id.clone());
+    let notes = SharedNotes::default();
+    request.extensions_mut().insert(notes.clone());
     let span = tracing::info_span!("request", request_id = %id);
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+    if let Some(allowance) = notes.allowance.get() {
+        say(allowance, response.headers_mut());
+    }
+    let duration = started.elapsed();
     let status = response.status().as_u16();
-    let duration_ms = started.elapsed().as_millis() as u64;
-    let org = response
-        .extensions()
-        .get::<caller::OrgLabel>()
-        .map(|label| label.0.to_string());
-    let cause = response
-        .extensions()
-        .get::<error::Cause>()
-        .map(|cause| cause.0.clone());
+    let labels = RequestLabels {
+        method: method.to_string(),
+        route: route.map_or_else(|| "none".into(), |route| route.as_str().to_owned()),
+        status,
+    };
+    app.metrics.answered(labels, duration);
+    let duration_ms = duration.as_millis() as u64;
+    let org = notes.org.get().map(|org| org.as_str());
+    let cause = response.extensions().get::<error::Cause>();
+    let cause = cause.map(|cause| cause.0.as_str());
     let _entered = span.enter();
     if status >= 500 {
         tracing::error!(%method, path, status, duration_ms, org, cause, "request failed");
@@ -147,6 +340,24 @@ async fn identify(State(app): State<App>, mut request: Request, next: Next) -> R
         tracing::info!(%method, path, status, duration_ms, org, cause, "request");
     }
     response
+}
+
+/// The rate limit headers of the contract; the reset in epoch seconds.
+fn say(allowance: &Allowance, headers: &mut header::HeaderMap) {
+    headers.insert(RATE_LIMIT, allowance.limit.into());
+    headers.insert(RATE_REMAINING, allowance.remaining.into());
+    headers.insert(RATE_RESET, allowance.reset.as_seconds().into());
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    if let Err(error) = crate::worker::count_jobs(&app).await {
+        tracing::warn!(%error, "jobs could not be counted");
+    }
+    match app.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => HttpError::internal(error.to_string()).into_response(),
+    }
 }
 
 /// Links carry their credential in the path: it is not for the log.

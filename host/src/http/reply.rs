@@ -1,23 +1,167 @@
 //! Answers in the shape of the contract: `{data}` and `{data, meta}`.
+//!
+//! The type of an answer says its status and what `data` is, and documents both.
 
+use std::marker::PhantomData;
+
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{
+    MediaType, Operation, Response as Documented, SchemaObject, StatusCode as Status,
+};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// `{ data: T }` with a status.
+pub struct Reply<const STATUS: u16, T> {
+    response: Response,
+    shown: PhantomData<fn() -> T>,
+}
 
 /// 200 with `{ data }`.
-pub fn ok(data: impl Serialize) -> Response {
-    Json(json!({ "data": data })).into_response()
-}
-
+pub type Found<T> = Reply<200, T>;
 /// 201 with `{ data }`.
-pub fn created(data: impl Serialize) -> Response {
-    (StatusCode::CREATED, ok(data)).into_response()
+pub type Created<T> = Reply<201, T>;
+
+impl<const STATUS: u16, T: Serialize> Reply<STATUS, T> {
+    /// Shows `data`.
+    pub fn new(data: &T) -> Self {
+        Self::raw(Json(json!({ "data": data })).into_response())
+    }
 }
 
-/// 200 with `{ data, meta }`.
-pub fn page(data: impl Serialize, page: i64, limit: i64, total: i64) -> Response {
-    Json(json!({ "data": data, "meta": { "page": page, "limit": limit, "total": total } }))
-        .into_response()
+impl<const STATUS: u16, T> Reply<STATUS, T> {
+    /// An answer that is made already, for example one that is replayed.
+    pub fn raw(mut response: Response) -> Self {
+        if response.status() == StatusCode::OK {
+            *response.status_mut() = StatusCode::from_u16(STATUS).unwrap_or_default();
+        }
+        Self {
+            response,
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<const STATUS: u16, T> IntoResponse for Reply<STATUS, T> {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+impl<const STATUS: u16, T: JsonSchema> OperationOutput for Reply<STATUS, T> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+        let (data, example) = schema_and_example::<T>(context);
+        let schema = json_schema!({
+            "type": "object",
+            "required": ["data"],
+            "properties": { "data": data },
+        });
+        let example = example.map(|data| json!({ "data": data }));
+        Some(documented(schema, example))
+    }
+
+    fn inferred_responses(
+        context: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        Self::operation_response(context, operation)
+            .map(|response| (Some(Status::Code(STATUS)), response))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// 200 with `{ data: [T], meta: { page, limit, total } }`.
+pub struct Page<T> {
+    response: Response,
+    shown: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize> Page<T> {
+    /// One page of a list of `total` items.
+    pub fn new(data: &[T], page: i64, limit: i64, total: i64) -> Self {
+        let body =
+            json!({ "data": data, "meta": { "page": page, "limit": limit, "total": total } });
+        Self {
+            response: Json(body).into_response(),
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<T> IntoResponse for Page<T> {
+    fn into_response(self) -> Response {
+        self.response
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for Page<T> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
+        let (item, example) = schema_and_example::<T>(context);
+        let count = json!({ "type": "integer", "minimum": 0 });
+        let schema = json_schema!({
+            "type": "object",
+            "required": ["data", "meta"],
+            "properties": {
+                "data": { "type": "array", "items": item },
+                "meta": {
+                    "type": "object",
+                    "required": ["page", "limit", "total"],
+                    "properties": { "page": count, "limit": count, "total": count },
+                },
+            },
+        });
+        let example = example
+            .map(|item| json!({ "data": [item], "meta": { "page": 1, "limit": 20, "total": 1 } }));
+        Some(documented(schema, example))
+    }
+
+    fn inferred_responses(
+        context: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        Self::operation_response(context, operation)
+            .map(|response| (Some(Status::Code(200)), response))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// The schema of `T`, and the first example that it carries.
+pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
+    let schema = context.schema.subschema_for::<T>();
+    let example = context
+        .resolve_schema(&schema)
+        .get("examples")
+        .and_then(|examples| examples.get(0))
+        .cloned();
+    (schema, example)
+}
+
+fn documented(schema: Schema, example: Option<Value>) -> Documented {
+    let media = MediaType {
+        schema: Some(SchemaObject {
+            json_schema: schema,
+            example: None,
+            external_docs: None,
+        }),
+        example,
+        ..MediaType::default()
+    };
+    Documented {
+        description: "Done".into(),
+        content: [("application/json".to_owned(), media)]
+            .into_iter()
+            .collect(),
+        ..Documented::default()
+    }
 }

@@ -27,7 +27,6 @@ use crate::store::room::RoomField;
 use crate::store::{envelopes, jobs, signers};
 use crate::worker;
 
-const STYLE: &str = include_str!("assets/signing.css");
 /// Pixels across a page image; sharp enough for a phone held close.
 const PAGE_WIDTH: u32 = 1_100;
 
@@ -40,18 +39,6 @@ pub fn routes(path: &str) -> Router<App> {
             axum::routing::post(renew),
         )
         .route(&format!("{path}/{{token}}/pages/{{page}}"), get(page_image))
-        .route("/assets/signing.css", get(style))
-}
-
-async fn style() -> Response {
-    (
-        [
-            (header::CONTENT_TYPE, "text/css; charset=utf-8"),
-            (header::CACHE_CONTROL, "max-age=3600"),
-        ],
-        STYLE,
-    )
-        .into_response()
 }
 
 /// A signer's link, looked up and still good.
@@ -380,7 +367,7 @@ async fn page_image(State(app): State<App>, visit: Visit, request: Request) -> R
         let image = app
             .components
             .rules
-            .page_image(pdf.to_vec().into(), page, PAGE_WIDTH)
+            .page_image(pdf.clone(), page, PAGE_WIDTH)
             .await?;
         Ok::<_, ServiceError>(image?)
     };
@@ -480,7 +467,7 @@ async fn render(
     }
     let pages = async {
         let pdf = app.room.document(form).await.map_err(room_error)?;
-        let facts = app.components.rules.inspect(pdf.to_vec().into()).await??;
+        let facts = app.components.rules.inspect(pdf.clone()).await??;
         Ok::<_, ServiceError>(facts.pages)
     };
     let pages = match pages.await {

@@ -1,11 +1,13 @@
 //! The web-app surface, with a bearer token.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse as _;
 
 use super::caller::Admin;
 use super::error::HttpError;
+use super::extract::ResourceId;
+use super::openapi::FileReply;
 use crate::app::App;
 use crate::service::custody;
 
@@ -13,13 +15,13 @@ use crate::service::custody;
 pub async fn bundle(
     State(app): State<App>,
     Admin(caller): Admin,
-    Path(id): Path<String>,
-) -> Result<Response, HttpError> {
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &caller, &id).await?;
     let disposition = format!("attachment; filename=\"{id}-bundle.zip\"");
     let headers = [
         (header::CONTENT_TYPE, "application/zip".to_owned()),
         (header::CONTENT_DISPOSITION, disposition),
     ];
-    Ok((headers, zip).into_response())
+    Ok(FileReply((headers, zip).into_response()))
 }

@@ -57,7 +57,7 @@ impl Room {
         let executed = self
             .components
             .rules
-            .fill(pdf.to_vec().into(), fields)
+            .fill(pdf.clone(), fields)
             .await?
             .map_err(ExecuteError::Document)?;
         let file = self

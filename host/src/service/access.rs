@@ -1,15 +1,20 @@
 //! Credentials: API keys and web-app bearer tokens.
 
-use std::collections::HashSet;
-use std::time::Duration;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::RwLock;
 
 use super::{Caller, ServiceError};
 use crate::app::App;
+use crate::config::Oidc;
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{OrgId, UserId};
+use crate::domain::id::{KeyId, OrgId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::ApiKey;
 use crate::store::api_keys;
@@ -17,7 +22,7 @@ use crate::store::api_keys;
 /// `aud` of bearer tokens, so that no other token of ours passes for one.
 const AUDIENCE: &str = "holdfast web app";
 /// Clock skew tolerated on expiry.
-const LEEWAY_SECONDS: u64 = 5;
+const LEEWAY_SECONDS: i64 = 5;
 
 /// The key's record; none for a key that is unknown or deactivated.
 pub async fn api_key(app: &App, text: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
@@ -25,10 +30,47 @@ pub async fn api_key(app: &App, text: &str) -> Result<Option<ApiKeyRecord>, Serv
         return Ok(None);
     };
     let mut connection = app.store.read().await?;
-    // The look-up compares digests of 160 random bits: its timing says nothing
-    // that helps to guess a key.
     let record = api_keys::by_hash(&mut connection, &key.hash()).await?;
-    Ok(record.filter(|record| record.active))
+    let record = record.filter(|record| record.active);
+    if let Some(record) = &record {
+        app.key_usage.note(&record.id, app.clock.now());
+    }
+    Ok(record)
+}
+
+/// When keys were used, to be written now and then and not with each request.
+#[derive(Default)]
+pub struct KeyUsage {
+    seen: Mutex<HashMap<KeyId, Timestamp>>,
+}
+
+impl KeyUsage {
+    fn note(&self, key: &KeyId, at: Timestamp) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.get_mut(key) {
+            Some(last) => *last = at,
+            None => {
+                seen.insert(key.clone(), at);
+            }
+        }
+    }
+
+    fn take(&self) -> HashMap<KeyId, Timestamp> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Writes when keys were last used.
+pub async fn flush_key_usage(app: &App) -> Result<(), ServiceError> {
+    let seen = app.key_usage.take();
+    if seen.is_empty() {
+        return Ok(());
+    }
+    let mut tx = app.store.begin().await?;
+    for (key, at) in seen {
+        api_keys::touch(&mut tx, &key, at).await?;
+    }
+    Ok(tx.commit().await?)
 }
 
 impl From<&ApiKeyRecord> for Caller {
@@ -41,27 +83,34 @@ impl From<&ApiKeyRecord> for Caller {
     }
 }
 
-/// What a bearer token says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Claims {
-    /// The user.
-    pub sub: UserId,
-    pub org_id: OrgId,
+/// A web-app user, as a valid bearer token says.
+#[derive(Clone, Debug)]
+pub struct User {
+    pub org: OrgId,
     pub email: String,
     pub role: Role,
+}
+
+impl From<&User> for Caller {
+    fn from(user: &User) -> Self {
+        Self {
+            org: user.org.clone(),
+            actor: format!("user:{}", user.email),
+            email: Some(user.email.clone()),
+        }
+    }
+}
+
+/// What our own bearer tokens say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Claims {
+    sub: UserId,
+    org_id: OrgId,
+    email: String,
+    role: Role,
     aud: String,
     iat: i64,
     exp: i64,
-}
-
-impl From<&Claims> for Caller {
-    fn from(claims: &Claims) -> Self {
-        Self {
-            org: claims.org_id.clone(),
-            actor: format!("user:{}", claims.email),
-            email: Some(claims.email.clone()),
-        }
-    }
 }
 
 /// A bearer token for a web-app user (HS256), and when it expires.
@@ -92,9 +141,23 @@ pub fn issue_bearer(
     Ok((token, expires_at))
 }
 
-/// The claims of a valid bearer token. The algorithm is ours to say, never the
-/// token's.
-pub fn bearer(app: &App, token: &str) -> Option<Claims> {
+/// The user of a valid bearer token: ours, or the issuer's.
+///
+/// The token's algorithm only says who must have signed it. Our secret is used
+/// with HS256 and nothing else, the issuer's keys with RS256 and ES256.
+pub async fn bearer(app: &App, token: &str) -> Option<User> {
+    let header = jsonwebtoken::decode_header(token).ok()?;
+    match (header.alg, &app.issuer) {
+        (Algorithm::HS256, _) => own(app, token),
+        (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
+            let now = app.clock.now().as_seconds();
+            issuer.user(token, &header, now).await
+        }
+        _ => None,
+    }
+}
+
+fn own(app: &App, token: &str) -> Option<User> {
     let mut validation = Validation::new(Algorithm::HS256);
     validation.set_audience(&[AUDIENCE]);
     validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
@@ -105,5 +168,156 @@ pub fn bearer(app: &App, token: &str) -> Option<Claims> {
         .ok()?
         .claims;
     let now = app.clock.now().as_seconds();
-    (claims.exp.saturating_add(LEEWAY_SECONDS as i64) > now).then_some(claims)
+    (claims.exp.saturating_add(LEEWAY_SECONDS) > now).then_some(User {
+        org: claims.org_id,
+        email: claims.email,
+        role: claims.role,
+    })
+}
+
+/// How long the issuer's keys are used without looking again.
+const KEYS_LIFE: Duration = Duration::from_secs(3600);
+/// A key nobody knows makes us look again, at most this often.
+const KEYS_PAUSE: Duration = Duration::from_secs(1);
+/// Time and size of what the issuer answers.
+const ISSUER_TIMEOUT: Duration = Duration::from_secs(5);
+const ISSUER_BYTES: usize = 1024 * 1024;
+
+/// An OpenID Connect issuer (OpenID Connect Discovery 1.0, RFC 7517).
+pub struct Issuer {
+    settings: Oidc,
+    http: reqwest::Client,
+    keys: RwLock<Option<Keys>>,
+}
+
+struct Keys {
+    set: Arc<JwkSet>,
+    fetched: Instant,
+}
+
+/// Why an issuer's keys cannot be had.
+#[derive(Debug, thiserror::Error)]
+enum IssuerError {
+    #[error("request: {0}")]
+    Http(#[from] reqwest::Error),
+    #[error("answer: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("answer is larger than {ISSUER_BYTES} bytes")]
+    TooLarge,
+    #[error("the discovery document is of another issuer")]
+    OtherIssuer,
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+impl Issuer {
+    /// Fetches nothing yet.
+    pub fn new(settings: Oidc, allow_insecure: bool) -> Result<Self, reqwest::Error> {
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .https_only(!allow_insecure)
+            .timeout(ISSUER_TIMEOUT)
+            .build()?;
+        Ok(Self {
+            settings,
+            http,
+            keys: RwLock::new(None),
+        })
+    }
+
+    async fn user(&self, token: &str, header: &Header, now: i64) -> Option<User> {
+        let key = self.key(header).await?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_audience(&[&self.settings.audience]);
+        validation.set_issuer(&[self.issuer(), &format!("{}/", self.issuer())]);
+        let required = ["exp", "aud", "iss"].map(str::to_owned);
+        validation.required_spec_claims = HashSet::from(required);
+        validation.validate_exp = false;
+        let key = DecodingKey::from_jwk(&key).ok()?;
+        let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &key, &validation)
+            .ok()?
+            .claims;
+        let time = |name: &str| claims.get(name).and_then(Value::as_f64);
+        let now = now as f64;
+        let leeway = LEEWAY_SECONDS as f64;
+        if time("exp")? + leeway <= now || time("nbf").is_some_and(|from| from > now + leeway) {
+            return None;
+        }
+        let text = |name: &str| claims.get(name)?.as_str();
+        Some(User {
+            org: OrgId::parse(text(&self.settings.org_claim)?)?,
+            email: text(&self.settings.email_claim)?.to_owned(),
+            role: Role::parse(text(&self.settings.role_claim)?)?,
+        })
+    }
+
+    fn issuer(&self) -> &str {
+        self.settings.issuer.as_str().trim_end_matches('/')
+    }
+
+    /// The key that a token names, from the cache or, when it is not there,
+    /// fetched again: issuers change their keys.
+    async fn key(&self, header: &Header) -> Option<Jwk> {
+        if let Some(keys) = &*self.keys.read().await {
+            let found = find(&keys.set, header);
+            let age = keys.fetched.elapsed();
+            if (found.is_some() && age < KEYS_LIFE) || age < KEYS_PAUSE {
+                return found;
+            }
+        }
+        let mut keys = self.keys.write().await;
+        let fresh = |keys: &Keys| keys.fetched.elapsed() < KEYS_PAUSE;
+        if !keys.as_ref().is_some_and(fresh) {
+            match self.fetch().await {
+                Ok(set) => {
+                    *keys = Some(Keys {
+                        set: Arc::new(set),
+                        fetched: Instant::now(),
+                    });
+                }
+                // What is known stays good while the issuer cannot be reached.
+                Err(error) => tracing::warn!(%error, "the issuer's keys could not be fetched"),
+            }
+        }
+        find(&keys.as_ref()?.set, header)
+    }
+
+    async fn fetch(&self) -> Result<JwkSet, IssuerError> {
+        let url = format!("{}/.well-known/openid-configuration", self.issuer());
+        let discovery: Discovery = serde_json::from_slice(&self.get(&url).await?)?;
+        if discovery.issuer.trim_end_matches('/') != self.issuer() {
+            return Err(IssuerError::OtherIssuer);
+        }
+        Ok(serde_json::from_slice(
+            &self.get(&discovery.jwks_uri).await?,
+        )?)
+    }
+
+    async fn get(&self, url: &str) -> Result<Vec<u8>, IssuerError> {
+        let mut response = self.http.get(url).send().await?.error_for_status()?;
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await? {
+            if body.len() + piece.len() > ISSUER_BYTES {
+                return Err(IssuerError::TooLarge);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+}
+
+/// The key a token names; a token that names none has to mean the only one.
+fn find(set: &JwkSet, header: &Header) -> Option<Jwk> {
+    let key = match &header.kid {
+        Some(kid) => set.find(kid),
+        None => match set.keys.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        },
+    };
+    key.cloned()
 }

@@ -1,6 +1,7 @@
 //! Live compliance, and the stored certificate.
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Caller, ServiceError, envelopes as envelope_service, facts};
@@ -10,7 +11,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 
 /// A compliance result as the API shows it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ComplianceView {
     pub compliant: bool,
     pub score: u32,
@@ -20,7 +21,8 @@ pub struct ComplianceView {
     pub rules_component: IdentityView,
 }
 
-#[derive(Serialize)]
+/// One of the eight checks.
+#[derive(Serialize, JsonSchema)]
 pub struct CheckView {
     pub requirement: String,
     pub ucc_reference: String,
@@ -29,7 +31,7 @@ pub struct CheckView {
 }
 
 /// Which component decided.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct IdentityView {
     pub name: String,
     pub version: String,

@@ -1,5 +1,6 @@
 //! The custody ledger of an envelope, and its evidence bundle.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Caller, ServiceError, envelopes as envelope_service};
@@ -10,7 +11,16 @@ use crate::domain::ledger::LedgerEntry;
 use crate::store::ledger;
 
 /// `custody-ledger.json`, and the answer of the custody endpoint.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "org_id": "org_01jdk7m3e8f4x9s2w5v6b0c1dd",
+    "entries": [{
+        "sequence": 1, "at": "2026-11-21T09:30:00.000Z", "actor": "key:key_01jdk7m3e8f4x9s2w5v6b0c1de",
+        "action": "envelope.created", "details": { "status": "sent", "envelope_kind": "esign" },
+        "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+        "hash": "1f5c0d9a7e7b0a3c44d1b2f58a0e9c6d3b8a7f6e5d4c3b2a19080f7e6d5c4b3a",
+    }],
+}]))]
 pub struct CustodyLedger {
     pub envelope_id: EnvelopeId,
     pub org_id: OrgId,

@@ -6,22 +6,35 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::idempotency::Answering;
 use super::{Caller, Issue, ServiceError, events, facts, links};
 use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, SecuredParty, Signer, SignerStatus,
+    Envelope, EnvelopeKind, ListedEnvelope, PaymentStatus, SecuredParty, Signer, SignerStatus,
 };
 use crate::domain::event::EventType;
-use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
+use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings};
 use crate::domain::template::Template;
-use crate::store::{customers, envelopes, jobs, organizations, signers, templates};
+use crate::store::{
+    StoreError, Tx, customers, envelopes, jobs, organizations, payments, signers, templates,
+};
 use crate::worker;
 
 /// Body of `POST /partner/envelopes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_name": "Retail instalment contract 2041",
+    "customer_email": "jordan.lee@example.com",
+    "customer_name": "Jordan Lee",
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
+    "external_id": "deal-2041",
+    "secured_party": { "name": "First Example Bank", "role": "assignee" },
+    "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
+}]))]
 pub struct CreateEnvelope {
     /// Display name.
     #[schemars(length(min = 1, max = 500))]
@@ -48,6 +61,22 @@ pub struct CreateEnvelope {
     pub signers: Option<Vec<RequestedSigner>>,
     /// One after the other (default) or all at once.
     pub preserve_signing_order: Option<bool>,
+    /// Asks the payer for this instead of what the organization always asks.
+    pub payment: Option<RequestedPayment>,
+}
+
+/// A payment for this envelope alone.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedPayment {
+    /// Minor units.
+    #[schemars(range(min = 1, max = 99_999_999))]
+    pub amount_cents: u64,
+    /// ISO 4217, three letters.
+    #[schemars(regex(pattern = "^[A-Za-z]{3}$"))]
+    pub currency: String,
+    /// A role name, or `first` (default).
+    #[schemars(length(min = 1, max = 200))]
+    pub payer: Option<String>,
 }
 
 /// One of `signers[]`.
@@ -74,6 +103,7 @@ pub async fn create(
     app: &App,
     caller: &Caller,
     request: CreateEnvelope,
+    answer: &Answering<Created>,
 ) -> Result<Created, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     let template = match (&request.template_id, kind) {
@@ -81,7 +111,17 @@ pub async fn create(
         _ => None,
     };
     let now = app.clock.now();
-    let mut envelope = draft(app, caller, &request, kind, template.as_ref(), now).await?;
+    let organization = organization(app, caller).await?;
+    let mut envelope = draft(
+        caller,
+        &request,
+        kind,
+        template.as_ref(),
+        &organization,
+        now,
+    );
+    let payment = payment(&request, &organization, template.as_ref())?;
+    envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     envelope.status = app.components.rules.envelope(
         None,
         EnvelopeTrigger::Create,
@@ -100,14 +140,84 @@ pub async fn create(
         }
         envelope.submission = Some(submission.submission_id);
     }
-    let saved = save(app, caller, &mut envelope, &request, &signers, now).await;
-    if saved.is_err() {
-        withdraw(app, &envelope).await;
-    }
-    Ok(Created {
-        sign_url: saved?,
+    let submitted = (
+        envelope.provider_instance.clone(),
+        envelope.submission.clone(),
+    );
+    let plan = Plan {
         envelope,
-    })
+        signers,
+        payment,
+    };
+    let saved = save(app, caller, plan, &request, now, answer).await;
+    if saved.is_err()
+        && let (Some(instance), Some(submission)) = submitted
+    {
+        withdraw(app, &caller.org, &instance, &submission).await;
+    }
+    saved
+}
+
+/// All that a create writes.
+struct Plan {
+    envelope: Envelope,
+    signers: Vec<Signer>,
+    payment: Option<PaymentSettings>,
+}
+
+async fn organization(app: &App, caller: &Caller) -> Result<Organization, ServiceError> {
+    let mut connection = app.store.read().await?;
+    organizations::get(&mut connection, &caller.org)
+        .await?
+        .ok_or(ServiceError::NotFound("Organization"))
+}
+
+/// What has to be paid: what the request says, else what the organization
+/// always asks. Paper has nobody who could pay at signing.
+fn payment(
+    request: &CreateEnvelope,
+    organization: &Organization,
+    template: Option<&Template>,
+) -> Result<Option<PaymentSettings>, ServiceError> {
+    if request.envelope_kind == Some(EnvelopeKind::Paper) {
+        return match &request.payment {
+            None => Ok(None),
+            Some(_) => Err(ServiceError::Invalid(vec![Issue::new(
+                "not_applicable",
+                &["payment"],
+                "no payment",
+                "object",
+                "A paper envelope has no signer who could pay",
+            )])),
+        };
+    }
+    let standing = organization.settings.payment.as_ref();
+    let payment = match &request.payment {
+        None => standing.cloned(),
+        Some(requested) => Some(PaymentSettings {
+            amount_cents: requested.amount_cents,
+            currency: requested.currency.to_uppercase(),
+            connected_account: standing.and_then(|standing| standing.connected_account.clone()),
+            platform_fee_cents: standing.and_then(|standing| standing.platform_fee_cents),
+            payer: requested
+                .payer
+                .clone()
+                .unwrap_or_else(|| FIRST_PAYER.into()),
+        }),
+    };
+    if let (Some(payment), Some(template)) = (&payment, template)
+        && payment.payer != FIRST_PAYER
+        && !template.roles().contains(&payment.payer.as_str())
+    {
+        return Err(ServiceError::Invalid(vec![Issue::new(
+            "unknown_role",
+            &["payment", "payer"],
+            template.roles().join(", "),
+            payment.payer.as_str(),
+            format!("The template has no role {}", payment.payer),
+        )]));
+    }
+    Ok(payment)
 }
 
 async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
@@ -124,18 +234,14 @@ async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template,
 
 /// The record before anything is decided. The customer's id is filled in when
 /// it is saved.
-async fn draft(
-    app: &App,
+fn draft(
     caller: &Caller,
     request: &CreateEnvelope,
     kind: EnvelopeKind,
     template: Option<&Template>,
+    organization: &Organization,
     now: Timestamp,
-) -> Result<Envelope, ServiceError> {
-    let mut connection = app.store.read().await?;
-    let organization = organizations::get(&mut connection, &caller.org)
-        .await?
-        .ok_or(ServiceError::NotFound("Organization"))?;
+) -> Envelope {
     let days = u64::from(organization.settings.envelope_ttl_days);
     let mut metadata = Map::new();
     if let Some(template) = template {
@@ -144,34 +250,26 @@ async fn draft(
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
     }
-    Ok(Envelope {
-        id: EnvelopeId::new(),
-        org: caller.org.clone(),
-        customer: CustomerId::new(),
-        name: request.envelope_name.clone(),
+    let customer = CustomerId::new();
+    let name = request.envelope_name.clone();
+    let new = Envelope::new(
+        caller.org.clone(),
+        customer,
+        name,
         kind,
-        status: EnvelopeStatus::Pending,
+        caller.creator(),
+        now,
+    );
+    Envelope {
         external_id: request.external_id.clone(),
         template: template.map(|template| template.id.clone()),
         metadata,
         secured_party: request.secured_party.clone(),
-        is_upload: kind == EnvelopeKind::Paper,
-        upload: None,
         provider_instance: template.map(|template| template.provider_instance.clone()),
-        submission: None,
         preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
-        vault: None,
-        document_hash: None,
-        copy: None,
-        certificate: None,
-        custody_record: None,
-        archive: None,
-        created_by: caller.email.clone().unwrap_or_else(|| caller.actor.clone()),
-        created_at: now,
-        updated_at: now,
-        signed_at: None,
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
-    })
+        ..new
+    }
 }
 
 /// Who signs, checked against the template's roles and fields.
@@ -318,11 +416,16 @@ fn text_of(value: &Value) -> String {
 async fn save(
     app: &App,
     caller: &Caller,
-    envelope: &mut Envelope,
+    plan: Plan,
     request: &CreateEnvelope,
-    signers: &[Signer],
     now: Timestamp,
-) -> Result<Option<String>, ServiceError> {
+    answer: &Answering<Created>,
+) -> Result<Created, ServiceError> {
+    let Plan {
+        mut envelope,
+        signers,
+        payment,
+    } = plan;
     let mut tx = app.store.begin().await?;
     envelope.customer = customers::upsert_by_email(
         &mut tx,
@@ -332,52 +435,40 @@ async fn save(
         now,
     )
     .await?;
-    envelopes::insert(&mut tx, envelope).await?;
+    envelopes::insert(&mut tx, &envelope).await?;
+    if let Some(payment) = &payment {
+        payments::insert(&mut tx, &envelope, payment, now).await?;
+    }
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    events::record_and_emit(
-        &mut tx,
-        envelope,
-        &caller.actor,
-        EventType::EnvelopeCreated,
-        data,
-        now,
-    )
-    .await?;
-    if signers.is_empty() {
-        tx.commit().await?;
-        return Ok(None);
+    let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
+    events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    let mut sign_url = None;
+    if let Some(first) = signers.first() {
+        for signer in &signers {
+            signers::insert(&mut tx, &envelope, signer).await?;
+        }
+        let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
+        let sent = EventType::EnvelopeSent;
+        events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
+        for signer in invited_now(&envelope, &signers) {
+            invite(&mut tx, &envelope, signer, now).await?;
+        }
+        sign_url = Some(links::make(app, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
-    for signer in signers {
-        signers::insert(&mut tx, envelope, signer).await?;
-    }
-    let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
-    events::record_and_emit(
-        &mut tx,
-        envelope,
-        &caller.actor,
-        EventType::EnvelopeSent,
-        data,
-        now,
-    )
-    .await?;
-    for signer in invited_now(envelope, signers) {
-        let payload = json!({ "envelope": envelope.id, "position": signer.position });
-        jobs::insert(
-            &mut tx,
-            &envelope.org,
-            worker::INVITE_JOB,
-            None,
-            &payload,
-            now,
-        )
-        .await?;
-    }
-    let sign_url = match signers.first() {
-        Some(first) => Some(links::make(app, &mut tx, envelope, first, links::EMBED_LIFE).await?),
-        None => None,
-    };
-    tx.commit().await?;
-    Ok(sign_url)
+    let created = Created { envelope, sign_url };
+    answer.commit(tx, &created).await?;
+    Ok(created)
+}
+
+/// Has the signer mailed a fresh link.
+pub async fn invite(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let payload = json!({ "envelope": envelope.id, "position": signer.position });
+    jobs::insert(tx, &envelope.org, worker::INVITE_JOB, None, &payload, now).await
 }
 
 /// With signing order the first who has not signed; without it everybody who
@@ -404,9 +495,8 @@ pub fn signer_view(signer: &Signer) -> Value {
 
 /// Best effort: the submission was never told to anybody, so that a provider
 /// that cannot be reached now leaves nothing that could be signed.
-async fn withdraw(app: &App, envelope: &Envelope) {
-    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-        && let Ok(lease) = app.signing_lease(Some(&envelope.org), instance)
+async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
+    if let Ok(lease) = app.signing_lease(Some(org), instance)
         && let Err(error) = app
             .components
             .providers
@@ -434,7 +524,7 @@ pub async fn list(
     filter: &envelopes::Filter,
     page: i64,
     limit: i64,
-) -> Result<(Vec<Envelope>, i64), ServiceError> {
+) -> Result<(Vec<ListedEnvelope>, i64), ServiceError> {
     let mut connection = app.store.read().await?;
     Ok(envelopes::list(&mut connection, &caller.org, filter, page, limit).await?)
 }
@@ -449,6 +539,7 @@ pub async fn void(
     caller: &Caller,
     id: &str,
     reason: Option<String>,
+    answer: &Answering<Envelope>,
 ) -> Result<Envelope, ServiceError> {
     let envelope = get(app, caller, id).await?;
     let next = |envelope: &Envelope| {
@@ -459,15 +550,7 @@ pub async fn void(
         )
     };
     next(&envelope)?;
-    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-    {
-        let lease = app.signing_lease(Some(&envelope.org), instance)?;
-        app.components
-            .providers
-            .signing
-            .archive_submission(lease, submission)
-            .await?;
-    }
+    archive_submission(app, &envelope).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
@@ -485,12 +568,28 @@ pub async fn void(
         now,
     )
     .await?;
-    tx.commit().await?;
-    Ok(Envelope {
+    let voided = Envelope {
         status,
         updated_at: now,
         ..envelope
-    })
+    };
+    answer.commit(tx, &voided).await?;
+    Ok(voided)
+}
+
+/// Ends the signing at the provider. An archived submission can be archived
+/// again.
+pub async fn archive_submission(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
+    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
+    {
+        let lease = app.signing_lease(Some(&envelope.org), instance)?;
+        app.components
+            .providers
+            .signing
+            .archive_submission(lease, submission)
+            .await?;
+    }
+    Ok(())
 }
 
 /// A signer and a fresh link.

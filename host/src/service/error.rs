@@ -67,6 +67,9 @@ pub enum ServiceError {
     /// The lifecycle rules say no.
     #[error("{}", .0.message)]
     Refused(Refusal),
+    /// Well-formed, and refused for one reason.
+    #[error("{0}")]
+    Semantic(String),
     #[error("{0}")]
     Conflict(String),
     #[error("{0}")]

@@ -3,7 +3,9 @@
 use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, lifecycle, to_compliance};
-use crate::domain::envelope::{CustodianStatus, Envelope, EnvelopeKind, SecuredParty, Signer};
+use crate::domain::envelope::{
+    CustodianStatus, Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer,
+};
 use crate::store::{StoreError, signers};
 
 /// For the lifecycle rules.
@@ -17,7 +19,11 @@ pub fn lifecycle_facts(envelope: &Envelope) -> lifecycle::EnvelopeFacts {
         is_upload: envelope.is_upload,
         has_file: envelope.upload.is_some(),
         has_vault_file: envelope.vault.is_some(),
-        payment: lifecycle::PaymentStatus::NotRequested,
+        payment: match envelope.payment {
+            None => lifecycle::PaymentStatus::NotRequested,
+            Some(PaymentStatus::RequiresPayment) => lifecycle::PaymentStatus::RequiresPayment,
+            Some(PaymentStatus::Paid) => lifecycle::PaymentStatus::Paid,
+        },
         attributes: Vec::new(),
     }
 }

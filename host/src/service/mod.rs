@@ -3,12 +3,17 @@
 pub mod access;
 pub mod compliance;
 pub mod custody;
+pub mod customers;
 pub mod downloads;
 pub mod envelopes;
 pub mod error;
 pub mod events;
+pub mod expiry;
 pub mod facts;
+pub mod idempotency;
 pub mod links;
+pub mod rate_limit;
+pub mod reminders;
 pub mod signing;
 pub mod templates;
 pub mod uploads;
@@ -30,6 +35,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Who becomes custodian of what this caller creates.
+    pub fn creator(&self) -> String {
+        self.email.clone().unwrap_or_else(|| self.actor.clone())
+    }
+
     /// The service itself, in the name of an organization.
     pub fn system(org: OrgId) -> Self {
         Self {

@@ -117,16 +117,7 @@ pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceErro
         complete(app, &mut tx, &mut envelope, &signers, &submission, now).await?;
     } else if finished && envelope.preserve_signing_order {
         for signer in envelope_service::invited_now(&envelope, &signers) {
-            let payload = json!({ "envelope": envelope.id, "position": signer.position });
-            jobs::insert(
-                &mut tx,
-                &envelope.org,
-                worker::INVITE_JOB,
-                None,
-                &payload,
-                now,
-            )
-            .await?;
+            envelope_service::invite(&mut tx, &envelope, signer, now).await?;
         }
     }
     Ok(tx.commit().await?)

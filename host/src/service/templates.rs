@@ -1,17 +1,15 @@
 //! Templates of partners: a PDF, its fields, and a counterpart at the provider.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::uploads::{Upload, checked_type};
+use super::idempotency::Answering;
+use super::uploads::{Upload, read_whole};
 use super::{Caller, Issue, ServiceError};
 use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::components::rules::placement;
-use crate::domain::envelope::FileType;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::TemplateId;
 use crate::domain::template::Template;
@@ -20,6 +18,14 @@ use crate::store::templates;
 
 /// Body of `POST /partner/templates/:template_id/fields`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "fields": [
+    { "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+      "placement": { "mode": "anchor", "anchor_text": "Buyer signature:", "offset_x": 0.17,
+                     "offset_y": -0.01, "w": 0.3, "h": 0.03 } },
+    { "name": "Signed on", "type": "date", "role": "Buyer",
+      "placement": { "mode": "absolute",
+                     "areas": [{ "page": 1, "x": 0.7, "y": 0.04, "w": 0.2, "h": 0.02 }] } },
+] }]))]
 pub struct AddFields {
     #[schemars(length(min = 1, max = 1000))]
     pub fields: Vec<RequestedField>,
@@ -102,14 +108,20 @@ pub struct CreateTemplate {
     pub fields: Option<Vec<RequestedField>>,
 }
 
+/// Fields that were added to a template.
+pub struct AddedFields {
+    pub template: TemplateId,
+    pub fields: Vec<Field>,
+}
+
 /// Creates a template from a PDF.
 pub async fn create(
     app: &App,
     caller: &Caller,
     request: CreateTemplate,
+    answer: &Answering<Template>,
 ) -> Result<Template, ServiceError> {
-    checked_type(&request.file, &[FileType::Pdf])?;
-    let pdf = request.file.bytes;
+    let (pdf, _room) = read_whole(app, &request.file).await?;
     let (fields, pdf) = match &request.fields {
         Some(fields) => (place(app, &pdf, fields).await?, pdf),
         None => from_tags(app, pdf).await?,
@@ -153,7 +165,7 @@ pub async fn create(
     };
     let mut tx = app.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
-    tx.commit().await?;
+    answer.commit(tx, &template).await?;
     Ok(template)
 }
 
@@ -163,7 +175,8 @@ pub async fn add_fields(
     caller: &Caller,
     id: &str,
     request: AddFields,
-) -> Result<(Template, Vec<Field>), ServiceError> {
+    answer: &Answering<AddedFields>,
+) -> Result<AddedFields, ServiceError> {
     let template = get(app, caller, id).await?;
     let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
     else {
@@ -183,8 +196,12 @@ pub async fn add_fields(
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = app.store.begin().await?;
     templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
-    tx.commit().await?;
-    Ok((template, added))
+    let added = AddedFields {
+        template: template.id,
+        fields: added,
+    };
+    answer.commit(tx, &added).await?;
+    Ok(added)
 }
 
 /// A template of the caller's organization.
@@ -202,11 +219,7 @@ async fn place(
     fields: &[RequestedField],
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
-    let placed = app
-        .components
-        .rules
-        .place(pdf.to_vec().into(), requested)
-        .await?;
+    let placed = app.components.rules.place(pdf.clone(), requested).await?;
     Ok(placed
         .map_err(place_error)?
         .into_iter()
@@ -216,17 +229,16 @@ async fn place(
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), ServiceError> {
-    let source: Arc<[u8]> = pdf.to_vec().into();
     let tags = app
         .components
         .rules
-        .tags(source.clone())
+        .tags(pdf.clone())
         .await?
         .map_err(place_error)?;
     if tags.is_empty() {
         return Ok((Vec::new(), pdf));
     }
-    let stripped = app.components.rules.strip_tags(source).await??;
+    let stripped = app.components.rules.strip_tags(pdf).await??;
     Ok((tags.into_iter().map(resolved).collect(), stripped.into()))
 }
 

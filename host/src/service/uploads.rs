@@ -2,23 +2,43 @@
 
 use bytes::Bytes;
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::idempotency::Answering;
 use super::{Caller, ServiceError, envelopes as envelope_service, events, facts};
 use crate::app::App;
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{FileType, StoredFile};
-use crate::files::Area;
-use crate::store::envelopes;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::files::{Area, FilesError, Spooled};
+use crate::store::{Tx, envelopes};
 
 /// 50 MiB.
-pub const UPLOAD_LIMIT: usize = 52_428_800;
+pub const UPLOAD_LIMIT: u64 = 52_428_800;
+/// Bytes of uploads that are held in memory at once, to be looked at.
+pub const IN_MEMORY: u32 = 64 * 1024 * 1024;
 
 /// An uploaded file.
 pub struct Upload {
     /// As the client declared it.
     pub content_type: Option<String>,
-    pub bytes: Bytes,
+    /// As the client called it.
+    pub file_name: Option<String>,
+    pub file: Spooled,
+}
+
+impl Upload {
+    /// The type by the file's first bytes, which has to agree with what the
+    /// client declared.
+    pub fn file_type(&self) -> Result<FileType, ServiceError> {
+        checked_type(
+            self.file.head(),
+            self.content_type.as_deref(),
+            FileType::ALL,
+        )
+    }
 }
 
 /// A stored upload, as the response shows it.
@@ -34,10 +54,11 @@ pub async fn upload(
     caller: &Caller,
     id: &str,
     upload: Upload,
+    answer: &Answering<Stored>,
 ) -> Result<Stored, ServiceError> {
-    let file_type = checked_type(&upload, FileType::ALL)?;
+    let file_type = upload.file_type()?;
     let envelope = envelope_service::get(app, caller, id).await?;
-    let next = |envelope: &crate::domain::envelope::Envelope| {
+    let next = |envelope: &Envelope| {
         app.components.rules.envelope(
             Some(envelope.status),
             EnvelopeTrigger::Upload,
@@ -45,62 +66,76 @@ pub async fn upload(
         )
     };
     next(&envelope)?;
-    check_readable(app, file_type, &upload.bytes).await?;
-    let file = app
-        .files
-        .put(
-            Area::Uploads,
-            &envelope.org,
-            envelope.id.as_str(),
-            upload.bytes,
-            file_type.as_str(),
-        )
-        .await?;
+    check_readable(app, file_type, &upload).await?;
+    let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let mut envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let status = next(&envelope)?;
-    envelopes::set_upload(&mut tx, &envelope, status, &file, now).await?;
+    attach(&mut tx, caller, &envelope, status, &file, now).await?;
+    envelope.upload = Some(file.clone());
+    let stored = Stored {
+        path: envelope.upload_file_path().unwrap_or_default(),
+        file,
+    };
+    answer.commit(tx, &stored).await?;
+    Ok(stored)
+}
+
+/// Puts an upload where it stays until vault-in.
+pub async fn store(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    file_type: FileType,
+    upload: &Upload,
+) -> Result<StoredFile, FilesError> {
+    let (owner, content_type) = (envelope.as_str(), file_type.as_str());
+    app.files
+        .put_spooled(Area::Uploads, org, owner, &upload.file, content_type)
+        .await
+}
+
+/// Makes a stored file an envelope's document.
+pub async fn attach(
+    tx: &mut Tx,
+    caller: &Caller,
+    envelope: &Envelope,
+    status: EnvelopeStatus,
+    file: &StoredFile,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    envelopes::set_upload(tx, envelope, status, file, now).await?;
     let details =
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     events::record(
-        &mut tx,
-        &envelope,
+        tx,
+        envelope,
         &caller.actor,
         "document.uploaded",
         details,
         now,
     )
     .await?;
-    tx.commit().await?;
-    envelope.upload = Some(file.clone());
-    Ok(Stored {
-        path: envelope.upload_file_path().unwrap_or_default(),
-        file,
-    })
+    Ok(())
 }
 
 /// The type by the file's first bytes, which has to be allowed and to agree
 /// with what the client declared.
-pub fn checked_type(upload: &Upload, allowed: &[FileType]) -> Result<FileType, ServiceError> {
-    let names = || {
-        allowed
-            .iter()
-            .map(|kind| kind.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let detected = FileType::detect(&upload.bytes)
+fn checked_type(
+    head: &[u8],
+    declared: Option<&str>,
+    allowed: &[FileType],
+) -> Result<FileType, ServiceError> {
+    let detected = FileType::detect(head)
         .filter(|detected| allowed.contains(detected))
         .ok_or_else(|| {
-            ServiceError::UnsupportedType(format!("File must be one of: {}", names()))
+            let names: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
+            ServiceError::UnsupportedType(format!("File must be one of: {}", names.join(", ")))
         })?;
-    let declared = upload
-        .content_type
-        .as_deref()
-        .and_then(|declared| declared.split(';').next());
+    let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
         // What a client sends when it does not know is no declaration.
         None | Some("" | "application/octet-stream") => Ok(detected),
@@ -112,19 +147,47 @@ pub fn checked_type(upload: &Upload, allowed: &[FileType]) -> Result<FileType, S
 }
 
 /// Refuses now what could not be vaulted later.
-async fn check_readable(app: &App, kind: FileType, bytes: &Bytes) -> Result<(), ServiceError> {
-    match picture(kind, bytes) {
+pub async fn check_readable(
+    app: &App,
+    kind: FileType,
+    upload: &Upload,
+) -> Result<(), ServiceError> {
+    let (bytes, _room) = admitted(app, upload).await?;
+    match picture(kind, &bytes) {
         None => {
-            app.components
-                .rules
-                .inspect(bytes.to_vec().into())
-                .await??;
+            app.components.rules.inspect(bytes).await??;
         }
         Some(picture) => {
+            drop(bytes);
             app.components.rules.picture_to_pdf(picture).await??;
         }
     }
     Ok(())
+}
+
+/// A PDF's bytes, and the right to hold them: kept for as long as they are.
+pub async fn read_whole(
+    app: &App,
+    upload: &Upload,
+) -> Result<(Bytes, OwnedSemaphorePermit), ServiceError> {
+    let declared = upload.content_type.as_deref();
+    checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
+    admitted(app, upload).await
+}
+
+async fn admitted(
+    app: &App,
+    upload: &Upload,
+) -> Result<(Bytes, OwnedSemaphorePermit), ServiceError> {
+    let size = u32::try_from(upload.file.size()).unwrap_or(IN_MEMORY);
+    let room = app
+        .document_memory
+        .clone()
+        .acquire_many_owned(size.clamp(1, IN_MEMORY))
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
+    Ok((bytes, room))
 }
 
 /// None for a PDF.
@@ -144,12 +207,8 @@ pub fn picture(kind: FileType, bytes: &Bytes) -> Option<documents::Picture> {
 mod tests {
     use super::*;
 
-    fn checked(bytes: &'static [u8], declared: Option<&str>) -> Result<FileType, String> {
-        let upload = Upload {
-            content_type: declared.map(str::to_owned),
-            bytes: Bytes::from_static(bytes),
-        };
-        checked_type(&upload, FileType::ALL).map_err(|error| error.to_string())
+    fn checked(head: &[u8], declared: Option<&str>) -> Result<FileType, String> {
+        checked_type(head, declared, FileType::ALL).map_err(|error| error.to_string())
     }
 
     #[test]

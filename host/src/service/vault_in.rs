@@ -5,8 +5,6 @@
 //! run again after a crash, or twice at once, makes the same bytes under the
 //! same keys; the last transaction lets one of them win.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde_json::json;
 
@@ -172,7 +170,7 @@ async fn prepare(
     intent: &Intent,
     executed: Executed,
 ) -> Result<Prepared, ServiceError> {
-    let pdf: Arc<[u8]> = executed.pdf.to_vec().into();
+    let pdf = executed.pdf.clone();
     let authoritative = mark(
         app,
         envelope,
@@ -255,7 +253,7 @@ async fn mark(
     app: &App,
     envelope: &Envelope,
     intent: &Intent,
-    pdf: &Arc<[u8]>,
+    pdf: &Bytes,
     kind: documents::CopyKind,
 ) -> Result<Vec<u8>, ServiceError> {
     let request = documents::MarkRequest {

@@ -17,6 +17,12 @@ use crate::worker;
 
 /// Body of `POST /partner/envelopes/:id/vault-out`: the release form.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "recipient_name": "Robin Park", "recipient_organization": "First Example Bank",
+    "recipient_email": "robin.park@bank.example", "purpose_of_release": "Assignment of the contract",
+    "acknowledge_authoritative_copy": true, "acknowledge_chain_of_custody": true,
+    "authorized_signature": "Jordan Maple",
+}]))]
 pub struct ReleaseForm {
     #[schemars(length(min = 1, max = 500))]
     pub recipient_name: String,

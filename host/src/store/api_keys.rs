@@ -1,7 +1,10 @@
-//! API keys. Looked up by hash, before the organization is known.
+//! API keys. Looked up before the organization is known: by the first half of
+//! the key's hash, through an index; the whole hash is then compared in constant
+//! time.
 
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+use subtle::ConstantTimeEq as _;
 
 use super::StoreError;
 use super::row::Columns;
@@ -18,8 +21,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into api_key (key_hash, bucket, org_id, key_id, name, scopes, rate_limit_rpm,
-             owner_email, active, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9)",
+             owner_email, active, created_at, hash_prefix)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, $10)",
     )
     .bind(hash.as_str())
     .bind(key.org.bucket())
@@ -30,6 +33,7 @@ pub async fn insert(
     .bind(key.rate_limit_rpm)
     .bind(key.owner_email.as_deref())
     .bind(now.to_string())
+    .bind(prefix(hash))
     .execute(connection)
     .await?;
     Ok(())
@@ -39,12 +43,22 @@ pub async fn by_hash(
     connection: &mut AnyConnection,
     hash: &SecretHash,
 ) -> Result<Option<ApiKeyRecord>, StoreError> {
-    sqlx::query("select * from api_key where key_hash = $1")
-        .bind(hash.as_str())
-        .fetch_optional(connection)
-        .await?
-        .map(|row| api_key(&row))
-        .transpose()
+    let candidates = sqlx::query("select * from api_key where hash_prefix = $1")
+        .bind(prefix(hash))
+        .fetch_all(connection)
+        .await?;
+    for row in &candidates {
+        let stored: String = row.try_get("key_hash")?;
+        if bool::from(stored.as_bytes().ct_eq(hash.as_str().as_bytes())) {
+            return api_key(row).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// What the look-up goes by: 128 of the hash's 256 bits.
+fn prefix(hash: &SecretHash) -> &str {
+    hash.as_str().get(..32).unwrap_or_default()
 }
 
 pub async fn by_id(
@@ -94,9 +108,10 @@ pub async fn replace_hash(
     id: &KeyId,
     hash: &SecretHash,
 ) -> Result<(), StoreError> {
-    sqlx::query("update api_key set key_hash = $2 where key_id = $1")
+    sqlx::query("update api_key set key_hash = $2, hash_prefix = $3 where key_id = $1")
         .bind(id.as_str())
         .bind(hash.as_str())
+        .bind(prefix(hash))
         .execute(connection)
         .await?;
     Ok(())
@@ -107,6 +122,23 @@ pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<()
         .bind(id.as_str())
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+/// Notes when a key was last used.
+pub async fn touch(
+    connection: &mut AnyConnection,
+    id: &KeyId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update api_key set last_used_at = $2
+         where key_id = $1 and (last_used_at is null or last_used_at < $2)",
+    )
+    .bind(id.as_str())
+    .bind(at.to_string())
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -6,7 +6,9 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 use super::row::{Columns, file_json, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, StoredFile,
+};
 use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
 
 /// Which envelopes a list holds.
@@ -21,8 +23,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
-             expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+             expires_at, payment_status)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+             $20)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -43,6 +46,7 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(envelope.created_at.to_string())
     .bind(envelope.updated_at.to_string())
     .bind(envelope.expires_at.map(|at| at.to_string()))
+    .bind(envelope.payment.map(PaymentStatus::as_str))
     .execute(connection)
     .await?;
     Ok(())
@@ -107,7 +111,7 @@ pub async fn list(
     filter: &Filter,
     page: i64,
     limit: i64,
-) -> Result<(Vec<Envelope>, i64), StoreError> {
+) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
     let mut conditions = String::from("bucket = $1 and org_id = $2");
     let mut values = Vec::new();
     if let Some(status) = filter.status {
@@ -127,7 +131,8 @@ pub async fn list(
     }
     let total: i64 = query.fetch_one(&mut *connection).await?.try_get("total")?;
     let select = format!(
-        "select * from envelope where {conditions} order by envelope_id desc limit ${} offset ${}",
+        "select envelope_id, name, status, customer_id, external_id, created_at, updated_at
+         from envelope where {conditions} order by envelope_id desc limit ${} offset ${}",
         values.len() + 3,
         values.len() + 4
     );
@@ -142,7 +147,33 @@ pub async fn list(
         .bind((page - 1).saturating_mul(limit))
         .fetch_all(connection)
         .await?;
-    Ok((rows.iter().map(envelope).collect::<Result<_, _>>()?, total))
+    Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
+}
+
+/// Envelopes whose time is over, oldest first: organization and id.
+pub async fn expiring(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<(OrgId, EnvelopeId)>, StoreError> {
+    let rows = sqlx::query(
+        "select org_id, envelope_id from envelope
+         where expires_at <= $1 and status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')
+         order by expires_at limit $2",
+    )
+    .bind(now.to_string())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = columns(row);
+            Ok((
+                columns.parsed("org_id", OrgId::parse)?,
+                columns.parsed("envelope_id", EnvelopeId::parse)?,
+            ))
+        })
+        .collect()
 }
 
 /// Moves an envelope on, expecting the status it was decided in.
@@ -253,12 +284,29 @@ pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
     }
 }
 
-fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
-    let columns = Columns {
+fn columns(row: &AnyRow) -> Columns<'_> {
+    Columns {
         row,
         table: "envelope",
         id: "envelope_id",
-    };
+    }
+}
+
+fn listed(row: &AnyRow) -> Result<ListedEnvelope, StoreError> {
+    let columns = columns(row);
+    Ok(ListedEnvelope {
+        id: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        name: columns.text("name")?,
+        status: columns.parsed("status", EnvelopeStatus::parse)?,
+        customer: columns.parsed("customer_id", CustomerId::parse)?,
+        external_id: columns.optional_text("external_id")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}
+
+fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
+    let columns = columns(row);
     Ok(Envelope {
         id: columns.parsed("envelope_id", EnvelopeId::parse)?,
         org: columns.parsed("org_id", OrgId::parse)?,
@@ -286,5 +334,6 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         updated_at: columns.time("updated_at")?,
         signed_at: columns.optional_time("signed_at")?,
         expires_at: columns.optional_time("expires_at")?,
+        payment: columns.optional_parsed("payment_status", PaymentStatus::parse)?,
     })
 }

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx};
@@ -82,6 +82,29 @@ pub async fn claim(
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(jobs)
+}
+
+/// How many jobs there are.
+#[derive(Clone, Copy, Debug)]
+pub struct JobCounts {
+    pub waiting: i64,
+    /// Set aside after their last attempt.
+    pub failed: i64,
+}
+
+/// Counts the jobs of all organizations.
+pub async fn counts(connection: &mut AnyConnection) -> Result<JobCounts, StoreError> {
+    let row = sqlx::query(
+        "select count(case when state = 'waiting' then 1 end) as waiting,
+             count(case when state = 'failed' then 1 end) as failed
+         from job",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(JobCounts {
+        waiting: row.try_get("waiting")?,
+        failed: row.try_get("failed")?,
+    })
 }
 
 /// Makes leased jobs due at once when this is the database's only node, as with

@@ -25,6 +25,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     6 "0006_events_and_jobs",
     7 "0007_vault",
     8 "0008_signing_room",
+    9 "0009_partner_surface",
 ];
 
 /// The row that is the lock.

@@ -31,6 +31,10 @@ impl Columns<'_> {
         Ok(self.row.try_get(column)?)
     }
 
+    pub fn optional_number(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        Ok(self.row.try_get(column)?)
+    }
+
     pub fn flag(&self, column: &str) -> Result<bool, StoreError> {
         Ok(self.number(column)? != 0)
     }

@@ -4,14 +4,17 @@
 //! |---|---|---|
 //! | `envelope.vault` | `envelope` | vaults a signed envelope |
 //! | `signer.invite` | `envelope`, `position` | mails a signing link |
+//! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
 //! | `object.delete` | `key` | removes stored bytes nobody points to any more |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
 //! | `room.callback` | a callback's body | tells the host of the room's change |
 //!
 //! Every job may run twice. A failing one is retried with growing waits, and
-//! set aside with its error after the last attempt.
+//! set aside with its error after the last attempt. What is due by time and not
+//! by a change is in `periodic.rs`.
 
 mod mail;
+mod periodic;
 
 use std::time::Duration;
 
@@ -22,15 +25,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::domain::id::EnvelopeId;
+use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{Caller, ServiceError, signing};
+use crate::service::{Caller, ServiceError, expiry, signing};
 use crate::store::jobs::{self, ClaimedJob};
+use crate::store::{StoreError, idempotency};
 
 pub use mail::INVITE_JOB;
 
 /// Vaults a signed envelope.
 pub const VAULT_JOB: &str = "envelope.vault";
+/// Ends the signing of an expired envelope at its provider.
+pub const ARCHIVE_JOB: &str = "submission.archive";
 /// Removes stored bytes.
 pub const DELETE_OBJECT_JOB: &str = "object.delete";
 
@@ -48,6 +55,10 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "leases of an earlier run could not be taken back");
     }
+    if let Err(error) = idempotency::forget_claims(&app.store).await {
+        tracing::error!(%error, "requests of an earlier run could not be given back");
+    }
+    let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
@@ -75,18 +86,45 @@ pub async fn run(app: App, stop: CancellationToken) {
         }
     }
     while in_hand.join_next().await.is_some() {}
+    if let Err(error) = periodic.await {
+        tracing::error!(%error, "the periodic work did not end well");
+    }
+}
+
+/// Brings the gauges of the metrics up to date.
+pub async fn count_jobs(app: &App) -> Result<(), StoreError> {
+    let mut connection = app.store.read().await?;
+    let counts = jobs::counts(&mut connection).await?;
+    app.metrics.jobs_waiting.set(counts.waiting);
+    app.metrics.jobs_failed.set(counts.failed);
+    Ok(())
 }
 
 async fn work(app: App, job: ClaimedJob) {
     let outcome = perform(&app, &job).await;
+    let count = |outcome: &str| {
+        let labels = JobLabels {
+            kind: job.kind.clone(),
+            outcome: outcome.into(),
+        };
+        app.metrics.jobs.get_or_create(&labels).inc();
+    };
     let settled = match outcome {
-        Ok(()) => jobs::finish(&app.store, &job).await,
+        Ok(()) => {
+            count("done");
+            jobs::finish(&app.store, &job).await
+        }
         Err(error) => {
             let attempt = usize::try_from(job.attempts - 1).unwrap_or(usize::MAX);
             let wait = RETRY_SECONDS.get(attempt).filter(|_| !error.is_final());
             let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
             let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
             tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
+            count(if retry_at.is_some() {
+                "retried"
+            } else {
+                "failed"
+            });
             jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
         }
     };
@@ -148,6 +186,10 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
             let AboutEnvelope { envelope } = payload(job)?;
             let caller = Caller::system(job.org.clone());
             vault_in::vault_in(app, &caller, envelope.as_str(), Entrance::Signed).await?;
+        }
+        ARCHIVE_JOB => {
+            let AboutEnvelope { envelope } = payload(job)?;
+            expiry::archive(app, &job.org, &envelope).await?;
         }
         INVITE_JOB => mail::invite(app, &job.org, payload(job)?).await?,
         DELETE_OBJECT_JOB => {

@@ -133,9 +133,71 @@ impl TestApp {
             .1
     }
 
+    /// A web-app admin of another organization.
+    pub fn other_admin(&self) -> String {
+        let org = operator(self.data.path(), &["org", "create", "--name", "Oak"]);
+        let org = org["org_id"].as_str().unwrap();
+        let arguments = [
+            "token",
+            "issue",
+            "--org",
+            org,
+            "--email",
+            "oak@oak.example",
+            "--role",
+            "admin",
+        ];
+        let issued = operator(self.data.path(), &arguments);
+        issued["token"].as_str().unwrap().to_owned()
+    }
+
     /// A key of the same organization with these scopes only.
     pub async fn key_with(&self, scopes: &[Scope]) -> String {
-        new_key(&self.store, &self.org, scopes).await
+        self.key_with_limit(scopes, 100).await
+    }
+
+    /// A key with these scopes and so many requests a minute.
+    pub async fn key_with_limit(&self, scopes: &[Scope], rpm: i64) -> String {
+        new_key(&self.store, &self.org, scopes, rpm).await
+    }
+
+    /// When the organization's first key was last used, as it is stored.
+    pub async fn key_last_used(&self) -> Option<holdfast::domain::clock::Timestamp> {
+        let mut connection = self.store.read().await.unwrap();
+        let keys = api_keys::list(&mut connection, &self.org).await.unwrap();
+        keys[0].last_used_at
+    }
+
+    /// As if the process had died in every request that named an
+    /// `Idempotency-Key`: their answers are gone, their leases end then.
+    pub async fn leave_claims_behind(&self, lease_until: &str) {
+        let mut tx = self.store.begin().await.unwrap();
+        sqlx::query("update idempotency set status = null, body = null, lease_until = $1")
+            .bind(lease_until)
+            .execute(&mut *tx)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// The mails in the outbox, once there are so many.
+    pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let mails = files_below(&self.data.path().join("outbox"));
+            if mails.len() >= count {
+                return mails
+                    .iter()
+                    .map(|mail| std::fs::read_to_string(mail).unwrap())
+                    .collect();
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{} mails and not {count}",
+                mails.len()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
@@ -324,6 +386,22 @@ pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
+/// What the operator's tool prints.
+pub fn operator(data: &Path, arguments: &[&str]) -> Value {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", data)
+        .arg("--json")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// The body of an envelope for the template.
 pub fn envelope_body(template_id: &Value) -> Value {
     json!({
@@ -370,18 +448,18 @@ async fn new_organization(
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
     tx.commit().await.unwrap();
-    let key = new_key(store, &organization.id, scopes).await;
+    let key = new_key(store, &organization.id, scopes, 100).await;
     (organization.id, key)
 }
 
-async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope]) -> String {
+async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> String {
     let key = ApiKey::generate();
     let record = ApiKeyRecord {
         id: KeyId::new(),
         org: org.clone(),
         name: None,
         scopes: scopes.to_vec(),
-        rate_limit_rpm: 100,
+        rate_limit_rpm: rpm,
         owner_email: Some("vault@maple.example".into()),
         active: true,
         last_used_at: None,

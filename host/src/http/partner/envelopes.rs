@@ -1,112 +1,103 @@
-//! Envelopes as partners see them.
+//! Envelopes, for partners.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
+use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadView};
 use crate::app::App;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::CustomerId;
 use crate::http::caller::{EnvelopesRead, EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
-use crate::http::extract::{Form, ValidJson, ValidQuery, page_and_limit};
-use crate::http::reply;
+use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::http::once::Once;
+use crate::http::reply::{Created, Found, Page, Reply};
+use crate::service::reminders::{self, RemindRequest, Reminded};
 use crate::service::{envelopes, uploads};
 use crate::store::envelopes::Filter;
 
-/// What a partner may see of `metadata`.
-const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
-
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
     page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
     customer_id: Option<String>,
-    status: Option<String>,
+    status: Option<EnvelopeStatus>,
 }
 
 pub async fn list(
     State(app): State<App>,
     partner: Partner<EnvelopesRead>,
     ValidQuery(query): ValidQuery<ListQuery>,
-) -> Result<Response, HttpError> {
+) -> Result<Page<EnvelopeItem>, HttpError> {
     let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
-    let status = match query.status.as_deref() {
-        None => None,
-        Some(text) => Some(
-            EnvelopeStatus::parse(text)
-                .ok_or_else(|| HttpError::bad_request(format!("Unknown status: {text}")))?,
-        ),
-    };
     let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
         None => None,
         Some(Some(customer)) => Some(customer),
         // A malformed id is one that nobody has.
-        Some(None) => return Ok(reply::page(Vec::<Value>::new(), page, limit, 0)),
+        Some(None) => return Ok(Page::new(&[], page, limit, 0)),
     };
-    let filter = Filter { status, customer };
+    let filter = Filter {
+        status: query.status,
+        customer,
+    };
     let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
-    let items: Vec<Value> = found.iter().map(list_item).collect();
-    Ok(reply::page(items, page, limit, total))
+    let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
+    Ok(Page::new(&items, page, limit, total))
 }
 
 pub async fn read(
     State(app): State<App>,
     partner: Partner<EnvelopesRead>,
-    Path(id): Path<String>,
-) -> Result<Response, HttpError> {
-    Ok(reply::ok(view(
-        &envelopes::get(&app, &partner.caller, &id).await?,
-    )))
+    ResourceId(id): ResourceId,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    Ok(Reply::new(&EnvelopeView::from(&envelope)))
 }
 
 pub async fn status(
     State(app): State<App>,
     partner: Partner<EnvelopesRead>,
-    Path(id): Path<String>,
-) -> Result<Response, HttpError> {
+    ResourceId(id): ResourceId,
+) -> Result<Found<StatusView>, HttpError> {
     let envelope = envelopes::get(&app, &partner.caller, &id).await?;
-    Ok(reply::ok(json!({
-        "envelope_id": envelope.id,
-        "status": envelope.status,
-        "vaulted": envelope.vault.is_some(),
-        "compliant": envelope.certificate.is_some(),
-        "signed_at": envelope.signed_at,
-        "updated_at": envelope.updated_at,
-    })))
+    Ok(Reply::new(&StatusView::from(&envelope)))
 }
 
 pub async fn create(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
+    once: Once,
     ValidJson(request): ValidJson<envelopes::CreateEnvelope>,
-) -> Result<Response, HttpError> {
-    let created = envelopes::create(&app, &partner.caller, request).await?;
-    let mut view = view(&created.envelope);
-    if let (Value::Object(members), Some(url)) = (&mut view, created.sign_url) {
-        members.insert("sign_url".into(), url.into());
-    }
-    Ok(reply::created(view))
+) -> Result<Created<EnvelopeView>, HttpError> {
+    let show = |created: &envelopes::Created| EnvelopeView::from(created);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        envelopes::create(&app, &caller, request, &answer).await
+    })
+    .await
 }
 
 pub async fn upload(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
-    Path(id): Path<String>,
-    mut form: Form,
-) -> Result<Response, HttpError> {
-    let stored = uploads::upload(&app, &partner.caller, &id, form.file()?).await?;
-    Ok(reply::created(json!({
-        "path": stored.path,
-        "hash": stored.file.sha256,
-        "size": stored.file.size,
-        "content_type": stored.file.content_type,
-    })))
+    ResourceId(id): ResourceId,
+    once: Once,
+    mut form: Form<FileForm>,
+) -> Result<Created<UploadView>, HttpError> {
+    let file = form.file()?;
+    let show = |stored: &uploads::Stored| UploadView::from(stored);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        uploads::upload(&app, &caller, &id, file, &answer).await
+    })
+    .await
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reason": "The deal fell through" }]))]
 pub struct VoidRequest {
     #[schemars(length(max = 2000))]
     reason: Option<String>,
@@ -115,65 +106,45 @@ pub struct VoidRequest {
 pub async fn void(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
-    Path(id): Path<String>,
+    ResourceId(id): ResourceId,
+    once: Once,
     ValidJson(request): ValidJson<VoidRequest>,
-) -> Result<Response, HttpError> {
-    Ok(reply::ok(view(
-        &envelopes::void(&app, &partner.caller, &id, request.reason).await?,
-    )))
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(
+        &app,
+        &partner.caller,
+        show,
+        |app, caller, answer| async move {
+            envelopes::void(&app, &caller, &id, request.reason, &answer).await
+        },
+    )
+    .await
+}
+
+pub async fn remind(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<RemindRequest>,
+) -> Result<Found<Reminded>, HttpError> {
+    once.answer(
+        &app,
+        &partner.caller,
+        Reminded::clone,
+        |app, caller, answer| async move {
+            reminders::remind(&app, &caller, &id, request, &answer).await
+        },
+    )
+    .await
 }
 
 pub async fn signing_links(
     State(app): State<App>,
     partner: Partner<EnvelopesRead>,
-    Path(id): Path<String>,
-) -> Result<Response, HttpError> {
+    ResourceId(id): ResourceId,
+) -> Result<Found<SigningLinks>, HttpError> {
     let links = envelopes::signing_links(&app, &partner.caller, &id).await?;
-    let signers: Vec<Value> = links
-        .into_iter()
-        .map(|link| {
-            json!({
-                "name": link.signer.name,
-                "email": link.signer.email,
-                "slug": link.signer.provider_submitter,
-                "embed_url": link.url,
-                "status": link.signer.status,
-            })
-        })
-        .collect();
-    Ok(reply::ok(json!({ "signers": signers })))
-}
-
-/// An envelope as the partner surface shows it.
-pub fn view(envelope: &Envelope) -> Value {
-    let metadata: Map<String, Value> = PUBLIC_METADATA
-        .iter()
-        .filter_map(|key| Some(((*key).to_owned(), envelope.metadata.get(*key)?.clone())))
-        .collect();
-    json!({
-        "envelope_id": envelope.id,
-        "envelope_name": envelope.name,
-        "status": envelope.status,
-        "customer_id": envelope.customer,
-        "external_id": envelope.external_id,
-        "template_id": envelope.template,
-        "envelope_kind": envelope.kind,
-        "created_at": envelope.created_at,
-        "updated_at": envelope.updated_at,
-        "vaulted": envelope.vault.is_some(),
-        "compliant": envelope.certificate.is_some(),
-        "metadata": metadata,
-    })
-}
-
-fn list_item(envelope: &Envelope) -> Value {
-    json!({
-        "envelope_id": envelope.id,
-        "envelope_name": envelope.name,
-        "status": envelope.status,
-        "customer_id": envelope.customer,
-        "external_id": envelope.external_id,
-        "created_at": envelope.created_at,
-        "updated_at": envelope.updated_at,
-    })
+    Ok(Reply::new(&SigningLinks::from(links)))
 }

@@ -1,5 +1,7 @@
 //! The partner surface: `/partner/*`, with an API key.
 
+pub mod customers;
 pub mod envelopes;
 pub mod templates;
 pub mod vault;
+mod views;

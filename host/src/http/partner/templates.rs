@@ -1,46 +1,102 @@
-//! Templates as partners see them.
+//! Templates, for partners.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::domain::field::Field;
+use crate::domain::id::TemplateId;
+use crate::domain::template::Template;
 use crate::http::caller::{EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
-use crate::http::extract::{Form, ValidJson, valid};
-use crate::http::reply;
-use crate::service::templates::{self, AddFields, CreateTemplate};
+use crate::http::extract::{Form, ResourceId, ValidJson, valid};
+use crate::http::once::Once;
+use crate::http::reply::Found;
+use crate::service::templates::{self, AddFields, AddedFields, CreateTemplate, RequestedField};
+
+/// A new template.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct TemplateForm {
+    /// PDF, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    name: String,
+    external_id: Option<String>,
+    /// A JSON array of fields; without it, the document's `{{…}}` tags count.
+    fields_json: Option<String>,
+}
+
+/// A created template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "provider_template_id": 1021,
+    "name": "Retail instalment contract", "fields_added": 1,
+    "fields": [{ "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+                 "areas": [{ "page": 3, "x": 0.29, "y": 0.71, "w": 0.3, "h": 0.03 }],
+                 "anchor_match": { "page": 3, "x": 0.12, "y": 0.72, "w": 0.14, "h": 0.012 } }],
+}]))]
+pub struct TemplateView {
+    template_id: TemplateId,
+    provider_template_id: Option<i64>,
+    name: String,
+    fields_added: usize,
+    fields: Vec<Field>,
+}
+
+impl From<&Template> for TemplateView {
+    fn from(template: &Template) -> Self {
+        let number = template.provider_template.as_deref();
+        Self {
+            template_id: template.id.clone(),
+            provider_template_id: number.and_then(|id| id.parse().ok()),
+            name: template.name.clone(),
+            fields_added: template.fields.len(),
+            fields: template.fields.clone(),
+        }
+    }
+}
+
+/// Fields that were added to a template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "fields_added": 1,
+    "fields": [{ "name": "Signed on", "type": "date", "role": "Buyer", "required": false,
+                 "areas": [{ "page": 1, "x": 0.7, "y": 0.04, "w": 0.2, "h": 0.02 }] }],
+}]))]
+pub struct AddedFieldsView {
+    template_id: TemplateId,
+    fields_added: usize,
+    fields: Vec<Field>,
+}
+
+impl From<&AddedFields> for AddedFieldsView {
+    fn from(added: &AddedFields) -> Self {
+        Self {
+            template_id: added.template.clone(),
+            fields_added: added.fields.len(),
+            fields: added.fields.clone(),
+        }
+    }
+}
 
 pub async fn create(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
-    mut form: Form,
-) -> Result<Response, HttpError> {
+    once: Once,
+    mut form: Form<TemplateForm>,
+) -> Result<Found<TemplateView>, HttpError> {
     let file = form.file()?;
     let name = form
         .texts
         .remove("name")
         .filter(|name| !name.trim().is_empty())
         .ok_or_else(|| HttpError::bad_request("name is required"))?;
-    let fields = match form
-        .texts
-        .get("fields_json")
-        .filter(|text| !text.trim().is_empty())
-    {
-        None => None,
-        Some(text) => {
-            let fields: Value = serde_json::from_str(text).map_err(|error| {
-                HttpError::bad_request(format!("fields_json is not valid JSON: {error}"))
-            })?;
-            if !fields.is_array() {
-                return Err(HttpError::bad_request("fields_json must be an array"));
-            }
-            if fields.as_array().is_some_and(Vec::is_empty) {
-                Some(Vec::new())
-            } else {
-                Some(valid::<AddFields>(json!({ "fields": fields }))?.fields)
-            }
-        }
+    let fields = match form.texts.get("fields_json").map(|text| text.trim()) {
+        None | Some("") => None,
+        Some(text) => Some(fields(text)?),
     };
     let request = CreateTemplate {
         name,
@@ -48,30 +104,40 @@ pub async fn create(
         file,
         fields,
     };
-    let template = templates::create(&app, &partner.caller, request).await?;
-    let number = template
-        .provider_template
-        .as_deref()
-        .and_then(|id| id.parse::<i64>().ok());
-    Ok(reply::ok(json!({
-        "template_id": template.id,
-        "provider_template_id": number,
-        "name": template.name,
-        "fields_added": template.fields.len(),
-        "fields": template.fields,
-    })))
+    let show = |template: &Template| TemplateView::from(template);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        templates::create(&app, &caller, request, &answer).await
+    })
+    .await
+}
+
+/// The form's `fields_json`.
+fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
+    let fields: Value = serde_json::from_str(text).map_err(|error| {
+        HttpError::bad_request(format!("fields_json is not valid JSON: {error}"))
+    })?;
+    match fields.as_array() {
+        None => Err(HttpError::bad_request("fields_json must be an array")),
+        Some(none) if none.is_empty() => Ok(Vec::new()),
+        Some(_) => Ok(valid::<AddFields>(json!({ "fields": fields }))?.fields),
+    }
 }
 
 pub async fn add_fields(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
-    Path(id): Path<String>,
+    ResourceId(id): ResourceId,
+    once: Once,
     ValidJson(request): ValidJson<AddFields>,
-) -> Result<Response, HttpError> {
-    let (template, added) = templates::add_fields(&app, &partner.caller, &id, request).await?;
-    Ok(reply::ok(json!({
-        "template_id": template.id,
-        "fields_added": added.len(),
-        "fields": added,
-    })))
+) -> Result<Found<AddedFieldsView>, HttpError> {
+    let show = |added: &AddedFields| AddedFieldsView::from(added);
+    once.answer(
+        &app,
+        &partner.caller,
+        show,
+        |app, caller, answer| async move {
+            templates::add_fields(&app, &caller, &id, request, &answer).await
+        },
+    )
+    .await
 }

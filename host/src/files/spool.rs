@@ -1,0 +1,124 @@
+//! Uploads on their way: written to a nameless temporary file and hashed while
+//! they arrive, so that memory does not grow with them and a crash leaves
+//! nothing.
+
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+
+/// How much of the beginning is kept at hand, to tell the file's type.
+const HEAD: usize = 1024;
+
+/// A file that is being written.
+pub struct Spool {
+    file: File,
+    hasher: Sha256,
+    size: u64,
+    head: Vec<u8>,
+}
+
+impl Spool {
+    /// An empty file in `folder`.
+    pub async fn new(folder: &Path) -> io::Result<Self> {
+        tokio::fs::create_dir_all(folder).await?;
+        let folder = folder.to_owned();
+        let file = tokio::task::spawn_blocking(move || tempfile::tempfile_in(folder)).await??;
+        Ok(Self {
+            file: File::from_std(file),
+            hasher: Sha256::new(),
+            size: 0,
+            head: Vec::new(),
+        })
+    }
+
+    /// Bytes so far.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Appends a piece.
+    pub async fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let missing = HEAD.saturating_sub(self.head.len()).min(piece.len());
+        self.head.extend_from_slice(&piece[..missing]);
+        self.hasher.update(piece);
+        self.size += piece.len() as u64;
+        self.file.write_all(piece).await
+    }
+
+    /// Ends the writing.
+    pub async fn finish(mut self) -> io::Result<Spooled> {
+        self.file.flush().await?;
+        Ok(Spooled {
+            file: self.file.into_std().await,
+            sha256: hex::encode(self.hasher.finalize()),
+            size: self.size,
+            head: self.head,
+        })
+    }
+}
+
+/// A file that has arrived whole.
+pub struct Spooled {
+    file: std::fs::File,
+    sha256: String,
+    size: u64,
+    head: Vec<u8>,
+}
+
+impl Spooled {
+    /// SHA-256, lower-case hex.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The first kilobyte.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// From the beginning. One reader at a time: they share the position.
+    pub async fn open(&self) -> io::Result<File> {
+        let mut file = File::from_std(self.file.try_clone()?);
+        file.rewind().await?;
+        Ok(file)
+    }
+
+    /// All of it.
+    pub async fn read(&self) -> io::Result<Bytes> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or_default());
+        self.open().await?.read_to_end(&mut bytes).await?;
+        Ok(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_written_in_pieces_is_read_whole() {
+        let folder = crate::test_folder();
+        let mut spool = Spool::new(folder.path()).await.unwrap();
+        let piece = vec![7; 700];
+        for _ in 0..3 {
+            spool.write(&piece).await.unwrap();
+        }
+        let spooled = spool.finish().await.unwrap();
+        let whole = vec![7; 2100];
+        assert_eq!(spooled.size(), 2100);
+        assert_eq!(spooled.head(), &whole[..1024]);
+        assert_eq!(spooled.sha256(), crate::domain::hash::sha256(&whole));
+        assert_eq!(spooled.read().await.unwrap(), whole);
+        assert_eq!(spooled.read().await.unwrap(), whole);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! What the parts of one request leave for each other: extractors know the
+//! organization, the allowance and the body; the outermost layer logs the first
+//! and answers with the second.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::http::request::Parts;
+
+use crate::domain::id::OrgId;
+use crate::service::rate_limit::Allowance;
+
+/// Notes on one request.
+#[derive(Default)]
+pub struct Notes {
+    /// Whose credential it carries.
+    pub org: OnceLock<OrgId>,
+    /// What its API key has left.
+    pub allowance: OnceLock<Allowance>,
+    /// SHA-256 of what was sent, once it is read.
+    pub body: OnceLock<String>,
+}
+
+/// The notes, as they travel in a request's extensions.
+pub type SharedNotes = Arc<Notes>;
+
+/// The notes of a request; fresh ones outside the outermost layer.
+pub fn of(parts: &mut Parts) -> SharedNotes {
+    parts
+        .extensions
+        .get_or_insert_default::<SharedNotes>()
+        .clone()
+}

@@ -1,0 +1,187 @@
+//! The OpenAPI document: generated from the types that serve the requests.
+//!
+//! Extractors document the credential, the body and the errors they answer with;
+//! replies document their status and shape. A route adds its name, a summary
+//! and the errors of its service.
+
+use aide::OperationOutput;
+use aide::openapi::{
+    ApiKeyLocation, Info, MediaType, OpenApi, Operation, ReferenceOr, Response, SchemaObject,
+    SecurityScheme, Server, StatusCode,
+};
+use aide::transform::TransformOperation;
+use axum::http::header;
+use axum::response::IntoResponse;
+use schemars::json_schema;
+use serde_json::json;
+
+use super::error::HttpError;
+
+/// What an error status means here; one table for every operation.
+fn meaning(status: u16) -> &'static str {
+    match status {
+        400 => "Not well-formed: broken JSON, a missing part, an invalid parameter",
+        401 => "No credential, or one that is not valid",
+        403 => "The credential does not allow this",
+        404 => "Unknown, or of another organization",
+        409 => "Its state does not allow this",
+        410 => "Used up or expired",
+        413 => "Larger than allowed",
+        415 => "A file type that is not taken here",
+        422 => "Well-formed, and breaks these rules; `details` lists every issue",
+        429 => "Too many requests; `Retry-After` says when to come back",
+        500 => "Our fault; `X-Request-Id` finds it in the log",
+        502 => "The provider refused or could not be reached",
+        503 => "Not configured",
+        _ => "Error",
+    }
+}
+
+/// Adds an error answer to an operation.
+pub fn error(operation: &mut Operation, status: u16) {
+    let media = MediaType {
+        schema: Some(SchemaObject {
+            json_schema: json_schema!({ "$ref": "#/components/schemas/Error" }),
+            example: None,
+            external_docs: None,
+        }),
+        ..MediaType::default()
+    };
+    let response = Response {
+        description: meaning(status).into(),
+        content: [("application/json".to_owned(), media)]
+            .into_iter()
+            .collect(),
+        ..Response::default()
+    };
+    operation
+        .responses
+        .get_or_insert_default()
+        .responses
+        .entry(StatusCode::Code(status))
+        .or_insert(ReferenceOr::Item(response));
+}
+
+/// The operation needs `scheme`, and for an API key this scope.
+pub fn security(operation: &mut Operation, scheme: &str, scopes: &[&str]) {
+    let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+    operation
+        .extensions
+        .insert("x-scopes".into(), json!(scopes));
+    operation
+        .security
+        .push([(scheme.to_owned(), scopes)].into_iter().collect());
+}
+
+/// Names an operation and lists the errors of its service.
+pub fn describe(
+    id: &'static str,
+    summary: &'static str,
+    errors: &'static [u16],
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |mut operation| {
+        let inner = operation.inner_mut();
+        for status in errors.iter().chain(&[500]) {
+            error(inner, *status);
+        }
+        operation.id(id).summary(summary)
+    }
+}
+
+/// The document without paths.
+pub fn head(base_url: &str) -> OpenApi {
+    let error = json_schema!({
+        "type": "object",
+        "description": "What every error answer looks like.",
+        "required": ["error"],
+        "properties": {
+            "error": { "type": "string" },
+            "code": { "type": "string" },
+            "details": { "type": ["array", "object"] },
+        },
+    });
+    let mut api = OpenApi {
+        info: Info {
+            title: "holdfast".into(),
+            version: "2".into(),
+            description: Some(
+                "Electronic signatures, tamper-evident authoritative copies, and their proof. \
+                 Every POST takes an `Idempotency-Key`: the same key and body within 24 hours \
+                 gives the first answer again."
+                    .into(),
+            ),
+            ..Info::default()
+        },
+        servers: vec![Server {
+            url: base_url.into(),
+            ..Server::default()
+        }],
+        ..OpenApi::default()
+    };
+    let components = api.components.get_or_insert_default();
+    components.schemas.insert(
+        "Error".into(),
+        SchemaObject {
+            json_schema: error,
+            example: None,
+            external_docs: None,
+        },
+    );
+    components.security_schemes.insert(
+        "apiKey".into(),
+        ReferenceOr::Item(SecurityScheme::ApiKey {
+            location: ApiKeyLocation::Header,
+            name: "X-API-Key".into(),
+            description: Some("A partner's key, with scopes.".into()),
+            extensions: Default::default(),
+        }),
+    );
+    components.security_schemes.insert(
+        "bearer".into(),
+        ReferenceOr::Item(SecurityScheme::Http {
+            scheme: "bearer".into(),
+            bearer_format: Some("JWT".into()),
+            description: Some("A web-app user's token, with a role.".into()),
+            extensions: Default::default(),
+        }),
+    );
+    api
+}
+
+impl OperationOutput for HttpError {
+    type Inner = Self;
+}
+
+/// A file on its way out, documented by its type.
+pub struct FileReply<const ZIP: bool>(pub axum::response::Response);
+
+impl<const ZIP: bool> IntoResponse for FileReply<ZIP> {
+    fn into_response(self) -> axum::response::Response {
+        self.0
+    }
+}
+
+impl<const ZIP: bool> OperationOutput for FileReply<ZIP> {
+    type Inner = ();
+
+    fn inferred_responses(
+        _: &mut aide::generate::GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<StatusCode>, Response)> {
+        let types: &[&str] = if ZIP {
+            &["application/zip"]
+        } else {
+            &["application/pdf", "application/json"]
+        };
+        let content = types
+            .iter()
+            .map(|name| ((*name).to_owned(), MediaType::default()))
+            .collect();
+        let response = Response {
+            description: format!("The file, with {}", header::CONTENT_DISPOSITION),
+            content,
+            ..Response::default()
+        };
+        vec![(Some(StatusCode::Code(200)), response)]
+    }
+}

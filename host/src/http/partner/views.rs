@@ -1,0 +1,207 @@
+//! What partners see of an envelope.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
+};
+use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
+use crate::service::envelopes::{Created, SignerLink};
+use crate::service::uploads::Stored;
+
+/// What a partner may see of `metadata`.
+const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
+
+/// An envelope.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "status": "sent", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "envelope_kind": "esign",
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+    "vaulted": false, "compliant": false,
+    "metadata": { "document_source": "template", "source_template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" },
+    "sign_url": "https://holdfast.example/sign/0f3Jq…",
+}]))]
+pub struct EnvelopeView {
+    envelope_id: EnvelopeId,
+    envelope_name: String,
+    status: EnvelopeStatus,
+    customer_id: CustomerId,
+    external_id: Option<String>,
+    template_id: Option<TemplateId>,
+    envelope_kind: EnvelopeKind,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    /// The authoritative copy is in the vault.
+    vaulted: bool,
+    /// A certificate has been generated.
+    compliant: bool,
+    /// `document_source`, `source_template_id` and `bulk_send`, where known.
+    metadata: Map<String, Value>,
+    /// Where the first signer signs: only in the answer to a create that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_url: Option<String>,
+}
+
+impl From<&Envelope> for EnvelopeView {
+    fn from(envelope: &Envelope) -> Self {
+        let metadata = PUBLIC_METADATA
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), envelope.metadata.get(*key)?.clone())))
+            .collect();
+        Self {
+            envelope_id: envelope.id.clone(),
+            envelope_name: envelope.name.clone(),
+            status: envelope.status,
+            customer_id: envelope.customer.clone(),
+            external_id: envelope.external_id.clone(),
+            template_id: envelope.template.clone(),
+            envelope_kind: envelope.kind,
+            created_at: envelope.created_at,
+            updated_at: envelope.updated_at,
+            vaulted: envelope.vault.is_some(),
+            compliant: envelope.certificate.is_some(),
+            metadata,
+            sign_url: None,
+        }
+    }
+}
+
+impl From<&Created> for EnvelopeView {
+    fn from(created: &Created) -> Self {
+        Self {
+            sign_url: created.sign_url.clone(),
+            ..Self::from(&created.envelope)
+        }
+    }
+}
+
+/// An envelope as lists show it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "status": "completed", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": null,
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:41:07.250Z",
+}]))]
+pub struct EnvelopeItem {
+    envelope_id: EnvelopeId,
+    envelope_name: String,
+    status: EnvelopeStatus,
+    customer_id: CustomerId,
+    external_id: Option<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<ListedEnvelope> for EnvelopeItem {
+    fn from(envelope: ListedEnvelope) -> Self {
+        Self {
+            envelope_id: envelope.id,
+            envelope_name: envelope.name,
+            status: envelope.status,
+            customer_id: envelope.customer,
+            external_id: envelope.external_id,
+            created_at: envelope.created_at,
+            updated_at: envelope.updated_at,
+        }
+    }
+}
+
+/// Where an envelope stands.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "vaulted", "vaulted": true,
+    "compliant": true, "signed_at": "2026-11-21T09:41:07.250Z",
+    "updated_at": "2026-11-21T09:41:08.911Z",
+}]))]
+pub struct StatusView {
+    envelope_id: EnvelopeId,
+    status: EnvelopeStatus,
+    vaulted: bool,
+    compliant: bool,
+    /// When every party had signed.
+    signed_at: Option<Timestamp>,
+    updated_at: Timestamp,
+}
+
+impl From<&Envelope> for StatusView {
+    fn from(envelope: &Envelope) -> Self {
+        Self {
+            envelope_id: envelope.id.clone(),
+            status: envelope.status,
+            vaulted: envelope.vault.is_some(),
+            compliant: envelope.certificate.is_some(),
+            signed_at: envelope.signed_at,
+            updated_at: envelope.updated_at,
+        }
+    }
+}
+
+/// A stored upload.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "path": "uploads:env_01jdk7m3e8f4x9s2w5v6b0c1dc/document",
+    "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "size": 48213, "content_type": "application/pdf",
+}]))]
+pub struct UploadView {
+    /// An opaque reference.
+    path: String,
+    /// SHA-256, lower-case hex.
+    hash: String,
+    /// Bytes.
+    size: i64,
+    content_type: String,
+}
+
+impl From<&Stored> for UploadView {
+    fn from(stored: &Stored) -> Self {
+        Self {
+            path: stored.path.clone(),
+            hash: stored.file.sha256.clone(),
+            size: stored.file.size,
+            content_type: stored.file.content_type.clone(),
+        }
+    }
+}
+
+/// One link per signer.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "signers": [{
+    "name": "Jordan Lee", "email": "jordan.lee@example.com", "slug": "1041",
+    "embed_url": "https://holdfast.example/sign/0f3Jq…", "status": "pending",
+}] }]))]
+pub struct SigningLinks {
+    signers: Vec<SignerEntry>,
+}
+
+/// A signer and a fresh link.
+#[derive(Serialize, JsonSchema)]
+struct SignerEntry {
+    name: String,
+    email: String,
+    slug: Option<String>,
+    /// Valid for an hour; to be used as it is.
+    embed_url: String,
+    status: SignerStatus,
+}
+
+impl From<Vec<SignerLink>> for SigningLinks {
+    fn from(links: Vec<SignerLink>) -> Self {
+        let signers = links
+            .into_iter()
+            .map(|link| SignerEntry {
+                name: link.signer.name,
+                email: link.signer.email,
+                slug: link.signer.provider_submitter,
+                embed_url: link.url,
+                status: link.signer.status,
+            })
+            .collect();
+        Self { signers }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is counted, in Prometheus text at `/metrics`.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// From a millisecond to ten seconds.
+const DURATIONS: [f64; 13] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+/// Labels of a request: its method, its route as written (never its path, which
+/// holds ids), and its status.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RequestLabels {
+    /// For example `GET`.
+    pub method: String,
+    /// For example `/api/v2/partner/envelopes/{id}`.
+    pub route: String,
+    /// For example `200`.
+    pub status: u16,
+}
+
+/// Labels of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct JobLabels {
+    /// For example `envelope.vault`.
+    pub kind: String,
+    /// `done`, `retried` or `failed`.
+    pub outcome: String,
+}
+
+/// Labels of a failed component call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ComponentLabels {
+    /// Name, version and the start of the digest.
+    pub component: String,
+}
+
+/// Component calls that failed, by component.
+pub type ComponentFailures = Family<ComponentLabels, Counter>;
+
+/// Every metric of this process.
+pub struct Metrics {
+    registry: Registry,
+    /// Requests answered.
+    pub requests: Family<RequestLabels, Counter>,
+    /// Seconds a request took.
+    pub request_duration: Histogram,
+    /// Requests refused because their key had none left.
+    pub rate_limited: Counter,
+    /// Jobs settled.
+    pub jobs: Family<JobLabels, Counter>,
+    /// Jobs that wait, as of the last look.
+    pub jobs_waiting: Gauge,
+    /// Jobs set aside after their last attempt, as of the last look.
+    pub jobs_failed: Gauge,
+    /// Envelopes that expired.
+    pub expired: Counter,
+}
+
+impl Metrics {
+    /// A registry with everything in it.
+    pub fn new(component_failures: ComponentFailures) -> Self {
+        let mut registry = Registry::with_prefix("holdfast");
+        let metrics = Self {
+            requests: Family::default(),
+            request_duration: Histogram::new(DURATIONS),
+            rate_limited: Counter::default(),
+            jobs: Family::default(),
+            jobs_waiting: Gauge::default(),
+            jobs_failed: Gauge::default(),
+            expired: Counter::default(),
+            registry: Registry::default(),
+        };
+        registry.register(
+            "http_requests",
+            "Requests answered",
+            metrics.requests.clone(),
+        );
+        registry.register_with_unit(
+            "http_request_duration",
+            "Time to the head of an answer",
+            Unit::Seconds,
+            metrics.request_duration.clone(),
+        );
+        registry.register(
+            "rate_limited_requests",
+            "Requests refused because their key had none left",
+            metrics.rate_limited.clone(),
+        );
+        registry.register("jobs", "Jobs settled", metrics.jobs.clone());
+        registry.register(
+            "jobs_waiting",
+            "Jobs that wait",
+            metrics.jobs_waiting.clone(),
+        );
+        registry.register(
+            "jobs_failed",
+            "Jobs set aside after their last attempt",
+            metrics.jobs_failed.clone(),
+        );
+        registry.register(
+            "envelopes_expired",
+            "Envelopes that expired",
+            metrics.expired.clone(),
+        );
+        registry.register(
+            "component_call_failures",
+            "Component calls that trapped or used up their budget",
+            component_failures,
+        );
+        Self {
+            registry,
+            ..metrics
+        }
+    }
+
+    /// Counts an answered request.
+    pub fn answered(&self, labels: RequestLabels, duration: Duration) {
+        self.requests.get_or_create(&labels).inc();
+        self.request_duration.observe(duration.as_secs_f64());
+    }
+
+    /// OpenMetrics text, which Prometheus reads.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry)?;
+        Ok(page)
+    }
+}

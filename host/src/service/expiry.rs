@@ -1,0 +1,74 @@
+//! Envelopes nobody finished in time (contract, section 3: `envelope_ttl_days`).
+
+use serde_json::json;
+
+use super::{Caller, ServiceError, envelopes as envelope_service, events, facts};
+use crate::app::App;
+use crate::components::rules::TransitionError;
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::store::{envelopes, jobs};
+use crate::worker;
+
+/// Envelopes looked at in one go.
+const AT_ONCE: i64 = 100;
+
+/// Expires what is due, and returns how many that were.
+///
+/// Several nodes may sweep at once: the row's lock and its status let one of
+/// them act.
+pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
+    let mut expired = 0;
+    loop {
+        let mut connection = app.store.read().await?;
+        let due = envelopes::expiring(&mut connection, app.clock.now(), AT_ONCE).await?;
+        drop(connection);
+        let mut progress = 0;
+        for (org, id) in &due {
+            progress += usize::from(expire(app, org, id).await?);
+        }
+        expired += progress;
+        // What is refused stays due: looking again at once would not help.
+        if progress == 0 {
+            return Ok(expired);
+        }
+    }
+}
+
+async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(false);
+    };
+    if envelope.expires_at.is_none_or(|at| at > now) {
+        return Ok(false);
+    }
+    let next = match app.components.rules.envelope(
+        Some(envelope.status),
+        EnvelopeTrigger::Expire,
+        &facts::lifecycle_facts(&envelope),
+    ) {
+        Ok(next) => next,
+        Err(TransitionError::Refused(_)) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    envelopes::set_status(&mut tx, &envelope, next, now).await?;
+    let data = json!({ "expired_at": now });
+    let expired = EventType::EnvelopeExpired;
+    events::record_and_emit(&mut tx, &envelope, "system", expired, data, now).await?;
+    if envelope.submission.is_some() {
+        let payload = json!({ "envelope": envelope.id });
+        jobs::insert(&mut tx, org, worker::ARCHIVE_JOB, None, &payload, now).await?;
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Ends the signing of an expired envelope at its provider.
+pub async fn archive(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
+    let caller = Caller::system(org.clone());
+    let envelope = envelope_service::get(app, &caller, id.as_str()).await?;
+    envelope_service::archive_submission(app, &envelope).await
+}

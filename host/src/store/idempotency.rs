@@ -1,0 +1,169 @@
+//! Answers kept for repeated requests.
+
+use sqlx::AnyConnection;
+
+use super::row::Columns;
+use super::{Dialect, Store, StoreError};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::OrgId;
+
+/// What identifies a repeated request: whose, and under which key.
+#[derive(Clone, Debug)]
+pub struct RequestKey {
+    pub org: OrgId,
+    pub actor: String,
+    pub key: String,
+}
+
+/// A kept row.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub fingerprint: String,
+    pub created_at: Timestamp,
+    pub lease_until: Timestamp,
+    /// Status and body; none while the first request is running.
+    pub answer: Option<(i64, String)>,
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    key: &RequestKey,
+) -> Result<Option<Kept>, StoreError> {
+    let row = sqlx::query(
+        "select * from idempotency
+         where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4",
+    )
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(&key.actor)
+    .bind(&key.key)
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let columns = Columns {
+            row: &row,
+            table: "idempotency",
+            id: "idempotency_key",
+        };
+        let status = columns.optional_number("status")?;
+        let body = columns.optional_text("body")?;
+        Ok(Kept {
+            fingerprint: columns.text("fingerprint")?,
+            created_at: columns.time("created_at")?,
+            lease_until: columns.time("lease_until")?,
+            answer: status.zip(body),
+        })
+    })
+    .transpose()
+}
+
+/// Claims the key for a request, in place of a row that `replaced` describes.
+/// False when somebody else was faster.
+pub async fn claim(
+    connection: &mut AnyConnection,
+    key: &RequestKey,
+    fingerprint: &str,
+    claim: &str,
+    now: Timestamp,
+    lease_until: Timestamp,
+    replaced: Option<&Kept>,
+) -> Result<bool, StoreError> {
+    if let Some(old) = replaced {
+        sqlx::query(
+            "delete from idempotency where bucket = $1 and org_id = $2 and actor = $3
+                 and idempotency_key = $4 and lease_until = $5",
+        )
+        .bind(key.org.bucket())
+        .bind(key.org.as_str())
+        .bind(&key.actor)
+        .bind(&key.key)
+        .bind(old.lease_until.to_string())
+        .execute(&mut *connection)
+        .await?;
+    }
+    let inserted = sqlx::query(
+        "insert into idempotency (bucket, org_id, actor, idempotency_key, fingerprint, claim,
+             lease_until, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
+         on conflict (bucket, org_id, actor, idempotency_key) do nothing",
+    )
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(&key.actor)
+    .bind(&key.key)
+    .bind(fingerprint)
+    .bind(claim)
+    .bind(lease_until.to_string())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Keeps the answer, in the transaction of the change it is about.
+pub async fn settle(
+    connection: &mut AnyConnection,
+    key: &RequestKey,
+    claim: &str,
+    status: u16,
+    body: &str,
+) -> Result<(), StoreError> {
+    let settled = sqlx::query(
+        "update idempotency set status = $6, body = $7
+         where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
+             and status is null",
+    )
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(&key.actor)
+    .bind(&key.key)
+    .bind(claim)
+    .bind(i64::from(status))
+    .bind(body)
+    .execute(connection)
+    .await?;
+    super::envelopes::one_row(settled.rows_affected())
+}
+
+/// Gives the key back: nothing was changed.
+pub async fn release(
+    connection: &mut AnyConnection,
+    key: &RequestKey,
+    claim: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from idempotency
+         where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
+             and status is null",
+    )
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(&key.actor)
+    .bind(&key.key)
+    .bind(claim)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets what was kept before `before`.
+pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("delete from idempotency where created_at < $1")
+        .bind(before.to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Gives back what an earlier run of the database's only node, as with SQLite,
+/// was still at when it ended.
+pub async fn forget_claims(store: &Store) -> Result<(), StoreError> {
+    if store.dialect() != Dialect::Sqlite {
+        return Ok(());
+    }
+    let mut tx = store.begin().await?;
+    sqlx::query("delete from idempotency where status is null")
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await
+}

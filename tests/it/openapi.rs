@@ -1,0 +1,281 @@
+//! The OpenAPI document, and what is checked for every operation in it.
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use serde_json::{Map, Value, json};
+
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body};
+
+/// One operation of the document.
+struct Operation {
+    method: Method,
+    path: String,
+    description: Value,
+}
+
+fn operations(document: &Value) -> Vec<Operation> {
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| {
+            item.as_object()
+                .unwrap()
+                .iter()
+                .map(|(method, description)| Operation {
+                    method: method.to_uppercase().parse().unwrap(),
+                    path: path.clone(),
+                    description: description.clone(),
+                })
+        })
+        .collect()
+}
+
+fn document() -> Value {
+    holdfast::http::openapi_document("https://holdfast.example/api/v2")
+}
+
+/// Set `UPDATE_OPENAPI=1` to write the committed copy anew.
+#[test]
+fn the_committed_document_is_the_served_one() {
+    let text = format!("{}\n", serde_json::to_string_pretty(&document()).unwrap());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).unwrap();
+        std::fs::write(path, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == text,
+        "docs/openapi.json is out of date: run this test with UPDATE_OPENAPI=1"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_served_beside_a_page_for_people() {
+    let app = TestApp::start().await;
+    let get = |path: &str| app.send(Request::get(path).body(Body::empty()).unwrap());
+    let served = get("/api/v2/openapi.json").await.json();
+    assert_eq!(served["openapi"], "3.1.0");
+    assert_eq!(served["paths"], document()["paths"]);
+    let page = get("/docs").await;
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    for operation in operations(&served) {
+        let summary = operation.description["summary"].as_str().unwrap();
+        assert!(page.text().contains(summary), "{summary}");
+    }
+}
+
+#[test]
+fn every_operation_says_its_credential_its_errors_and_an_example() {
+    let document = document();
+    let operations = operations(&document);
+    assert!(operations.len() >= 22, "{}", operations.len());
+    for operation in operations {
+        let name = format!("{} {}", operation.method, operation.path);
+        let description = &operation.description;
+        assert!(description["operationId"].is_string(), "{name}");
+        let partner = operation.path.starts_with("/partner/");
+        if partner {
+            let scopes = description["security"][0]["apiKey"].as_array().unwrap();
+            assert_eq!(scopes.len(), 1, "{name}");
+            for status in ["401", "403", "429", "500"] {
+                assert!(
+                    description["responses"][status].is_object(),
+                    "{name} {status}"
+                );
+            }
+        }
+        if operation.path.contains("{id}") {
+            assert!(description["responses"]["404"].is_object(), "{name}");
+        }
+        let body = &description["requestBody"]["content"]["application/json"];
+        if body.is_object() {
+            assert!(
+                body["example"].is_object(),
+                "{name} has no example of its body"
+            );
+            check_example(&document, &name, body);
+        }
+        let answers = description["responses"].as_object().unwrap();
+        let (_, done) = answers
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))
+            .unwrap_or_else(|| panic!("{name} never succeeds"));
+        let answer = &done["content"]["application/json"];
+        if partner {
+            assert!(
+                answer["example"].is_object(),
+                "{name} has no example of its answer"
+            );
+            check_example(&document, &name, answer);
+        }
+    }
+}
+
+/// An example fits the schema beside it.
+fn check_example(document: &Value, name: &str, media: &Value) {
+    let mut schema = media["schema"].clone();
+    schema["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let problems: Vec<String> = validator
+        .iter_errors(&media["example"])
+        .map(|problem| format!("{} {problem}", problem.instance_path()))
+        .collect();
+    assert!(problems.is_empty(), "{name}: {problems:#?}");
+}
+
+/// Ids of organization A, by the part of the path that asks for one.
+async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
+    let template = app.contract_template().await;
+    let template_id = template["template_id"].as_str().unwrap().to_owned();
+    let envelope = app
+        .post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await
+        .data(201);
+    let envelope_id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let customer_id = envelope["customer_id"].as_str().unwrap().to_owned();
+    vec![
+        ("/envelopes/", envelope_id, "env_01h455vb4pex5vsknk084sn02q"),
+        (
+            "/templates/",
+            template_id,
+            "tmpl_01h455vb4pex5vsknk084sn02q",
+        ),
+        (
+            "/customers/",
+            customer_id,
+            "cust_01h455vb4pex5vsknk084sn02q",
+        ),
+    ]
+}
+
+/// A request that is well-formed for the operation, so that its id decides.
+fn request(operation: &Operation, id: &str, credential: (&str, &str)) -> Request<Body> {
+    let path = operation.path.replace("{id}", id);
+    let mut request = Request::builder()
+        .method(operation.method.clone())
+        .uri(format!("/api/v2{path}"))
+        .header(credential.0, credential.1);
+    let content = &operation.description["requestBody"]["content"];
+    let body = if let Some(media) = content.get("application/json") {
+        request = request.header("content-type", "application/json");
+        Body::from(media["example"].to_string())
+    } else if content.get("multipart/form-data").is_some() {
+        request = request.header("content-type", "multipart/form-data; boundary=b");
+        let head = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
+        Body::from([head.as_bytes(), CONTRACT, b"\r\n--b--\r\n"].concat())
+    } else {
+        Body::empty()
+    };
+    request.body(body).unwrap()
+}
+
+/// For every operation that takes an id, organization B's credential on
+/// organization A's id answers exactly as for an id that nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn organizations_never_see_each_other() {
+    let app = TestApp::start().await;
+    let ids = ids_of_a(&app).await;
+    let key = app.other_organization().await;
+    let bearer = format!("Bearer {}", app.other_admin());
+    let mut checked = 0;
+    for operation in operations(&document()) {
+        if !operation.path.contains("{id}") {
+            continue;
+        }
+        let (_, of_a, unknown) = ids
+            .iter()
+            .find(|(part, ..)| operation.path.contains(part))
+            .unwrap_or_else(|| panic!("{}: whose id is this?", operation.path));
+        let partner = operation.description["security"][0]["apiKey"].is_array();
+        let credential = if partner {
+            ("x-api-key", key.as_str())
+        } else {
+            ("authorization", bearer.as_str())
+        };
+        let foreign = app.send(request(&operation, of_a, credential)).await;
+        let missing = app.send(request(&operation, unknown, credential)).await;
+        let wrong_kind = app.send(request(&operation, "key_1", credential)).await;
+        let name = format!("{} {}", operation.method, operation.path);
+        assert_eq!(foreign.status, 404, "{name}: {}", foreign.text());
+        for other in [missing, wrong_kind] {
+            assert_eq!(other.status, foreign.status, "{name}");
+            assert_eq!(other.text(), foreign.text(), "{name}");
+        }
+        checked += 1;
+    }
+    assert!(checked >= 17, "{checked} operations take an id");
+}
+
+/// Any JSON: what a confused or hostile client may send.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,40}".prop_map(Value::from),
+        Just(Value::from("a@b.example")),
+        Just(Value::from("tmpl_01h455vb4pex5vsknk084sn02q")),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec(("[a-z_]{1,12}", inner), 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+/// An example in which some members are replaced by anything.
+fn distorted(example: Value) -> impl Strategy<Value = Value> {
+    let members = example.as_object().cloned().unwrap_or_default();
+    let choices = prop::collection::vec(prop::option::weighted(0.4, any_json()), members.len());
+    choices.prop_map(move |choices| {
+        let changed = members
+            .iter()
+            .zip(choices)
+            .map(|((name, value), choice)| (name.clone(), choice.unwrap_or_else(|| value.clone())));
+        Value::Object(changed.collect())
+    })
+}
+
+/// Bodies of the right kind and of no kind at all: never our fault.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_body_makes_the_service_fail() {
+    let app = TestApp::start().await;
+    let key = app
+        .key_with_limit(holdfast::domain::organization::Scope::ALL, 1_000_000)
+        .await;
+    let ids = ids_of_a(&app).await;
+    let mut runner = TestRunner::deterministic();
+    for operation in operations(&document()) {
+        let example =
+            &operation.description["requestBody"]["content"]["application/json"]["example"];
+        if !example.is_object() {
+            continue;
+        }
+        let (_, id, _) = ids
+            .iter()
+            .find(|(part, ..)| operation.path.contains(part))
+            .unwrap_or(&ids[0]);
+        let path = operation.path.replace("{id}", id);
+        let bodies = prop_oneof![any_json(), distorted(example.clone())];
+        for _ in 0..60 {
+            let body = bodies.new_tree(&mut runner).unwrap().current();
+            let answer: Answer = app.post_as(&key, &path, body.clone()).await;
+            assert!(
+                !answer.status.is_server_error(),
+                "{path}: {} for {}",
+                answer.text(),
+                json!(body)
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests per minute and key (contract, section 2).
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::domain::organization::{OrgSettings, Scope};
+use serde_json::json;
+
+use crate::support::{Answer, TestApp, postgres};
+
+fn header(answer: &Answer, name: &str) -> i64 {
+    answer.headers[name].to_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_says_what_is_left_and_the_next_one_is_refused() {
+    let app = TestApp::start().await;
+    let key = app.key_with_limit(Scope::ALL, 3).await;
+    let before = holdfast::domain::clock::Clock::default().now().as_seconds();
+    for left in [2, 1, 0] {
+        let answer = app.get_as(&key, "/partner/envelopes").await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(header(&answer, "x-ratelimit-limit"), 3);
+        assert_eq!(header(&answer, "x-ratelimit-remaining"), left);
+        let reset = header(&answer, "x-ratelimit-reset");
+        assert!((before + 58..=before + 65).contains(&reset), "{reset}");
+    }
+    let refused = app.get_as(&key, "/partner/envelopes").await;
+    assert_eq!(refused.headers["retry-after"], "60");
+    assert_eq!(header(&refused, "x-ratelimit-remaining"), 0);
+    let wait = refused.json()["details"]["retry_after"].as_i64().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(refused.error(429), "Rate limit exceeded");
+    // Another key of the organization is not touched.
+    assert_eq!(app.get("/partner/envelopes").await.status, 200);
+}
+
+/// The order of checks: a credential, then its scope, then the limit, then the
+/// request itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_scope_comes_before_the_limit_and_the_limit_before_the_body() {
+    let app = TestApp::start().await;
+    let key = app.key_with_limit(&[Scope::EnvelopesRead], 1).await;
+    let write = || app.post_text(&key, "/partner/envelopes", "application/json", "{broken");
+    let answer = write().await;
+    assert_eq!(header(&answer, "x-ratelimit-remaining"), 1);
+    assert_eq!(answer.error(403), "Missing required scope: envelopes:write");
+    assert_eq!(app.get_as(&key, "/partner/envelopes").await.status, 200);
+    assert_eq!(write().await.status, 403);
+
+    let key = app.key_with_limit(Scope::ALL, 1).await;
+    assert_eq!(app.get_as(&key, "/partner/envelopes").await.status, 200);
+    let answer = app
+        .post_text(&key, "/partner/envelopes", "application/json", "{broken")
+        .await;
+    assert_eq!(answer.status, 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_say_what_is_left_too() {
+    let app = TestApp::start().await;
+    let id = "env_01h455vb4pex5vsknk084sn02q";
+    for answer in [
+        app.get(&format!("/partner/envelopes/{id}")).await,
+        app.post("/partner/envelopes", json!({})).await,
+        app.get("/partner/envelopes?limit=1000").await,
+    ] {
+        assert!(answer.status.is_client_error());
+        assert_eq!(header(&answer, "x-ratelimit-limit"), 100);
+    }
+}
+
+/// Two nodes on one PostgreSQL share a key's window, with an overshoot of at
+/// most one share (a tenth).
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_count_together() {
+    let url = postgres::new_database().await;
+    let first = TestApp::with(
+        |config| config.database_url = Some(url.clone()),
+        OrgSettings::default(),
+    )
+    .await;
+    let second = TestApp::with(
+        |config| config.database_url = Some(url.clone()),
+        OrgSettings::default(),
+    )
+    .await;
+    let key = first.key_with_limit(Scope::ALL, 40).await;
+    let mut served = 0;
+    for _ in 0..30 {
+        for node in [&first, &second] {
+            if node.get_as(&key, "/partner/envelopes").await.status == 200 {
+                served += 1;
+            }
+        }
+    }
+    assert!((40..=44).contains(&served), "{served} of 60 were served");
+}
+
+/// A key's last use is written now and then, not with each request.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_of_a_key_is_noted() {
+    let app = TestApp::with(
+        |config| config.sweep_interval = Some(Duration::from_millis(50)),
+        OrgSettings::default(),
+    )
+    .await;
+    let request = Request::get("/healthz").body(Body::empty()).unwrap();
+    app.send(request).await;
+    assert_eq!(app.key_last_used().await, None);
+    app.get("/partner/envelopes").await.data(200);
+    for _ in 0..100 {
+        if app.key_last_used().await.is_some() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the use of the key was not noted in five seconds");
+}

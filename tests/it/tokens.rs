@@ -1,0 +1,223 @@
+//! Web-app bearer tokens: ours, and those of an OpenID Connect issuer.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::http::Request;
+use axum::routing::get;
+use axum::{Json, Router};
+use holdfast::config::{Auth, Oidc};
+use holdfast::domain::organization::OrgSettings;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use p256::elliptic_curve::sec1::ToEncodedPoint as _;
+use p256::pkcs8::EncodePrivateKey as _;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestApp};
+
+const AUDIENCE: &str = "holdfast-web";
+
+/// A key of the issuer.
+struct Key {
+    id: &'static str,
+    secret: p256::SecretKey,
+}
+
+impl Key {
+    fn new(id: &'static str, seed: u8) -> Self {
+        Self {
+            id,
+            secret: p256::SecretKey::from_slice(&[seed; 32]).unwrap(),
+        }
+    }
+
+    fn jwk(&self) -> Value {
+        use base64::Engine as _;
+        let encode = |bytes: &[u8]| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
+        let point = self.secret.public_key().to_encoded_point(false);
+        json!({
+            "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id,
+            "x": encode(point.x().unwrap()), "y": encode(point.y().unwrap()),
+        })
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let der = self.secret.to_pkcs8_der().unwrap();
+        let header = Header {
+            kid: Some(self.id.into()),
+            ..Header::new(Algorithm::ES256)
+        };
+        let key = EncodingKey::from_ec_der(der.as_bytes());
+        jsonwebtoken::encode(&header, claims, &key).unwrap()
+    }
+}
+
+/// A stand-in for a hosted issuer: discovery and keys, which can change.
+struct Issuer {
+    url: String,
+    keys: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Issuer {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let keys: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let (issuer, served) = (url.clone(), keys.clone());
+        let router = Router::new()
+            .route(
+                "/.well-known/openid-configuration",
+                get(move || async move {
+                    Json(json!({ "issuer": issuer, "jwks_uri": format!("{issuer}/jwks") }))
+                }),
+            )
+            .route(
+                "/jwks",
+                get(move || async move { Json(json!({ "keys": *served.lock().unwrap() })) }),
+            );
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, keys }
+    }
+
+    fn publish(&self, keys: &[&Key]) {
+        *self.keys.lock().unwrap() = keys.iter().map(|key| key.jwk()).collect();
+    }
+
+    async fn app(&self) -> TestApp {
+        let url = self.url.parse().unwrap();
+        TestApp::with(
+            |config| {
+                config.providers.allow_insecure = true;
+                config.auth = Auth {
+                    oidc: Some(Oidc {
+                        issuer: url,
+                        audience: AUDIENCE.into(),
+                        org_claim: "org_id".into(),
+                        email_claim: "email".into(),
+                        role_claim: "role".into(),
+                    }),
+                };
+            },
+            OrgSettings::default(),
+        )
+        .await
+    }
+}
+
+fn now() -> i64 {
+    holdfast::domain::clock::Clock::default().now().as_seconds()
+}
+
+fn claims(app: &TestApp, issuer: &Issuer) -> Value {
+    json!({
+        "iss": issuer.url, "aud": AUDIENCE, "exp": now() + 300, "sub": "17",
+        "org_id": app.org, "email": "admin@maple.example", "role": "admin",
+    })
+}
+
+/// An admin endpoint on an envelope that nobody has: 404 once the token is taken.
+async fn ask(app: &TestApp, token: &str) -> Answer {
+    let request = Request::get("/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle")
+        .header("authorization", format!("Bearer {token}"));
+    app.send(request.body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuers_token_is_taken_and_a_new_key_is_found() {
+    let issuer = Issuer::start().await;
+    let (first, second) = (Key::new("first", 1), Key::new("second", 2));
+    issuer.publish(&[&first]);
+    let app = issuer.app().await;
+    let claims = claims(&app, &issuer);
+    assert_eq!(ask(&app, &first.sign(&claims)).await.status, 404);
+    assert_eq!(
+        ask(&app, &second.sign(&claims)).await.error(401),
+        "Invalid token"
+    );
+    issuer.publish(&[&second]);
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(ask(&app, &second.sign(&claims)).await.status, 404);
+    assert_eq!(ask(&app, &first.sign(&claims)).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_claim_has_to_fit() {
+    let issuer = Issuer::start().await;
+    let key = Key::new("key", 1);
+    issuer.publish(&[&key]);
+    let app = issuer.app().await;
+    let good = claims(&app, &issuer);
+    for (claim, wrong) in [
+        ("iss", json!("https://other.example")),
+        ("aud", json!("another service")),
+        ("exp", json!(now() - 10)),
+        ("exp", Value::Null),
+        ("nbf", json!(now() + 600)),
+        ("org_id", json!("maple")),
+        ("role", json!("owner")),
+        ("email", json!(5)),
+    ] {
+        let mut claims = good.clone();
+        claims[claim] = wrong.clone();
+        let answer = ask(&app, &key.sign(&claims)).await;
+        assert_eq!(answer.status, 401, "{claim} = {wrong}");
+    }
+    let mut member = good.clone();
+    member["role"] = "member".into();
+    assert_eq!(
+        ask(&app, &key.sign(&member)).await.error(403),
+        "Admin role is required"
+    );
+}
+
+/// The algorithm in a token never chooses how a key is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn algorithm_confusion_is_refused() {
+    let issuer = Issuer::start().await;
+    let key = Key::new("key", 1);
+    issuer.publish(&[&key]);
+    let app = issuer.app().await;
+    let claims = claims(&app, &issuer);
+    // The public key as an HMAC secret, under our own algorithm.
+    let public = key.jwk().to_string();
+    let forged = jsonwebtoken::encode(
+        &Header::new(Algorithm::HS256),
+        &claims,
+        &EncodingKey::from_secret(public.as_bytes()),
+    )
+    .unwrap();
+    assert_eq!(ask(&app, &forged).await.status, 401);
+    // No signature at all.
+    use base64::Engine as _;
+    let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let none = format!(
+        "{}.{}.",
+        encode(r#"{"alg":"none","typ":"JWT"}"#),
+        encode(&claims.to_string())
+    );
+    assert_eq!(ask(&app, &none).await.status, 401);
+    // A symmetric key published by the issuer.
+    *issuer.keys.lock().unwrap() =
+        vec![json!({ "kty": "oct", "k": encode("secret"), "kid": "oct", "alg": "HS256" })];
+    let header = Header {
+        kid: Some("oct".into()),
+        ..Header::new(Algorithm::HS256)
+    };
+    let symmetric =
+        jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(b"secret")).unwrap();
+    assert_eq!(ask(&app, &symmetric).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_that_cannot_be_reached_lets_nobody_in() {
+    let issuer = Issuer::start().await;
+    let key = Key::new("key", 1);
+    let app = issuer.app().await;
+    let claims = claims(&app, &issuer);
+    assert_eq!(ask(&app, &key.sign(&claims)).await.status, 401);
+    assert_eq!(
+        ask(&app, &app.other_admin()).await.status,
+        404,
+        "our own still work"
+    );
+}
