@@ -2,9 +2,11 @@
 
 # A document of one's own for the demo: make demo PDF=path/to/any.pdf
 PDF ?=
+# Sections of the benchmark; all when empty.
+SECTIONS ?=
 CRATES = --workspace --exclude holdfast-bench
 
-.PHONY: demo serve test lint bench
+.PHONY: demo serve test lint bench fuzz-api
 
 demo:
 	@tests/set-up build
@@ -26,8 +28,14 @@ lint:
 	@cargo fmt --all --check
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 
+# Looks for answers that the OpenAPI document does not know.
+fuzz-api:
+	@tests/set-up build
+	@cargo build -q $(CRATES) --bin holdfast
+	@tests/fuzz-api
+
 # Prints ratios; asserts nothing.
 bench:
-	@tests/set-up build
+	@tests/set-up test
 	@cargo build -q --release -p holdfast -p holdfast-bench
-	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/release/holdfast-bench"
+	@target="$${CARGO_TARGET_DIR:-target}"; tests/with-postgres "$$target/release/holdfast-bench" $(SECTIONS)

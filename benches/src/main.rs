@@ -4,13 +4,17 @@
 //! |---|---|
 //! | `compliance` | what does the sandbox cost, and what would other engines? |
 //! | `start-up` | how soon does `holdfast serve` answer, and how much memory does it hold? |
+//! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
 //! here passes or fails on a time; it fails when engines that are compared do
 //! not give the same answers.
 
 mod compliance;
+mod load;
+mod partner;
 mod report;
+mod server;
 mod start_up;
 
 use std::process::ExitCode;
@@ -21,11 +25,20 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 2] = [("compliance", compliance::run), ("start-up", start_up::run)];
+const SECTIONS: [Section; 3] = [
+    ("compliance", compliance::run),
+    ("start-up", start_up::run),
+    ("partner", partner::run),
+];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    match run(&wanted) {
+    let done = match wanted.first().map(String::as_str) {
+        // What the partner section compares with, as a program of its own.
+        Some(partner::BARE_SERVER) => partner::serve_bare(&wanted[1..]),
+        _ => run(&wanted),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("holdfast-bench: {failure}");

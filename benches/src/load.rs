@@ -1,0 +1,130 @@
+//! A load of requests that costs little itself: kept connections, requests made
+//! beforehand, answers read by their length.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::Failure;
+
+/// A GET of `path` with these headers.
+pub fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
+    request(address, "GET", path, headers, &[])
+}
+
+/// A request with a body.
+pub fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<u8> {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// One kept connection.
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// Status and body.
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Result<Self, Failure> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Sends a request and reads the answer.
+    pub async fn ask(&mut self, request: &[u8]) -> Result<Answer, Failure> {
+        self.stream.write_all(request).await?;
+        let head = loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.read().await?;
+        };
+        let text = String::from_utf8_lossy(&self.buffer[..head]).to_ascii_lowercase();
+        let status = text.get(9..12).ok_or("no status")?.parse()?;
+        let length: usize = text
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .ok_or("an answer without a length")?
+            .trim()
+            .parse()?;
+        while self.buffer.len() < head + length {
+            self.read().await?;
+        }
+        let body = self.buffer[head..head + length].to_vec();
+        self.buffer.drain(..head + length);
+        Ok(Answer { status, body })
+    }
+
+    async fn read(&mut self) -> Result<(), Failure> {
+        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            return Err("the server closed the connection".into());
+        }
+        Ok(())
+    }
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// Asks over `connections` for as long as `time`, each taking the next of
+/// `requests` in turn, and returns how long each answer took. Anything but
+/// `expected` is a failure.
+pub async fn run(
+    address: SocketAddr,
+    requests: &[Vec<u8>],
+    connections: usize,
+    time: Duration,
+    expected: u16,
+) -> Result<Vec<Duration>, Failure> {
+    let requests: std::sync::Arc<[Vec<u8>]> = requests.into();
+    let end = Instant::now() + time;
+    let tasks: Vec<_> = (0..connections)
+        .map(|first| {
+            let requests = requests.clone();
+            tokio::spawn(async move {
+                let mut connection = Connection::open(address).await?;
+                let mut times = Vec::new();
+                let mut next = first;
+                while Instant::now() < end {
+                    let asked = Instant::now();
+                    let answer = connection.ask(&requests[next % requests.len()]).await?;
+                    times.push(asked.elapsed());
+                    if answer.status != expected {
+                        let text = String::from_utf8_lossy(&answer.body).into_owned();
+                        return Err(format!("{}: {text}", answer.status).into());
+                    }
+                    next += connections;
+                }
+                Ok::<_, Failure>(times)
+            })
+        })
+        .collect();
+    let mut all = Vec::new();
+    for task in tasks {
+        all.extend(task.await??);
+    }
+    Ok(all)
+}

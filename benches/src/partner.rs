@@ -1,0 +1,435 @@
+//! The partner surface under load, beside a bare handler on the same database.
+
+use std::io::BufRead as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path as UrlPath, State};
+use axum::routing::get;
+use axum::{Json, Router};
+use holdfast::domain::clock::Clock;
+use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
+use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::store::envelopes::Filter;
+use holdfast::store::{Store, customers, envelopes};
+use serde_json::{Value, json};
+
+use crate::load::{self, Connection};
+use crate::report::{self, Table, median};
+use crate::server::{Server, free_address, program};
+use crate::Failure;
+
+/// First argument of the bare server's program.
+pub const BARE_SERVER: &str = "bare-server";
+
+const ENVELOPES: usize = 100_000;
+const CONNECTIONS: usize = 8;
+/// One turn of one server; they take turns so that noise meets both.
+const TURN: Duration = Duration::from_secs(3);
+const TURNS: usize = 5;
+const CREATE_TIME: Duration = Duration::from_secs(6);
+const UPLOADS: usize = 10;
+const UPLOAD_BYTES: usize = 50_000_000;
+const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
+
+/// Measures both databases, then creates and uploads on SQLite.
+pub fn run() -> Result<(), Failure> {
+    let server = std::env::var("TEST_POSTGRES_URL").map_err(|_| {
+        "no PostgreSQL: run `make bench`, or this program through tests/with-postgres"
+    })?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    report::heading("Reads of the partner API, 100,000 envelopes");
+    let mut table = Table::new(&[
+        "database",
+        "request",
+        "holdfast/s",
+        "bare handler/s",
+        "ratio",
+        "holdfast p99 ms",
+    ]);
+    for database in ["SQLite", "PostgreSQL"] {
+        let folder = tempfile::tempdir()?;
+        let url = match database {
+            "SQLite" => format!("sqlite://{}", folder.path().join("holdfast.db").display()),
+            _ => format!("{server}/postgres"),
+        };
+        runtime.block_on(reads(&mut table, database, folder.path(), &url))?;
+    }
+    table.print();
+    println!(
+        "\nMedian of {TURNS} turns of {} s with {CONNECTIONS} kept connections. The bare handler runs the\n\
+         same SQL through the same pool and knows no key, limit, request id, metric or log.",
+        TURN.as_secs()
+    );
+    runtime.block_on(creates_and_uploads())
+}
+
+/// A running holdfast with one organization and a key without a limit to speak of.
+struct Partner {
+    server: Server,
+    org: OrgId,
+    key: String,
+}
+
+impl Partner {
+    fn start(folder: &Path, database: &str) -> Result<Self, Failure> {
+        let program = program()?;
+        let operate = |arguments: &[&str]| -> Result<Value, Failure> {
+            let output = Command::new(&program)
+                .env("HOLDFAST_DATA_DIR", folder)
+                .env("HOLDFAST_DATABASE_URL", database)
+                .arg("--json")
+                .args(arguments)
+                .output()?;
+            if !output.status.success() {
+                return Err(String::from_utf8_lossy(&output.stderr).into());
+            }
+            Ok(serde_json::from_slice(&output.stdout)?)
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let org = text(&operate(&["org", "create", "--name", "Bench"])?["org_id"]);
+        let scopes = "envelopes:read,envelopes:write,vault:write";
+        let key = operate(&[
+            "key", "create", "--org", &org, "--scopes", scopes, "--rpm", "1000000000",
+        ])?;
+        let settings = [("HOLDFAST_DATABASE_URL", database.to_owned())];
+        let mut server = Server::spawn(&program, folder, &settings)?;
+        server.start()?;
+        Ok(Self {
+            server,
+            org: OrgId::parse(&org).ok_or("no organization id")?,
+            key: text(&key["api_key"]),
+        })
+    }
+
+    fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
+        let headers = [("x-api-key", self.key.as_str()), ("content-type", content_type)];
+        let path = format!("/api/v2/partner{path}");
+        load::request(self.server.address, method, &path, &headers, body)
+    }
+
+    /// The `data` of an answer.
+    async fn ask(&self, request: &[u8]) -> Result<Value, Failure> {
+        let mut connection = Connection::open(self.server.address).await?;
+        let answer = connection.ask(request).await?;
+        if answer.status >= 300 {
+            return Err(String::from_utf8_lossy(&answer.body).into());
+        }
+        Ok(serde_json::from_slice::<Value>(&answer.body)?["data"].take())
+    }
+}
+
+async fn reads(
+    table: &mut Table,
+    database: &str,
+    folder: &Path,
+    url: &str,
+) -> Result<(), Failure> {
+    let partner = Partner::start(folder, url)?;
+    let store = Store::connect(url).await?;
+    let ids = fill(&store, &partner.org).await?;
+    store.close().await;
+    let bare = Bare::start(url, &partner.org)?;
+    let key = [("x-api-key", partner.key.as_str())];
+    let spread: Vec<&EnvelopeId> = ids.iter().step_by(97).collect();
+    let statuses = |address, prefix: &str, headers: &[(&str, &str)]| -> Vec<Vec<u8>> {
+        spread
+            .iter()
+            .map(|id| load::get(address, &format!("{prefix}/envelopes/{id}/status"), headers))
+            .collect()
+    };
+    let lists = |address, prefix: &str, headers: &[(&str, &str)]| -> Vec<Vec<u8>> {
+        (1..=50)
+            .map(|page| load::get(address, &format!("{prefix}/envelopes?page={page}"), headers))
+            .collect()
+    };
+    let (ours, theirs) = (partner.server.address, bare.address);
+    let cases = [
+        (
+            "GET status",
+            statuses(ours, "/api/v2/partner", &key),
+            statuses(theirs, "", &[]),
+        ),
+        (
+            "GET list",
+            lists(ours, "/api/v2/partner", &key),
+            lists(theirs, "", &[]),
+        ),
+    ];
+    for (name, to_us, to_bare) in &cases {
+        let (mut us, mut them, mut slowest) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            let times = load::run(ours, to_us, CONNECTIONS, TURN, 200).await?;
+            us.push(times.len() as f64 / TURN.as_secs_f64());
+            slowest.push(percentile(times, 0.99));
+            let times = load::run(theirs, to_bare, CONNECTIONS, TURN, 200).await?;
+            them.push(times.len() as f64 / TURN.as_secs_f64());
+        }
+        let (us, them) = (median(&us), median(&them));
+        table.row([
+            database.to_owned(),
+            (*name).to_owned(),
+            format!("{us:.0}"),
+            format!("{them:.0}"),
+            format!("{:.2}", us / them),
+            format!("{:.1}", median(&slowest)),
+        ]);
+    }
+    partner.server.stop()
+}
+
+/// Milliseconds below which this share of the times lies.
+fn percentile(mut times: Vec<Duration>, share: f64) -> f64 {
+    times.sort();
+    let index = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
+    times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+}
+
+async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
+    let now = Clock::default().now();
+    let mut tx = store.begin().await?;
+    let customer =
+        customers::upsert_by_email(&mut tx, org, "jo@example.com", "Jo", now).await?;
+    let mut ids = Vec::with_capacity(ENVELOPES);
+    for number in 0..ENVELOPES {
+        let name = format!("Contract {number}");
+        let creator = "bench@example.com".to_owned();
+        let mut envelope = Envelope::new(
+            org.clone(),
+            customer.clone(),
+            name,
+            EnvelopeKind::Esign,
+            creator,
+            now,
+        );
+        envelope.status = EnvelopeStatus::Pending;
+        envelope.external_id = Some(format!("deal-{number}"));
+        envelopes::insert(&mut tx, &envelope).await?;
+        ids.push(envelope.id);
+    }
+    tx.commit().await?;
+    Ok(ids)
+}
+
+/// The bare handler, in a process of its own as holdfast is.
+struct Bare {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Bare {
+    fn start(database: &str, org: &OrgId) -> Result<Self, Failure> {
+        let address = free_address()?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([BARE_SERVER, &address.to_string(), database, org.as_str()])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("no stdout")?;
+        std::io::BufReader::new(stdout).read_line(&mut String::new())?;
+        Ok(Self { child, address })
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Serves the same two reads with nothing around them.
+pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
+    let [address, database, org] = arguments else {
+        return Err("the bare server needs an address, a database and an organization".into());
+    };
+    let (address, org): (SocketAddr, _) = (address.parse()?, OrgId::parse(org));
+    let org = org.ok_or("no organization id")?;
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let store = Store::connect(database).await?;
+        let router = Router::new()
+            .route("/envelopes/{id}/status", get(bare_status))
+            .route("/envelopes", get(bare_list))
+            .with_state((store, org));
+        let listener = tokio::net::TcpListener::bind(address).await?;
+        println!("listening");
+        Ok(axum::serve(listener, router).await?)
+    })
+}
+
+type BareState = State<(Store, OrgId)>;
+
+async fn bare_status(State((store, org)): BareState, UrlPath(id): UrlPath<String>) -> Json<Value> {
+    let found = async {
+        let mut connection = store.read().await.ok()?;
+        let id = EnvelopeId::parse(&id)?;
+        envelopes::get(&mut connection, &org, &id).await.ok()?
+    };
+    let Some(envelope) = found.await else {
+        return Json(Value::Null);
+    };
+    Json(json!({ "data": {
+        "envelope_id": envelope.id, "status": envelope.status, "vaulted": envelope.vault.is_some(),
+        "compliant": envelope.certificate.is_some(), "signed_at": envelope.signed_at,
+        "updated_at": envelope.updated_at,
+    } }))
+}
+
+async fn bare_list(
+    State((store, org)): BareState,
+    axum::extract::RawQuery(query): axum::extract::RawQuery,
+) -> Json<Value> {
+    let page = query
+        .and_then(|query| query.strip_prefix("page=")?.parse().ok())
+        .unwrap_or(1);
+    let found = async {
+        let mut connection = store.read().await.ok()?;
+        envelopes::list(&mut connection, &org, &Filter::default(), page, 20)
+            .await
+            .ok()
+    };
+    let (found, total) = found.await.unwrap_or_default();
+    let items: Vec<Value> = found
+        .iter()
+        .map(|item| {
+            json!({
+                "envelope_id": item.id, "envelope_name": item.name, "status": item.status,
+                "customer_id": item.customer, "external_id": item.external_id,
+                "created_at": item.created_at, "updated_at": item.updated_at,
+            })
+        })
+        .collect();
+    Json(json!({ "data": items, "meta": { "page": page, "limit": 20, "total": total } }))
+}
+
+async fn creates_and_uploads() -> Result<(), Failure> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
+    let partner = Partner::start(folder.path(), &url)?;
+    report::heading("Creating envelopes from a template");
+    let fields = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
+    }]);
+    let form = form(CONTRACT, &[("name", "Contract"), ("fields_json", &fields.to_string())]);
+    let request = partner.request("POST", "/templates", FORM, &form);
+    let template = partner.ask(&request).await?["template_id"].take();
+    let body = json!({
+        "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
+        "template_id": template,
+    });
+    let create = partner.request("POST", "/envelopes", "application/json", body.to_string().as_bytes());
+    let mut table = Table::new(&["connections", "creates/s", "p50 ms", "p99 ms"]);
+    for connections in [1, CONNECTIONS] {
+        let requests = [create.clone()];
+        let times =
+            load::run(partner.server.address, &requests, connections, CREATE_TIME, 201).await?;
+        table.row([
+            connections.to_string(),
+            format!("{:.0}", times.len() as f64 / CREATE_TIME.as_secs_f64()),
+            format!("{:.1}", percentile(times.clone(), 0.5)),
+            format!("{:.1}", percentile(times, 0.99)),
+        ]);
+    }
+    table.print();
+    println!("\nSQLite; each create is sent through the built-in room and is on the disk when answered.");
+    uploads(&partner).await?;
+    partner.server.stop()
+}
+
+const FORM: &str = "multipart/form-data; boundary=bench-boundary";
+
+fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = String::new();
+    for (name, text) in texts {
+        body += &format!(
+            "--bench-boundary\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
+        );
+    }
+    body += "--bench-boundary\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f.pdf\"\r\n\
+             content-type: application/pdf\r\n\r\n";
+    [body.as_bytes(), file, b"\r\n--bench-boundary--\r\n"].concat()
+}
+
+/// One page and one large stream.
+fn large_pdf() -> Vec<u8> {
+    let mut pdf = b"%PDF-1.7\n".to_vec();
+    let mut offsets = Vec::new();
+    let mut object = |pdf: &mut Vec<u8>, text: &[&[u8]]| {
+        offsets.push(pdf.len());
+        pdf.extend(text.concat());
+    };
+    object(&mut pdf, &[b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n"]);
+    object(&mut pdf, &[b"2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"]);
+    object(
+        &mut pdf,
+        &[b"3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<<>>>> endobj\n"],
+    );
+    let mut state = 17_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(UPLOAD_BYTES)
+    .collect();
+    let head = format!("4 0 obj <</Length {UPLOAD_BYTES}>> stream\n");
+    object(&mut pdf, &[head.as_bytes(), &noise, b"\nendstream endobj\n"]);
+    let start = pdf.len();
+    pdf.extend(b"xref\n0 5\n0000000000 65535 f \n");
+    for offset in offsets {
+        pdf.extend(format!("{offset:010} 00000 n \n").bytes());
+    }
+    let tail = format!("trailer <</Size 5/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
+    pdf.extend(tail.bytes());
+    pdf
+}
+
+async fn uploads(partner: &Partner) -> Result<(), Failure> {
+    report::heading("Ten uploads of 50 MB at once");
+    let body = json!({
+        "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
+        "envelope_kind": "paper",
+    });
+    let create = partner.request("POST", "/envelopes", "application/json", body.to_string().as_bytes());
+    let form = form(&large_pdf(), &[]);
+    let mut requests = Vec::new();
+    for _ in 0..UPLOADS {
+        let id = partner.ask(&create).await?["envelope_id"].take();
+        let path = format!("/envelopes/{}/upload", id.as_str().unwrap_or_default());
+        requests.push(partner.request("POST", &path, FORM, &form));
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let idle = partner.server.memory()?.resident;
+    let began = Instant::now();
+    let address = partner.server.address;
+    let mut tasks: Vec<_> = requests
+        .into_iter()
+        .map(|request| {
+            tokio::spawn(async move {
+                let mut connection = Connection::open(address).await?;
+                Ok::<_, Failure>(connection.ask(&request).await?.status)
+            })
+        })
+        .collect();
+    let mut peak = idle;
+    while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
+        peak = peak.max(partner.server.memory()?.resident);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let took = began.elapsed();
+    for task in tasks.drain(..) {
+        let status = task.await??;
+        if status != 201 {
+            return Err(format!("an upload was answered with {status}").into());
+        }
+    }
+    let mut table = Table::new(&["resident", "MB"]);
+    let megabytes = |kibibytes: f64| format!("{:.1}", kibibytes * 1024.0 / 1e6);
+    table.row(["before".to_owned(), megabytes(idle)]);
+    table.row(["peak".to_owned(), megabytes(peak)]);
+    table.row(["peak above before".to_owned(), megabytes(peak - idle)]);
+    table.print();
+    println!("\n{UPLOADS} uploads took {:.1} s together.", took.as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! `holdfast serve` as a program, started and watched.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Failure;
+
+/// A server that is not ready after this has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at `/readyz`: each costs the server a probe of its storage.
+pub const POLL: Duration = Duration::from_millis(5);
+
+/// One start, as times from spawning the process.
+pub struct Start {
+    pub listening: Duration,
+    pub ready: Duration,
+}
+
+/// What an idle server holds, in KiB.
+pub struct Memory {
+    pub resident: f64,
+    pub proportional: f64,
+}
+
+/// The program lies beside this one.
+pub fn program() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe()?.with_file_name("holdfast");
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(format!(
+        "{} is missing: run `cargo build --release -p holdfast -p holdfast-bench`",
+        program.display()
+    )
+    .into())
+}
+
+/// A server of ours; dropping it ends it.
+pub struct Server {
+    child: Child,
+    spawned: Instant,
+    pub address: SocketAddr,
+    lines: Receiver<(Instant, String)>,
+}
+
+impl Server {
+    /// Starts `holdfast serve` on a data folder, with `HOLDFAST_*` settings.
+    pub fn spawn(
+        program: &Path,
+        data_folder: &Path,
+        settings: &[(&str, String)],
+    ) -> Result<Self, Failure> {
+        let address = free_address()?;
+        let mut command = Command::new(program);
+        // Settings of whoever runs this would change what is measured.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("HOLDFAST_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .arg("serve")
+            .current_dir(data_folder)
+            .env("HOLDFAST_DATA_DIR", data_folder)
+            .env("HOLDFAST_LISTEN", address.to_string())
+            .envs(settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let spawned = Instant::now();
+        let mut child = command.spawn()?;
+        let stderr = child
+            .stderr
+            .take()
+            .ok_or("the server's stderr is not ours to read")?;
+        Ok(Self {
+            child,
+            spawned,
+            address,
+            lines: lines(stderr),
+        })
+    }
+
+    /// Waits until the server is ready.
+    pub fn start(&mut self) -> Result<Start, Failure> {
+        let listening = self.wait_for_line("listening on")?;
+        while !answers_ready(self.address)? {
+            if self.spawned.elapsed() > PATIENCE {
+                return Err(format!("not ready after {} s", PATIENCE.as_secs()).into());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(Start {
+            listening,
+            ready: self.spawned.elapsed(),
+        })
+    }
+
+    fn wait_for_line(&self, text: &str) -> Result<Duration, Failure> {
+        let mut seen = String::new();
+        loop {
+            let left = PATIENCE.saturating_sub(self.spawned.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok((at, line)) if line.contains(text) => return Ok(at.duration_since(self.spawned)),
+                Ok((_, line)) => seen = seen + &line + "\n",
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(
+                        format!("no line \"{text}\" in time; the server said:\n{seen}").into(),
+                    );
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(format!("the server ended; it said:\n{seen}").into());
+                }
+            }
+        }
+    }
+
+    /// What it holds now.
+    pub fn memory(&self) -> Result<Memory, Failure> {
+        let folder = PathBuf::from("/proc").join(self.child.id().to_string());
+        Ok(Memory {
+            resident: kibibytes(&folder.join("status"), "VmRSS:")?,
+            proportional: kibibytes(&folder.join("smaps_rollup"), "Pss:")?,
+        })
+    }
+
+    /// Asks the server to finish, as an operator would, and waits for it: the
+    /// next start should not find a database that was left in a hurry.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let asked = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if asked.elapsed() > PATIENCE {
+                return Err("the server did not stop when asked to".into());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Only matters after a failure; a server that has ended is left alone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// Reads on to the end, so that the server never waits for its log.
+fn lines(stderr: ChildStderr) -> Receiver<(Instant, String)> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            // Nobody listens any more once the server is ready.
+            let _ = sender.send((Instant::now(), line));
+        }
+    });
+    receiver
+}
+
+fn answers_ready(address: SocketAddr) -> Result<bool, Failure> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(
+        stream,
+        "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer.starts_with(b"HTTP/1.1 200 "))
+}
+
+/// The number behind `label` in a file of `/proc`.
+fn kibibytes(file: &Path, label: &str) -> Result<f64, Failure> {
+    let text = std::fs::read_to_string(file)?;
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(label)?.split_whitespace().next());
+    Ok(value
+        .ok_or_else(|| format!("{} has no line {label}", file.display()))?
+        .parse()?)
+}
