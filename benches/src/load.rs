@@ -86,7 +86,8 @@ impl Connection {
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
+    text.windows(wanted.len())
+        .position(|window| window == wanted)
 }
 
 /// Asks over `connections` for as long as `time`, each taking the next of

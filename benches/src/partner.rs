@@ -16,10 +16,10 @@ use holdfast::store::envelopes::Filter;
 use holdfast::store::{Store, customers, envelopes};
 use serde_json::{Value, json};
 
+use crate::Failure;
 use crate::load::{self, Connection};
 use crate::report::{self, Table, median};
 use crate::server::{Server, free_address, program};
-use crate::Failure;
 
 /// First argument of the bare server's program.
 pub const BARE_SERVER: &str = "bare-server";
@@ -36,9 +36,9 @@ const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-
 
 /// Measures both databases, then creates and uploads on SQLite.
 pub fn run() -> Result<(), Failure> {
-    let server = std::env::var("TEST_POSTGRES_URL").map_err(|_| {
-        "no PostgreSQL: run `make bench`, or this program through tests/with-postgres"
-    })?;
+    let server = std::env::var("TEST_POSTGRES_URL").map_err(
+        |_| "no PostgreSQL: run `make bench`, or this program through tests/with-postgres",
+    )?;
     let runtime = tokio::runtime::Runtime::new()?;
     report::heading("Reads of the partner API, 100,000 envelopes");
     let mut table = Table::new(&[
@@ -92,7 +92,14 @@ impl Partner {
         let org = text(&operate(&["org", "create", "--name", "Bench"])?["org_id"]);
         let scopes = "envelopes:read,envelopes:write,vault:write";
         let key = operate(&[
-            "key", "create", "--org", &org, "--scopes", scopes, "--rpm", "1000000000",
+            "key",
+            "create",
+            "--org",
+            &org,
+            "--scopes",
+            scopes,
+            "--rpm",
+            "1000000000",
         ])?;
         let settings = [("HOLDFAST_DATABASE_URL", database.to_owned())];
         let mut server = Server::spawn(&program, folder, &settings)?;
@@ -105,7 +112,10 @@ impl Partner {
     }
 
     fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
-        let headers = [("x-api-key", self.key.as_str()), ("content-type", content_type)];
+        let headers = [
+            ("x-api-key", self.key.as_str()),
+            ("content-type", content_type),
+        ];
         let path = format!("/api/v2/partner{path}");
         load::request(self.server.address, method, &path, &headers, body)
     }
@@ -121,12 +131,7 @@ impl Partner {
     }
 }
 
-async fn reads(
-    table: &mut Table,
-    database: &str,
-    folder: &Path,
-    url: &str,
-) -> Result<(), Failure> {
+async fn reads(table: &mut Table, database: &str, folder: &Path, url: &str) -> Result<(), Failure> {
     let partner = Partner::start(folder, url)?;
     let store = Store::connect(url).await?;
     let ids = fill(&store, &partner.org).await?;
@@ -184,14 +189,15 @@ async fn reads(
 fn percentile(mut times: Vec<Duration>, share: f64) -> f64 {
     times.sort();
     let index = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
-    times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    times
+        .get(index)
+        .map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
 async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
     let now = Clock::default().now();
     let mut tx = store.begin().await?;
-    let customer =
-        customers::upsert_by_email(&mut tx, org, "jo@example.com", "Jo", now).await?;
+    let customer = customers::upsert_by_email(&mut tx, org, "jo@example.com", "Jo", now).await?;
     let mut ids = Vec::with_capacity(ENVELOPES);
     for number in 0..ENVELOPES {
         let name = format!("Contract {number}");
@@ -312,19 +318,33 @@ async fn creates_and_uploads() -> Result<(), Failure> {
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
     }]);
-    let form = form(CONTRACT, &[("name", "Contract"), ("fields_json", &fields.to_string())]);
+    let form = form(
+        CONTRACT,
+        &[("name", "Contract"), ("fields_json", &fields.to_string())],
+    );
     let request = partner.request("POST", "/templates", FORM, &form);
     let template = partner.ask(&request).await?["template_id"].take();
     let body = json!({
         "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",
         "template_id": template,
     });
-    let create = partner.request("POST", "/envelopes", "application/json", body.to_string().as_bytes());
+    let create = partner.request(
+        "POST",
+        "/envelopes",
+        "application/json",
+        body.to_string().as_bytes(),
+    );
     let mut table = Table::new(&["connections", "creates/s", "p50 ms", "p99 ms"]);
     for connections in [1, CONNECTIONS] {
         let requests = [create.clone()];
-        let times =
-            load::run(partner.server.address, &requests, connections, CREATE_TIME, 201).await?;
+        let times = load::run(
+            partner.server.address,
+            &requests,
+            connections,
+            CREATE_TIME,
+            201,
+        )
+        .await?;
         table.row([
             connections.to_string(),
             format!("{:.0}", times.len() as f64 / CREATE_TIME.as_secs_f64()),
@@ -333,7 +353,9 @@ async fn creates_and_uploads() -> Result<(), Failure> {
         ]);
     }
     table.print();
-    println!("\nSQLite; each create is sent through the built-in room and is on the disk when answered.");
+    println!(
+        "\nSQLite; each create is sent through the built-in room and is on the disk when answered."
+    );
     uploads(&partner).await?;
     partner.server.stop()
 }
@@ -360,21 +382,32 @@ fn large_pdf() -> Vec<u8> {
         offsets.push(pdf.len());
         pdf.extend(text.concat());
     };
-    object(&mut pdf, &[b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n"]);
-    object(&mut pdf, &[b"2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"]);
+    object(
+        &mut pdf,
+        &[b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n"],
+    );
+    object(
+        &mut pdf,
+        &[b"2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"],
+    );
     object(
         &mut pdf,
         &[b"3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<<>>>> endobj\n"],
     );
     let mut state = 17_u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (state >> 56) as u8
     })
     .take(UPLOAD_BYTES)
     .collect();
     let head = format!("4 0 obj <</Length {UPLOAD_BYTES}>> stream\n");
-    object(&mut pdf, &[head.as_bytes(), &noise, b"\nendstream endobj\n"]);
+    object(
+        &mut pdf,
+        &[head.as_bytes(), &noise, b"\nendstream endobj\n"],
+    );
     let start = pdf.len();
     pdf.extend(b"xref\n0 5\n0000000000 65535 f \n");
     for offset in offsets {
@@ -391,7 +424,12 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
         "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
         "envelope_kind": "paper",
     });
-    let create = partner.request("POST", "/envelopes", "application/json", body.to_string().as_bytes());
+    let create = partner.request(
+        "POST",
+        "/envelopes",
+        "application/json",
+        body.to_string().as_bytes(),
+    );
     let form = form(&large_pdf(), &[]);
     let mut requests = Vec::new();
     for _ in 0..UPLOADS {
@@ -430,6 +468,9 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
     table.row(["peak".to_owned(), megabytes(peak)]);
     table.row(["peak above before".to_owned(), megabytes(peak - idle)]);
     table.print();
-    println!("\n{UPLOADS} uploads took {:.1} s together.", took.as_secs_f64());
+    println!(
+        "\n{UPLOADS} uploads took {:.1} s together.",
+        took.as_secs_f64()
+    );
     Ok(())
 }
