@@ -19,7 +19,13 @@ serve:
 	@cargo build -q $(CRATES) --bin holdfast --example demo
 	@target="$${CARGO_TARGET_DIR:-target}"; "$$target/debug/examples/demo" --serve $(if $(PDF),"$(PDF)")
 
-test: lint
+# The tests are built before anything is linted: from scratch, the components
+# then compile beside all the rest.
+test:
+	@tests/set-up test
+	@cargo fmt --all --check
+	@cargo nextest run --no-run $(CRATES)
+	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@tests/with-postgres cargo nextest run $(CRATES)
 	@cargo test -q --doc $(CRATES)
 

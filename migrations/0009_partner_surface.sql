@@ -5,6 +5,8 @@
 alter table api_key add column hash_prefix text not null default '';
 update api_key set hash_prefix = substr(key_hash, 1, 32);
 create index api_key_by_prefix on api_key (hash_prefix);
+-- Counts the changes of a key's record, so that a remembered one can be confirmed.
+alter table api_key add column revision bigint not null default 0;
 
 -- The running window of a key: how many of its requests the nodes have leased.
 create table rate_window (

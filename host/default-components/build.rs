@@ -193,15 +193,10 @@ impl Toolchain {
             Path::new("/usr/lib/rustlib/src/rust/library/std/src/lib.rs"),
             &linker,
         ];
-        if let Some(missing) = needed.iter().find(|path| !path.exists()) {
-            return Err(format!(
-                "the components need the {TARGET} target and {} is missing: run `rustup target add {TARGET}`, \
-                 or, where rustup cannot fetch it, `apt-get install rustc-web cargo-web rust-web-src`",
-                missing.display()
-            )
-            .into());
+        match needed.iter().find(|path| !path.exists()) {
+            Some(missing) => Err(what_to_install(missing).into()),
+            None => Ok(Self::Debian { linker }),
         }
-        Ok(Self::Debian { linker })
     }
 
     /// Compiles one guest and returns its core module.
@@ -276,6 +271,15 @@ impl Toolchain {
     }
 }
 
+/// One sentence for whoever lacks a tool.
+fn what_to_install(missing: &Path) -> String {
+    format!(
+        "the components need the {TARGET} target and {} is missing: run `rustup target add {TARGET}`, \
+         or, where rustup cannot fetch it, `apt-get install rustc-web cargo-web rust-web-src`",
+        missing.display()
+    )
+}
+
 /// No source of randomness exists in a guest, and no path of the machine that
 /// built it may end up in its bytes: neither the dependencies' folder nor that
 /// of the standard library's source, where a toolchain has it.
@@ -298,4 +302,31 @@ fn guest_flags() -> Result<String> {
 fn print(program: &OsStr, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).output()?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_named_with_the_command_that_installs_it() {
+        let sentence = what_to_install(Path::new("/usr/bin/rustc"));
+        for part in [
+            "/usr/bin/rustc is missing",
+            "`rustup target add wasm32-unknown-unknown`",
+            "`apt-get install rustc-web cargo-web rust-web-src`",
+        ] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        assert!(!sentence.contains('\n'));
+    }
+
+    #[test]
+    fn the_manifest_section_is_well_formed() {
+        let mut component = Vec::new();
+        append_custom_section(&mut component, "name", &[7; 200]);
+        // Section 0, 205 bytes: one for the name's length, the name, the rest.
+        assert_eq!(component[..8], [0, 0xcd, 1, 4, b'n', b'a', b'm', b'e']);
+        assert_eq!(component.len(), 3 + 205);
+    }
 }

@@ -19,7 +19,7 @@ use crate::domain::token::random;
 use crate::files::{Files, FilesError};
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
-use crate::service::access::{Issuer, KeyUsage};
+use crate::service::access::{Issuer, KeyUsage, KnownKeys};
 use crate::service::rate_limit::RateLimits;
 use crate::service::{ServiceError, uploads};
 use crate::store::{Store, StoreError};
@@ -40,6 +40,7 @@ pub struct Service {
     pub(crate) bearer_key: [u8; 32],
     pub(crate) rate_limits: RateLimits,
     pub(crate) key_usage: KeyUsage,
+    pub(crate) known_keys: KnownKeys,
     pub(crate) issuer: Option<Issuer>,
     pub(crate) metrics: Metrics,
     /// Bytes of uploads that may be held in memory.
@@ -122,6 +123,7 @@ pub async fn start(config: Config) -> Result<App, StartError> {
         vaulting: Mutex::new(HashMap::new()),
         rate_limits: RateLimits::default(),
         key_usage: KeyUsage::default(),
+        known_keys: KnownKeys::default(),
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
         metrics,

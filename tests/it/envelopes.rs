@@ -275,3 +275,92 @@ async fn an_upload_may_have_fifty_megabytes_and_not_one_byte_more() {
     assert_eq!(refused.error(413), "file is larger than 52428800 bytes");
     assert_eq!(app.objects("uploads").len(), 1);
 }
+
+/// A provider that cannot be reached, or is not configured any more, leaves no
+/// envelope behind, and the request can be made again with the same key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_provider_leaves_no_envelope_behind() {
+    let app = TestApp::with(
+        |config| {
+            config.providers.allow_insecure = true;
+            let instance = toml::from_str(
+                "base_url = 'http://127.0.0.1:9/'\ntimeout = '1s'\n\
+                 secrets = { api_key = 'k', webhook_secret = 's' }",
+            );
+            let instances = &mut config.providers.signing.instances;
+            instances.insert("cloud".into(), instance.unwrap());
+        },
+        OrgSettings::default(),
+    )
+    .await;
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    for (instance, status, text) in [
+        ("cloud", 502, "Signing provider request failed"),
+        ("gone", 503, "Signing provider gone is not configured"),
+    ] {
+        app.change("update template set provider_instance = $1", instance)
+            .await;
+        let refused = app.post("/partner/envelopes", body.clone()).await;
+        assert_eq!(refused.error(status), text);
+    }
+    let total = app.get("/partner/envelopes").await.json()["meta"]["total"].take();
+    assert_eq!(total, 0);
+    app.change("update template set provider_instance = $1", "embedded")
+        .await;
+    app.post("/partner/envelopes", body).await.data(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_that_the_provider_refuses_is_not_kept() {
+    let app = TestApp::with(
+        |config| {
+            config.providers.allow_insecure = true;
+            let instance = toml::from_str("base_url = 'http://127.0.0.1:9/'\ntimeout = '1s'");
+            let signing = &mut config.providers.signing;
+            signing.instances.insert("cloud".into(), instance.unwrap());
+            signing.default = "cloud".into();
+        },
+        OrgSettings::default(),
+    )
+    .await;
+    let refused = app
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            CONTRACT,
+            &[("name", "N")],
+        )
+        .await;
+    assert!(
+        refused.status == 502 || refused.status == 503,
+        "{}",
+        refused.text()
+    );
+    assert_eq!(app.count("template").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_without_a_document_cannot_be_sent() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    app.change("update template set document_key = nullif($1, '')", "")
+        .await;
+    let refused = app
+        .post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await;
+    assert_eq!(refused.error(409), "Template has no document");
+    let fields = json!({ "fields": [{
+        "name": "Initials", "type": "initials", "role": "Buyer",
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.1, "h": 0.1 }] },
+    }] });
+    let path = format!(
+        "/partner/templates/{}/fields",
+        template["template_id"].as_str().unwrap()
+    );
+    let refused = app.post(&path, fields).await;
+    assert_eq!(refused.error(409), "Template has no document");
+}

@@ -5,7 +5,7 @@ use axum::http::Request;
 use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{CONTRACT, TestApp, envelope_body};
+use crate::support::{CONTRACT, TestApp, envelope_body, operator};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_carries_a_request_id() {
@@ -432,4 +432,89 @@ async fn a_template_upload_needs_a_pdf_and_a_name() {
         .post("/partner/envelopes", envelope_body(&empty["template_id"]))
         .await;
     assert_eq!(refused.error(409), "Template has no fields to sign");
+}
+
+/// What an operator changes counts at the next request, also where the key is
+/// remembered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_key_counts_at_the_next_request() {
+    let app = TestApp::start().await;
+    let envelope = app
+        .post("/partner/envelopes", envelope_body(&Value::Null))
+        .await
+        .data(201);
+    let path = format!(
+        "/partner/envelopes/{}/status",
+        envelope["envelope_id"].as_str().unwrap()
+    );
+    let unknown = "/partner/envelopes/env_1/status";
+    let operate = |arguments: &[&str]| operator(app.data.path(), arguments);
+    let org = app.org.as_str();
+    let scopes = "envelopes:read,vault:read";
+    let key = operate(&["key", "create", "--org", org, "--scopes", scopes]);
+    let (id, first) = (
+        key["key_id"].as_str().unwrap(),
+        key["api_key"].as_str().unwrap(),
+    );
+    for _ in 0..2 {
+        assert_eq!(app.get_as(first, &path).await.status, 200);
+        assert_eq!(app.get_as(first, unknown).await.status, 404);
+    }
+
+    operate(&["key", "update", id, "--scopes", "vault:read"]);
+    assert_eq!(
+        app.get_as(first, &path).await.error(403),
+        "Missing required scope: envelopes:read"
+    );
+    operate(&["key", "update", id, "--scopes", scopes]);
+    for _ in 0..2 {
+        assert_eq!(app.get_as(first, &path).await.status, 200);
+    }
+
+    let rotated = operate(&["key", "rotate", id]);
+    let second = rotated["api_key"].as_str().unwrap();
+    assert_eq!(app.get_as(first, &path).await.error(401), "Invalid API key");
+    for _ in 0..2 {
+        assert_eq!(app.get_as(second, &path).await.status, 200);
+    }
+
+    operate(&["key", "deactivate", id]);
+    assert_eq!(
+        app.get_as(second, unknown).await.error(401),
+        "Invalid API key"
+    );
+    assert_eq!(
+        app.get_as(second, &path).await.error(401),
+        "Invalid API key"
+    );
+}
+
+/// A dry run says where fields would land and everywhere their anchors occur,
+/// and writes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_a_placement_writes_nothing() {
+    let app = TestApp::start().await;
+    let template = app.template(CONTRACT, &json!([])).await;
+    let path = format!(
+        "/partner/templates/{}/fields",
+        template["template_id"].as_str().unwrap()
+    );
+    let anchor = |text: &str, occurrence: u32| {
+        json!({ "fields": [{
+            "name": "Initials", "type": "initials", "role": "Buyer",
+            "placement": { "mode": "anchor", "anchor_text": text, "occurrence": occurrence, "w": 0.1, "h": 0.02 },
+        }] })
+    };
+    let dry = format!("{path}?dry_run=true");
+    let said = app.post(&dry, anchor("Buyer", 2)).await.data(200);
+    assert_eq!(said["fields_added"], 0);
+    let matches = said["occurrences"][0]["matches"].as_array().unwrap();
+    assert!(matches.len() > 2, "{said}");
+    assert_eq!(said["fields"][0]["anchor_match"], matches[1]);
+    assert_eq!(app.post(&dry, anchor("no such words", 1)).await.status, 422);
+
+    let added = app.post(&path, anchor("Buyer", 2)).await.data(200);
+    assert_eq!(added["fields_added"], 1);
+    assert_eq!(added["fields"], said["fields"]);
+    assert_eq!(added["occurrences"], Value::Null);
 }

@@ -1,10 +1,12 @@
 //! The signing form and the callbacks behind it.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 
-use crate::support::{CONTRACT, TestApp, envelope_body, form};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_shows_a_labelled_control_for_each_field() {
@@ -196,4 +198,83 @@ async fn a_callback_that_cannot_be_verified_is_refused() {
         .post_text("", "/callbacks/signing/nobody", "application/json", body)
         .await;
     assert_eq!(nobody.error(404), "Provider instance not found");
+}
+
+/// A link works for an hour; after that it offers a fresh one by e-mail.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_link_offers_a_fresh_one() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    app.wait_for_mails(1).await;
+    let later = app.as_of(Duration::from_secs(2 * 3600)).await;
+    let page = form::open(&later, url).await;
+    assert_eq!(page.status, 410);
+    assert!(
+        page.text().contains("E-mail me a fresh link"),
+        "{}",
+        page.text()
+    );
+    let signed = form::press(&later, url, "finish", &[]).await;
+    assert_eq!(signed.status, 410, "an expired link signs nothing");
+
+    let renewed = form::press(&later, &format!("{url}/renew"), "renew", &[]).await;
+    assert!(renewed.text().contains("on its way"), "{}", renewed.text());
+    let mails = later.wait_for_mails(1).await;
+    let mail = mails[0].replace("=\r\n", "").replace("=3D", "=");
+    let start = mail.find("http://").expect("a link");
+    let fresh: String = mail[start..]
+        .chars()
+        .take_while(|character| !character.is_whitespace())
+        .collect();
+    assert_ne!(fresh, url);
+    form::sign(&later, &fresh).await;
+    later
+        .wait_for(envelope["envelope_id"].as_str().unwrap(), "vaulted")
+        .await;
+}
+
+/// Fields can be written into the document: `{{…}}` is found, stripped and signed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_can_be_made_of_embedded_tags() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "Agreement between the parties.",
+        "{{Buyer signature;type=signature;role=Buyer;required=true}}",
+        "The end.",
+    ]);
+    let template = app
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            &document,
+            &[("name", "Tagged")],
+        )
+        .await
+        .data(200);
+    assert_eq!(template["fields_added"], 1);
+    assert_eq!(template["fields"][0]["name"], "Buyer signature");
+    assert_eq!(template["fields"][0]["required"], true);
+    let envelope = app
+        .post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await
+        .data(201);
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.wait_for(id, "vaulted").await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .data(200);
+    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+    let text = pdf::text(&copy.bytes);
+    assert!(text.contains("Agreement between the parties."), "{text}");
+    assert!(
+        text.contains("The end.") && text.contains("Jordan Lee"),
+        "{text}"
+    );
+    assert!(!text.contains("{{"), "the tag is gone: {text}");
 }

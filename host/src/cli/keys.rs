@@ -80,6 +80,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
                 owner_email,
                 active: true,
                 last_used_at: None,
+                revision: 0,
             };
             let key = ApiKey::generate();
             let mut tx = store.begin().await?;

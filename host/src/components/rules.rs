@@ -270,6 +270,21 @@ impl Rules {
         .await
     }
 
+    /// Every place where an anchor text occurs, in document order.
+    pub async fn occurrences(
+        &self,
+        pdf: Bytes,
+        text: String,
+        page: Option<u32>,
+    ) -> Result<Result<Vec<placement::Area>, placement::ReadError>, ComponentError> {
+        self.place_work(move |store, instance| {
+            instance
+                .holdfast_placement_placement()
+                .call_occurrences(store, &pdf, &text, page)
+        })
+        .await
+    }
+
     /// The fields written into the document as tags.
     pub async fn tags(
         &self,

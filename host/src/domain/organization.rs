@@ -101,4 +101,6 @@ pub struct ApiKeyRecord {
     pub owner_email: Option<String>,
     pub active: bool,
     pub last_used_at: Option<Timestamp>,
+    /// Rises with every change of the record.
+    pub revision: i64,
 }

@@ -2,6 +2,7 @@
 //! it; a handler that forgets has no organization to work with.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -11,12 +12,14 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use serde_json::json;
 
-use crate::app::App;
-use crate::domain::organization::{Role, Scope};
-use crate::service::{Caller, access, rate_limit};
-
 use super::error::HttpError;
-use super::{notes, openapi};
+use super::notes::{self, Notes, SharedNotes};
+use super::openapi;
+use crate::app::App;
+use crate::domain::envelope::Envelope;
+use crate::domain::organization::{ApiKeyRecord, Role, Scope};
+use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
+use crate::store::envelopes::Confirmed;
 
 /// Names a scope in a type.
 pub trait Needs {
@@ -55,46 +58,124 @@ fn unauthorized(text: &str) -> HttpError {
     HttpError::new(StatusCode::UNAUTHORIZED, text)
 }
 
+/// The text of the request's key.
+fn key_text(parts: &Parts) -> Result<&str, HttpError> {
+    parts
+        .headers
+        .get("x-api-key")
+        .and_then(|key| key.to_str().ok())
+        .filter(|key| !key.is_empty())
+        .ok_or_else(|| unauthorized("API key is required"))
+}
+
+/// Looks the key up.
+async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
+    access::api_key(app, text)
+        .await?
+        .ok_or_else(|| unauthorized("Invalid API key"))
+}
+
+/// Checks the key's scope and counts the request.
+async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+    let _ = notes.org.set(record.org.clone());
+    if !record.scopes.contains(&S::SCOPE) {
+        notes.set_allowance(rate_limit::peek(app, record));
+        return Err(HttpError::new(
+            StatusCode::FORBIDDEN,
+            format!("Missing required scope: {}", S::SCOPE),
+        ));
+    }
+    let allowance = rate_limit::take(app, record).await?;
+    notes.set_allowance(allowance);
+    if allowance.exceeded {
+        app.metrics.rate_limited.inc();
+        let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
+        return Err(
+            HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
+                .with_details(json!({ "retry_after": wait.max(1) }))
+                .retry_after(60),
+        );
+    }
+    Ok(())
+}
+
 impl<S: Needs> FromRequestParts<App> for Partner<S> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
-        let key = parts
-            .headers
-            .get("x-api-key")
-            .ok_or_else(|| unauthorized("API key is required"))?
-            .to_str()
-            .unwrap_or_default();
-        if key.is_empty() {
-            return Err(unauthorized("API key is required"));
-        }
-        let record = access::api_key(app, key)
-            .await?
-            .ok_or_else(|| unauthorized("Invalid API key"))?;
-        let _ = notes.org.set(record.org.clone());
-        if !record.scopes.contains(&S::SCOPE) {
-            let _ = notes.allowance.set(rate_limit::peek(app, &record));
-            return Err(HttpError::new(
-                StatusCode::FORBIDDEN,
-                format!("Missing required scope: {}", S::SCOPE),
-            ));
-        }
-        let allowance = rate_limit::take(app, &record).await?;
-        let _ = notes.allowance.set(allowance);
-        if allowance.exceeded {
-            app.metrics.rate_limited.inc();
-            let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
-            return Err(
-                HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
-                    .with_details(json!({ "retry_after": wait.max(1) }))
-                    .retry_after(60),
-            );
-        }
+        let record = known(app, key_text(parts)?).await?;
+        admit::<S>(app, &notes, &record).await?;
         Ok(Self {
-            caller: Caller::from(&record),
+            caller: Caller::from(&*record),
             _scope: PhantomData,
         })
+    }
+}
+
+/// A partner who reads one envelope. Their key may be remembered from an earlier
+/// request: the statement that reads the envelope confirms it, so that such a
+/// request costs one query and a change of the key still counts at once.
+pub struct Reader<S> {
+    text: String,
+    record: Arc<ApiKeyRecord>,
+    confirmed: bool,
+    notes: SharedNotes,
+    _scope: PhantomData<S>,
+}
+
+impl<S: Needs> FromRequestParts<App> for Reader<S> {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let notes = notes::of(parts);
+        let text = key_text(parts)?.to_owned();
+        let reader = |record, confirmed| Self {
+            text: text.clone(),
+            record,
+            confirmed,
+            notes: notes.clone(),
+            _scope: PhantomData,
+        };
+        // A remembered key says yes or nothing: a refusal comes from the database.
+        if let Some(record) = access::remembered_key(app, &text)
+            && admit::<S>(app, &notes, &record).await.is_ok()
+        {
+            return Ok(reader(record, false));
+        }
+        let record = known(app, &text).await?;
+        admit::<S>(app, &notes, &record).await?;
+        Ok(reader(record, true))
+    }
+}
+
+impl<S: Needs> Reader<S> {
+    /// The envelope, of the organization of a key that is valid now.
+    pub async fn envelope(self, app: &App, id: &str) -> Result<Envelope, HttpError> {
+        if !self.confirmed {
+            match envelopes::get_with_key(app, &self.record, id).await? {
+                Confirmed::Yes(found) => {
+                    let envelope = found.ok_or(ServiceError::NotFound("Envelope"))?;
+                    return Ok(*envelope);
+                }
+                Confirmed::No => {}
+            }
+        }
+        let record = if self.confirmed {
+            self.record
+        } else {
+            // Changed since it was remembered.
+            let record = known(app, &self.text).await?;
+            admit::<S>(app, &self.notes, &record).await?;
+            record
+        };
+        Ok(envelopes::get(app, &Caller::from(&*record), id).await?)
+    }
+}
+
+impl<S: Needs> OperationInput for Reader<S> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Partner::<S>::operation_input(context, operation);
     }
 }
 

@@ -318,8 +318,8 @@ async fn identify(
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    if let Some(allowance) = notes.allowance.get() {
-        say(allowance, response.headers_mut());
+    if let Some(allowance) = notes.allowance() {
+        say(&allowance, response.headers_mut());
     }
     let duration = started.elapsed();
     let status = response.status().as_u16();

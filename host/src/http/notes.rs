@@ -2,7 +2,7 @@
 //! organization, the allowance and the body; the outermost layer logs the first
 //! and answers with the second.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::http::request::Parts;
 
@@ -14,10 +14,27 @@ use crate::service::rate_limit::Allowance;
 pub struct Notes {
     /// Whose credential it carries.
     pub org: OnceLock<OrgId>,
-    /// What its API key has left.
-    pub allowance: OnceLock<Allowance>,
+    allowance: Mutex<Option<Allowance>>,
     /// SHA-256 of what was sent, once it is read.
     pub body: OnceLock<String>,
+}
+
+impl Notes {
+    /// Notes what the request's API key has left.
+    pub fn set_allowance(&self, allowance: Allowance) {
+        *self
+            .allowance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(allowance);
+    }
+
+    /// What the request's API key has left, as far as it was looked at.
+    pub fn allowance(&self) -> Option<Allowance> {
+        *self
+            .allowance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The notes, as they travel in a request's extensions.

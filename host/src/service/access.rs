@@ -16,7 +16,7 @@ use crate::config::Oidc;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
-use crate::domain::token::ApiKey;
+use crate::domain::token::{ApiKey, SecretHash};
 use crate::store::api_keys;
 
 /// `aud` of bearer tokens, so that no other token of ours passes for one.
@@ -25,17 +25,54 @@ const AUDIENCE: &str = "holdfast web app";
 const LEEWAY_SECONDS: i64 = 5;
 
 /// The key's record; none for a key that is unknown or deactivated.
-pub async fn api_key(app: &App, text: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
+pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
     let Some(key) = ApiKey::parse(text) else {
         return Ok(None);
     };
     let mut connection = app.store.read().await?;
-    let record = api_keys::by_hash(&mut connection, &key.hash()).await?;
-    let record = record.filter(|record| record.active);
+    let hash = key.hash();
+    let record = api_keys::by_hash(&mut connection, &hash).await?;
+    let record = record.filter(|record| record.active).map(Arc::new);
+    app.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
         app.key_usage.note(&record.id, app.clock.now());
     }
     Ok(record)
+}
+
+/// The key's record as an earlier request found it. Whoever uses it has to have
+/// it confirmed by the statement that reads what was asked for.
+pub fn remembered_key(app: &App, text: &str) -> Option<Arc<ApiKeyRecord>> {
+    let record = app.known_keys.get(&ApiKey::parse(text)?.hash())?;
+    app.key_usage.note(&record.id, app.clock.now());
+    Some(record)
+}
+
+/// Records of keys that were used lately.
+#[derive(Default)]
+pub struct KnownKeys {
+    by_hash: Mutex<HashMap<SecretHash, Arc<ApiKeyRecord>>>,
+}
+
+/// Keys remembered at once; past that all are forgotten.
+const KNOWN_KEYS: usize = 10_000;
+
+impl KnownKeys {
+    fn get(&self, hash: &SecretHash) -> Option<Arc<ApiKeyRecord>> {
+        let known = self.by_hash.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(hash).cloned()
+    }
+
+    fn remember(&self, hash: &SecretHash, record: Option<&Arc<ApiKeyRecord>>) {
+        let mut known = self.by_hash.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_KEYS {
+            known.clear();
+        }
+        match record {
+            Some(record) => known.insert(hash.clone(), record.clone()),
+            None => known.remove(hash),
+        };
+    }
 }
 
 /// When keys were used, to be written now and then and not with each request.

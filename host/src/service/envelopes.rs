@@ -17,7 +17,7 @@ use crate::domain::envelope::{
 };
 use crate::domain::event::EventType;
 use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
-use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings};
+use crate::domain::organization::{ApiKeyRecord, FIRST_PAYER, Organization, PaymentSettings};
 use crate::domain::template::Template;
 use crate::store::{
     StoreError, Tx, customers, envelopes, jobs, organizations, payments, signers, templates,
@@ -515,6 +515,19 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Envelope, Servi
     envelopes::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// An envelope of the organization of a remembered key, and whether that key is
+/// still what it was.
+pub async fn get_with_key(
+    app: &App,
+    key: &ApiKeyRecord,
+    id: &str,
+) -> Result<envelopes::Confirmed, ServiceError> {
+    // The key is confirmed even when nobody can have the envelope.
+    let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
+    let mut connection = app.store.read().await?;
+    Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
 }
 
 /// A page of the caller's envelopes, newest first, and how many there are.

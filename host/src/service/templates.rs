@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::idempotency::Answering;
 use super::uploads::{Upload, read_whole};
@@ -114,6 +114,23 @@ pub struct AddedFields {
     pub fields: Vec<Field>,
 }
 
+/// Every place of one anchor text.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Occurrences {
+    /// Position of the field in the request, 0-based.
+    pub field_index: usize,
+    pub anchor_text: String,
+    /// In document order, on the page the field asks for or on all.
+    pub matches: Vec<Area>,
+}
+
+/// What a placement would do.
+pub struct DryRun {
+    pub template: TemplateId,
+    pub fields: Vec<Field>,
+    pub occurrences: Vec<Occurrences>,
+}
+
 /// Creates a template from a PDF.
 pub async fn create(
     app: &App,
@@ -178,20 +195,11 @@ pub async fn add_fields(
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
     let template = get(app, caller, id).await?;
-    let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
-    else {
-        return Err(ServiceError::Conflict("Template has no document".into()));
-    };
-    let pdf = app.files.get(document).await?;
-    let added = place(app, &pdf, &request.fields).await?;
-    let issues = conflicting_types(&template.fields, &added);
-    if !issues.is_empty() {
-        return Err(ServiceError::Invalid(issues));
-    }
+    let (added, _, at_provider) = resolve(app, &template, &request).await?;
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
     let signing = &app.components.providers.signing;
     signing
-        .add_fields(lease, at_provider, &provider_fields(&added))
+        .add_fields(lease, &at_provider, &provider_fields(&added))
         .await?;
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = app.store.begin().await?;
@@ -202,6 +210,62 @@ pub async fn add_fields(
     };
     answer.commit(tx, &added).await?;
     Ok(added)
+}
+
+/// Says where fields would land, and everywhere their anchors occur; writes
+/// nothing.
+pub async fn dry_run(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: AddFields,
+) -> Result<DryRun, ServiceError> {
+    let template = get(app, caller, id).await?;
+    let (fields, pdf, _) = resolve(app, &template, &request).await?;
+    let mut occurrences = Vec::new();
+    for (field_index, field) in request.fields.iter().enumerate() {
+        let Placement::Anchor {
+            anchor_text, page, ..
+        } = &field.placement
+        else {
+            continue;
+        };
+        let found = app
+            .components
+            .rules
+            .occurrences(pdf.clone(), anchor_text.clone(), *page)
+            .await??;
+        occurrences.push(Occurrences {
+            field_index,
+            anchor_text: anchor_text.clone(),
+            matches: found.into_iter().map(area).collect(),
+        });
+    }
+    Ok(DryRun {
+        template: template.id,
+        fields,
+        occurrences,
+    })
+}
+
+/// The fields with their areas, the document they are on, and the template's
+/// id at the provider.
+async fn resolve(
+    app: &App,
+    template: &Template,
+    request: &AddFields,
+) -> Result<(Vec<Field>, Bytes, String), ServiceError> {
+    let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
+    else {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    };
+    let pdf = app.files.get(document).await?;
+    let fields = place(app, &pdf, &request.fields).await?;
+    let issues = conflicting_types(&template.fields, &fields);
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    Ok((fields, pdf, at_provider.clone()))
 }
 
 /// A template of the caller's organization.

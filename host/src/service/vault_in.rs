@@ -18,6 +18,7 @@ use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
 };
 use crate::domain::event::EventType;
+use crate::domain::id::EnvelopeId;
 use crate::domain::ledger::LedgerEntry;
 use crate::files::Area;
 use crate::store::envelopes::VaultedFiles;
@@ -59,7 +60,7 @@ pub async fn vault_in(
     let id = envelope_service::get(app, caller, id).await?.id;
     let lock = app.vaulting(&id);
     let _one_at_a_time = lock.lock().await;
-    let Some((envelope, intent)) = intend(app, caller, id.as_str(), entrance).await? else {
+    let Some((envelope, intent)) = intend(app, caller, &id, entrance).await? else {
         return envelope_service::get(app, caller, id.as_str()).await;
     };
     let executed = fetch(app, &envelope).await?;
@@ -76,13 +77,12 @@ pub async fn vault_in(
 async fn intend(
     app: &App,
     caller: &Caller,
-    id: &str,
+    id: &EnvelopeId,
     entrance: Entrance,
 ) -> Result<Option<(Envelope, Intent)>, ServiceError> {
-    let id = envelope_service::get(app, caller, id).await?.id;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id)
+    let envelope = envelopes::lock(&mut tx, &caller.org, id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let next = app.components.rules.envelope(
@@ -93,12 +93,11 @@ async fn intend(
     if next == envelope.status {
         return Ok(None);
     }
-    let last = ledger::list(&mut tx, &envelope.org, &envelope.id).await?;
     let wanted = Intent {
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
         frozen_at: now,
-        ledger_sequence: last.last().map_or(0, |entry| entry.sequence),
+        ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
     };
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
     tx.commit().await?;

@@ -93,12 +93,15 @@ pub async fn update(
     scopes: &[Scope],
     rate_limit_rpm: i64,
 ) -> Result<(), StoreError> {
-    sqlx::query("update api_key set scopes = $2, rate_limit_rpm = $3 where key_id = $1")
-        .bind(id.as_str())
-        .bind(scopes_text(scopes))
-        .bind(rate_limit_rpm)
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "update api_key set scopes = $2, rate_limit_rpm = $3, revision = revision + 1
+         where key_id = $1",
+    )
+    .bind(id.as_str())
+    .bind(scopes_text(scopes))
+    .bind(rate_limit_rpm)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -108,17 +111,20 @@ pub async fn replace_hash(
     id: &KeyId,
     hash: &SecretHash,
 ) -> Result<(), StoreError> {
-    sqlx::query("update api_key set key_hash = $2, hash_prefix = $3 where key_id = $1")
-        .bind(id.as_str())
-        .bind(hash.as_str())
-        .bind(prefix(hash))
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "update api_key set key_hash = $2, hash_prefix = $3, revision = revision + 1
+         where key_id = $1",
+    )
+    .bind(id.as_str())
+    .bind(hash.as_str())
+    .bind(prefix(hash))
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
 pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<(), StoreError> {
-    sqlx::query("update api_key set active = 0 where key_id = $1")
+    sqlx::query("update api_key set active = 0, revision = revision + 1 where key_id = $1")
         .bind(id.as_str())
         .execute(connection)
         .await?;
@@ -169,5 +175,6 @@ fn api_key(row: &AnyRow) -> Result<ApiKeyRecord, StoreError> {
         owner_email: columns.optional_text("owner_email")?,
         active: columns.flag("active")?,
         last_used_at: columns.optional_time("last_used_at")?,
+        revision: columns.number("revision")?,
     })
 }

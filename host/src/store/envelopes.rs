@@ -10,6 +10,7 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, StoredFile,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+use crate::domain::organization::ApiKeyRecord;
 
 /// Which envelopes a list holds.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,45 @@ pub async fn get(
         .await?
         .map(|row| envelope(&row))
         .transpose()
+}
+
+/// What a read with a remembered key finds.
+pub enum Confirmed {
+    /// The key is as it was remembered; and the envelope, if its organization has it.
+    Yes(Option<Box<Envelope>>),
+    /// The key's record has changed since.
+    No,
+}
+
+/// Reads an envelope and confirms the remembered key that asks for it, in one
+/// statement.
+pub async fn get_for_key(
+    connection: &mut AnyConnection,
+    key: &ApiKeyRecord,
+    id: &EnvelopeId,
+) -> Result<Confirmed, StoreError> {
+    let row = sqlx::query(
+        "select envelope.* from api_key
+         left join envelope on envelope.bucket = $3 and envelope.org_id = $4
+             and envelope.envelope_id = $5
+         where api_key.key_id = $1 and api_key.revision = $2",
+    )
+    .bind(key.id.as_str())
+    .bind(key.revision)
+    .bind(key.org.bucket())
+    .bind(key.org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else {
+        return Ok(Confirmed::No);
+    };
+    Ok(Confirmed::Yes(
+        match row.try_get::<Option<String>, _>("envelope_id")? {
+            None => None,
+            Some(_) => Some(Box::new(envelope(&row)?)),
+        },
+    ))
 }
 
 /// The envelope with its row locked, for a change in this transaction.

@@ -1,8 +1,8 @@
 //! The custody ledger. Entries are appended inside the transaction of the
 //! change they record.
 
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
 
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx};
@@ -47,6 +47,24 @@ pub async fn append(
     .execute(&mut **tx)
     .await?;
     Ok(entry)
+}
+
+/// The sequence of the last entry; 0 before the first.
+pub async fn last_sequence(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "select coalesce(max(sequence), 0) as last from ledger_entry
+         where bucket = $1 and org_id = $2 and envelope_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(envelope.as_str())
+    .fetch_one(connection)
+    .await?;
+    Ok(row.try_get("last")?)
 }
 
 /// The whole chain, from the first entry on.

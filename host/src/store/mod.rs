@@ -87,6 +87,8 @@ impl Store {
             AnyPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(Duration::from_secs(10))
+                // A connection to a file does not break while it is idle.
+                .test_before_acquire(dialect == Dialect::Postgres)
                 .after_connect(move |connection, _| {
                     Box::pin(async move {
                         for statement in dialect.session_statements() {

@@ -1,13 +1,11 @@
 //! Vault intents, stored evaluations and releases.
 
 use serde_json::Value;
-use sqlx::AnyConnection;
 
 use super::row::Columns;
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::{EnvelopeId, OrgId};
 
 /// The decision to vault an envelope, made once.
 #[derive(Clone, Debug)]
@@ -99,31 +97,6 @@ pub async fn insert_evaluation(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// The record a certificate was made from.
-pub async fn evaluation_facts(
-    connection: &mut AnyConnection,
-    org: &OrgId,
-    envelope: &EnvelopeId,
-) -> Result<Option<Value>, StoreError> {
-    let row = sqlx::query(
-        "select * from evaluation where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        Columns {
-            row: &row,
-            table: "evaluation",
-            id: "envelope_id",
-        }
-        .json("facts")
-    })
-    .transpose()
 }
 
 /// Keeps the release form as it was signed.

@@ -126,6 +126,26 @@ impl TestApp {
         }
     }
 
+    /// A second service on the same database and objects, whose clock runs
+    /// ahead. The first one's worker stops, so that only one does the work.
+    pub async fn as_of(&self, ahead: Duration) -> Self {
+        self._worker.0.cancel();
+        let folder = self.data.path().to_owned();
+        let mut later = Self::with(
+            |config| {
+                config.clock_offset = Some(ahead);
+                config.database_url =
+                    Some(format!("sqlite://{}", folder.join("holdfast.db").display()));
+                config.storage_url = Some(format!("file://{}", folder.join("objects").display()));
+            },
+            OrgSettings::default(),
+        )
+        .await;
+        later.org = self.org.clone();
+        later.key = self.key.clone();
+        later
+    }
+
     /// Another tenant's key.
     pub async fn other_organization(&self) -> String {
         new_organization(&self.store, OrgSettings::default(), Scope::ALL)
@@ -168,16 +188,29 @@ impl TestApp {
         keys[0].last_used_at
     }
 
+    /// Changes the database behind the service's back; `$1` is `value`.
+    pub async fn change(&self, statement: &'static str, value: &str) {
+        let mut tx = self.store.begin().await.unwrap();
+        let query = sqlx::query(statement).bind(value);
+        query.execute(&mut *tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// How many rows a table has.
+    pub async fn count(&self, table: &str) -> i64 {
+        let mut connection = self.store.read().await.unwrap();
+        let text = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+        sqlx::query_scalar(text)
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap()
+    }
+
     /// As if the process had died in every request that named an
     /// `Idempotency-Key`: their answers are gone, their leases end then.
     pub async fn leave_claims_behind(&self, lease_until: &str) {
-        let mut tx = self.store.begin().await.unwrap();
-        sqlx::query("update idempotency set status = null, body = null, lease_until = $1")
-            .bind(lease_until)
-            .execute(&mut *tx)
-            .await
-            .unwrap();
-        tx.commit().await.unwrap();
+        let statement = "update idempotency set status = null, body = null, lease_until = $1";
+        self.change(statement, lease_until).await;
     }
 
     /// The mails in the outbox, once there are so many.
@@ -463,6 +496,7 @@ async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> Stri
         owner_email: Some("vault@maple.example".into()),
         active: true,
         last_used_at: None,
+        revision: 0,
     };
     let mut tx = store.begin().await.unwrap();
     api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now())

@@ -1,4 +1,4 @@
-//! Asking poppler what a PDF says.
+//! Small PDFs of our own, and asking poppler what a PDF says.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -19,4 +19,31 @@ pub fn text(pdf: &[u8]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// One page with these lines of text, in Helvetica.
+pub fn with_lines(lines: &[&str]) -> Vec<u8> {
+    let mut content = String::from("BT /F1 12 Tf 72 720 Td 18 TL\n");
+    for line in lines {
+        content += &format!("({line}) Tj T*\n");
+    }
+    content += "ET";
+    let objects = [
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+         /Resources<</Font<</F1 5 0 R>>>>>>"
+            .to_owned(),
+        format!("<</Length {}>>stream\n{content}\nendstream", content.len()),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+    ];
+    let mut pdf = String::from("%PDF-1.7\n");
+    let mut table = String::from("0000000000 65535 f \n");
+    for (index, object) in objects.iter().enumerate() {
+        table += &format!("{:010} 00000 n \n", pdf.len());
+        pdf += &format!("{} 0 obj{object}endobj\n", index + 1);
+    }
+    let start = pdf.len();
+    pdf += &format!("xref\n0 6\n{table}trailer<</Size 6/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
+    pdf.into_bytes()
 }

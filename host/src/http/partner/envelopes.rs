@@ -8,7 +8,7 @@ use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadV
 use crate::app::App;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::CustomerId;
-use crate::http::caller::{EnvelopesRead, EnvelopesWrite, Partner};
+use crate::http::caller::{EnvelopesRead, EnvelopesWrite, Partner, Reader};
 use crate::http::error::HttpError;
 use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::once::Once;
@@ -52,19 +52,19 @@ pub async fn list(
 
 pub async fn read(
     State(app): State<App>,
-    partner: Partner<EnvelopesRead>,
+    reader: Reader<EnvelopesRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
-    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let envelope = reader.envelope(&app, &id).await?;
     Ok(Reply::new(&EnvelopeView::from(&envelope)))
 }
 
 pub async fn status(
     State(app): State<App>,
-    partner: Partner<EnvelopesRead>,
+    reader: Reader<EnvelopesRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<StatusView>, HttpError> {
-    let envelope = envelopes::get(&app, &partner.caller, &id).await?;
+    let envelope = reader.envelope(&app, &id).await?;
     Ok(Reply::new(&StatusView::from(&envelope)))
 }
 

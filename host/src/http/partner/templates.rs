@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -11,10 +11,12 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::Template;
 use crate::http::caller::{EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
-use crate::http::extract::{Form, ResourceId, ValidJson, valid};
+use crate::http::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
 use crate::http::once::Once;
 use crate::http::reply::Found;
-use crate::service::templates::{self, AddFields, AddedFields, CreateTemplate, RequestedField};
+use crate::service::templates::{
+    self, AddFields, AddedFields, CreateTemplate, DryRun, Occurrences, RequestedField,
+};
 
 /// A new template.
 #[derive(JsonSchema)]
@@ -68,8 +70,12 @@ impl From<&Template> for TemplateView {
 }]))]
 pub struct AddedFieldsView {
     template_id: TemplateId,
+    /// 0 in a dry run.
     fields_added: usize,
     fields: Vec<Field>,
+    /// In a dry run: everywhere each anchor occurs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrences: Option<Vec<Occurrences>>,
 }
 
 impl From<&AddedFields> for AddedFieldsView {
@@ -78,6 +84,18 @@ impl From<&AddedFields> for AddedFieldsView {
             template_id: added.template.clone(),
             fields_added: added.fields.len(),
             fields: added.fields.clone(),
+            occurrences: None,
+        }
+    }
+}
+
+impl From<DryRun> for AddedFieldsView {
+    fn from(dry_run: DryRun) -> Self {
+        Self {
+            template_id: dry_run.template,
+            fields_added: 0,
+            fields: dry_run.fields,
+            occurrences: Some(dry_run.occurrences),
         }
     }
 }
@@ -123,13 +141,26 @@ fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
     }
 }
 
+/// How to add fields.
+#[derive(Deserialize, JsonSchema)]
+pub struct AddQuery {
+    /// Only say where the fields would land and where their anchors occur.
+    #[serde(default)]
+    dry_run: bool,
+}
+
 pub async fn add_fields(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
     ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<AddQuery>,
     once: Once,
     ValidJson(request): ValidJson<AddFields>,
 ) -> Result<Found<AddedFieldsView>, HttpError> {
+    if query.dry_run {
+        let dry_run = templates::dry_run(&app, &partner.caller, &id, request).await?;
+        return Ok(Found::new(&AddedFieldsView::from(dry_run)));
+    }
     let show = |added: &AddedFields| AddedFieldsView::from(added);
     once.answer(
         &app,
