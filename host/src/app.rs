@@ -15,6 +15,7 @@ use crate::config::{Config, EMBEDDED};
 use crate::delivery::guard;
 use crate::domain::clock::Clock;
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::seal::Sealer;
 use crate::domain::token::random;
 use crate::files::{Files, FilesError};
 use crate::metrics::Metrics;
@@ -42,6 +43,7 @@ pub struct Service {
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
     pub(crate) issuer: Option<Issuer>,
+    pub(crate) sealer: Arc<Sealer>,
     pub(crate) metrics: Metrics,
     /// Bytes of uploads that may be held in memory.
     pub(crate) document_memory: Arc<Semaphore>,
@@ -70,6 +72,9 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The cipher for kept answers.
+    #[error("cannot set up the cipher for kept answers")]
+    Sealer,
     /// The HTTP client for providers.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -104,6 +109,8 @@ pub async fn start(config: Config) -> Result<App, StartError> {
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
     let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
+    let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
+    let sealer = Arc::new(sealer);
     let metrics = Metrics::new(components.failures());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
@@ -126,6 +133,7 @@ pub async fn start(config: Config) -> Result<App, StartError> {
         known_keys: KnownKeys::default(),
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
+        sealer,
         metrics,
         config,
         clock,

@@ -7,6 +7,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::service::access;
+use crate::store::idempotency;
 use crate::{http, worker};
 
 /// Why the server stopped.
@@ -35,6 +37,10 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
+    // Before the first request, which could claim one of them again.
+    if let Err(error) = idempotency::forget_claims(&app.store).await {
+        tracing::error!(%error, "requests of an earlier run could not be given back");
+    }
     let stopping = CancellationToken::new();
     let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
@@ -56,6 +62,9 @@ pub async fn serve(
     stopping.cancel();
     if let Err(error) = worker.await {
         tracing::error!(%error, "the worker did not end well");
+    }
+    if let Err(error) = access::flush_key_usage(&app).await {
+        tracing::error!(%error, "the last use of keys could not be noted");
     }
     app.store.close().await;
     served.map_err(ServeError::Serve)

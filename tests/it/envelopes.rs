@@ -169,7 +169,36 @@ async fn a_requested_payment_gates_the_vault() {
     let mut paper = envelope_body(&Value::Null);
     paper["envelope_kind"] = "paper".into();
     paper["payment"] = json!({ "amount_cents": 4900, "currency": "usd" });
-    assert_eq!(app.post("/partner/envelopes", paper).await.status, 422);
+    let paper = app.post("/partner/envelopes", paper).await.data(201);
+    let path = format!(
+        "/partner/envelopes/{}",
+        paper["envelope_id"].as_str().unwrap()
+    );
+    let upload = format!("{path}/upload");
+    app.upload(&upload, "application/pdf", CONTRACT, &[])
+        .await
+        .data(201);
+    let vault = app
+        .post(&format!("{path}/vault-in-upload"), json!({}))
+        .await;
+    assert_eq!(vault.status, 409, "{}", vault.text());
+}
+
+/// Signers and values of an envelope that has no document yet wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn signers_of_an_envelope_without_a_template_are_kept() {
+    let app = TestApp::start().await;
+    let mut body = two_signers(&json!({}), true);
+    body["prefilled_data"] = json!({ "Amount": 5 });
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    assert_eq!(envelope["status"], "pending");
+    assert_eq!(
+        envelope["metadata"],
+        json!({}),
+        "values are nobody's business"
+    );
+    assert_eq!(app.count("signer").await, 2);
+    assert_eq!(app.count("job").await, 0, "nobody is invited yet");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -203,3 +203,84 @@ async fn a_key_that_is_none_is_a_400() {
     }
     assert_eq!(count(&app).await, 0);
 }
+
+/// A request that outlives its lease changes nothing: the one that took over does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_request_whose_claim_was_taken_over_changes_nothing() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    // The first is held up at the database, after its claim.
+    let held = app.store.begin().await.unwrap();
+    let first = post(&app, "k", "/partner/envelopes", &body);
+    let takeover = async {
+        drop(held);
+        while app.count("idempotency").await == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        app.change(
+            "update idempotency set lease_until = $1",
+            "2020-01-01T00:00:00.000Z",
+        )
+        .await;
+        post(&app, "k", "/partner/envelopes", &body).await
+    };
+    let (first, second) = tokio::join!(first, takeover);
+    assert_eq!(count(&app).await, 1, "{} {}", first.text(), second.text());
+    let created = [&first, &second]
+        .into_iter()
+        .filter(|answer| answer.status == 201 && !replayed(answer))
+        .count();
+    assert_eq!(created, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_provider_gives_the_key_back() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    app.change("update template set provider_instance = $1", "gone")
+        .await;
+    let failed = post(&app, "k", "/partner/envelopes", &body).await;
+    assert_eq!(failed.status, 503);
+    assert_eq!(app.count("idempotency").await, 0);
+    app.change("update template set provider_instance = $1", "embedded")
+        .await;
+    let answer = post(&app, "k", "/partner/envelopes", &body).await;
+    assert_eq!(answer.status, 201);
+    assert!(!replayed(&answer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_day_the_key_is_free_again() {
+    let app = TestApp::start().await;
+    let body = envelope_body(&Value::Null);
+    assert_eq!(
+        post(&app, "k", "/partner/envelopes", &body).await.status,
+        201
+    );
+    app.change(
+        "update idempotency set created_at = $1",
+        "2020-01-01T00:00:00.000Z",
+    )
+    .await;
+    let answer = post(&app, "k", "/partner/envelopes", &body).await;
+    assert_eq!(answer.status, 201);
+    assert!(!replayed(&answer));
+    assert_eq!(count(&app).await, 2);
+}
+
+/// Some answers carry links that are credentials.
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_answers_are_sealed() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    post(&app, "k", "/partner/envelopes", &body).await.data(201);
+    let mut connection = app.store.read().await.unwrap();
+    let kept: String = sqlx::query_scalar("select body from idempotency")
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+    assert!(!kept.contains("sign"), "{kept}");
+}

@@ -2,12 +2,13 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use holdfast::domain::organization::OrgSettings;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body};
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres};
 
 /// One operation of the document.
 struct Operation {
@@ -221,6 +222,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         ".{0,40}".prop_map(Value::from),
+        Just(Value::from("nothing\u{0}here")),
         Just(Value::from("a@b.example")),
         Just(Value::from("tmpl_01h455vb4pex5vsknk084sn02q")),
     ];
@@ -249,7 +251,20 @@ fn distorted(example: Value) -> impl Strategy<Value = Value> {
 /// Bodies of the right kind and of no kind at all: never our fault.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_body_makes_the_service_fail() {
-    let app = TestApp::start().await;
+    try_bodies(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_body_makes_the_service_fail_on_postgresql() {
+    let url = postgres::new_database().await;
+    let app = TestApp::with(
+        |config| config.database_url = Some(url),
+        OrgSettings::default(),
+    );
+    try_bodies(app.await).await;
+}
+
+async fn try_bodies(app: TestApp) {
     let key = app
         .key_with_limit(holdfast::domain::organization::Scope::ALL, 1_000_000)
         .await;

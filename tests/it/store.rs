@@ -3,10 +3,17 @@
 use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::domain::envelope::{Envelope, EnvelopeKind};
+use holdfast::domain::id::{EnvelopeId, KeyId, OrgId};
 use holdfast::domain::ledger::{NewEntry, verify_chain};
-use holdfast::domain::organization::{OrgSettings, Organization};
-use holdfast::store::{Store, customers, jobs, ledger, organizations};
+use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use holdfast::domain::token::ApiKey;
+use holdfast::store::envelopes::Confirmed;
+use holdfast::store::idempotency::RequestKey;
+use holdfast::store::{
+    Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
+    rate_windows,
+};
 use serde_json::json;
 use sqlx::Row as _;
 
@@ -45,6 +52,10 @@ on_both_databases!(
     the_ledger_is_one_chain_under_concurrent_writers,
     a_job_is_done_once_and_a_late_worker_settles_nothing,
     every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
+    a_kept_answer_is_settled_by_its_claim_only,
+    a_window_ends_and_begins_anew,
+    a_remembered_key_is_confirmed_or_not,
+    envelopes_expire_in_order,
 );
 
 async fn migrating_again_changes_nothing(store: Store) {
@@ -237,4 +248,138 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
             .any(|index| text.contains(index));
         assert!(indexed, "{name} has no index on its organization: {text}");
     }
+}
+
+async fn new_key(store: &Store) -> ApiKeyRecord {
+    let organization = organization();
+    let key = ApiKeyRecord {
+        id: KeyId::new(),
+        org: organization.id.clone(),
+        name: None,
+        scopes: Scope::ALL.to_vec(),
+        rate_limit_rpm: 100,
+        owner_email: None,
+        active: true,
+        last_used_at: None,
+        revision: 0,
+    };
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    let hash = ApiKey::generate().hash();
+    api_keys::insert(&mut tx, &key, &hash, Clock::default().now())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    key
+}
+
+async fn a_kept_answer_is_settled_by_its_claim_only(store: Store) {
+    let key = RequestKey {
+        org: OrgId::new(),
+        actor: "key:1".into(),
+        key: "k".into(),
+    };
+    let now = Clock::default().now();
+    let later = now + Duration::from_secs(60);
+    let mut tx = store.begin().await.unwrap();
+    let claim = |name| (name, now, later);
+    let (name, from, until) = claim("first");
+    let won = idempotency::claim(&mut tx, &key, "print", name, from, until, None).await;
+    assert!(won.unwrap());
+    let won = idempotency::claim(&mut tx, &key, "print", "second", now, later, None).await;
+    assert!(!won.unwrap(), "the key is taken");
+    let kept = idempotency::get(&mut tx, &key).await.unwrap().unwrap();
+    assert!(kept.answer.is_none());
+    let again = later + Duration::from_secs(60);
+    let won = idempotency::claim(&mut tx, &key, "print", "second", now, again, Some(&kept)).await;
+    assert!(won.unwrap(), "taken over");
+    let late = idempotency::settle(&mut tx, &key, "first", 201, "{}").await;
+    assert!(matches!(late, Err(StoreError::Conflict)));
+    idempotency::settle(&mut tx, &key, "second", 201, "{}")
+        .await
+        .unwrap();
+    idempotency::release(&mut tx, &key, "second").await.unwrap();
+    let kept = idempotency::get(&mut tx, &key).await.unwrap().unwrap();
+    assert_eq!(kept.answer, Some((201, "{}".into())), "settled is settled");
+    idempotency::forget(&mut tx, again).await.unwrap();
+    assert!(idempotency::get(&mut tx, &key).await.unwrap().is_none());
+    tx.commit().await.unwrap();
+}
+
+async fn a_window_ends_and_begins_anew(store: Store) {
+    let key = new_key(&store).await;
+    let start = Timestamp::from_millis(1_000_000);
+    let window = Duration::from_secs(60);
+    let mut tx = store.begin().await.unwrap();
+    let mut seen = Vec::new();
+    for seconds in [0, 30, 59, 60, 61] {
+        let now = start + Duration::from_secs(seconds);
+        let shared = rate_windows::lease(&mut tx, &key, 10, now, now - window)
+            .await
+            .unwrap();
+        let began = shared.started_at.as_seconds() - start.as_seconds();
+        seen.push((began, shared.leased));
+    }
+    assert_eq!(seen, [(0, 10), (0, 20), (0, 30), (60, 10), (60, 20)]);
+    tx.commit().await.unwrap();
+}
+
+async fn a_remembered_key_is_confirmed_or_not(store: Store) {
+    let key = new_key(&store).await;
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    let customer = customers::upsert_by_email(&mut tx, &key.org, "jo@example.com", "Jo", now)
+        .await
+        .unwrap();
+    let creator = "jo@example.com".to_owned();
+    let envelope = Envelope::new(
+        key.org.clone(),
+        customer,
+        "Contract".into(),
+        EnvelopeKind::Esign,
+        creator,
+        now,
+    );
+    envelopes::insert(&mut tx, &envelope).await.unwrap();
+    let found = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
+    assert!(matches!(found.unwrap(), Confirmed::Yes(Some(found)) if found.id == envelope.id));
+    let nobodys = envelopes::get_for_key(&mut tx, &key, &EnvelopeId::new()).await;
+    assert!(matches!(nobodys.unwrap(), Confirmed::Yes(None)));
+    api_keys::deactivate(&mut tx, &key.id).await.unwrap();
+    let changed = envelopes::get_for_key(&mut tx, &key, &envelope.id).await;
+    assert!(matches!(changed.unwrap(), Confirmed::No));
+    tx.commit().await.unwrap();
+}
+
+async fn envelopes_expire_in_order(store: Store) {
+    let org = organization();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &org).await.unwrap();
+    let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
+        .await
+        .unwrap();
+    for days in [3_u64, 1, 2, 400] {
+        let creator = "jo@example.com".to_owned();
+        let (name, kind) = (format!("due after {days}"), EnvelopeKind::Esign);
+        let mut envelope =
+            Envelope::new(org.id.clone(), customer.clone(), name, kind, creator, now);
+        envelope.expires_at = Some(now + Duration::from_secs(days * 86_400));
+        envelopes::insert(&mut tx, &envelope).await.unwrap();
+    }
+    let later = now + Duration::from_secs(10 * 86_400);
+    let mut names = Vec::new();
+    let mut after = None;
+    while let Some(next) = envelopes::expiring(&mut tx, later, after.as_ref(), 1)
+        .await
+        .unwrap()
+        .into_iter()
+        .next()
+    {
+        let envelope = envelopes::get(&mut tx, &next.org, &next.id).await.unwrap();
+        names.push(envelope.unwrap().name);
+        after = Some(next);
+    }
+    assert_eq!(names, ["due after 1", "due after 2", "due after 3"]);
+    tx.commit().await.unwrap();
 }

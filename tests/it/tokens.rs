@@ -56,6 +56,7 @@ impl Key {
 struct Issuer {
     url: String,
     keys: Arc<Mutex<Vec<Value>>>,
+    server: tokio::task::JoinHandle<()>,
 }
 
 impl Issuer {
@@ -75,8 +76,8 @@ impl Issuer {
                 "/jwks",
                 get(move || async move { Json(json!({ "keys": *served.lock().unwrap() })) }),
             );
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, keys }
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, keys, server }
     }
 
     fn publish(&self, keys: &[&Key]) {
@@ -208,13 +209,19 @@ async fn algorithm_confusion_is_refused() {
     assert_eq!(ask(&app, &symmetric).await.status, 401);
 }
 
+/// What is known stays good while the issuer is away; what is not, is refused.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_that_cannot_be_reached_lets_nobody_in() {
+async fn an_issuer_that_goes_away_lets_nobody_new_in() {
     let issuer = Issuer::start().await;
-    let key = Key::new("key", 1);
+    let (known, unknown) = (Key::new("known", 1), Key::new("unknown", 2));
+    issuer.publish(&[&known]);
     let app = issuer.app().await;
     let claims = claims(&app, &issuer);
-    assert_eq!(ask(&app, &key.sign(&claims)).await.status, 401);
+    assert_eq!(ask(&app, &known.sign(&claims)).await.status, 404);
+    issuer.server.abort();
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(ask(&app, &unknown.sign(&claims)).await.status, 401);
+    assert_eq!(ask(&app, &known.sign(&claims)).await.status, 404);
     assert_eq!(
         ask(&app, &app.other_admin()).await.status,
         404,

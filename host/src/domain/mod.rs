@@ -21,5 +21,6 @@ pub mod hash;
 pub mod id;
 pub mod ledger;
 pub mod organization;
+pub mod seal;
 pub mod template;
 pub mod token;

@@ -70,7 +70,7 @@ impl Area {
 /// Something the object store did not do. Names no key: the text may be logged.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    #[error("object store: {0}")]
+    #[error("object store: {}", kind(.0))]
     Store(#[source] object_store::Error),
     #[error("storage URL: {0}")]
     Url(String),
@@ -90,6 +90,23 @@ impl From<object_store::Error> for FilesError {
             object_store::Error::NotFound { .. } => Self::Gone,
             error => Self::Store(error),
         }
+    }
+}
+
+/// What happened, without the object's key, which the error's own text has.
+fn kind(error: &object_store::Error) -> &'static str {
+    use object_store::Error;
+    match error {
+        Error::NotFound { .. } => "not found",
+        Error::InvalidPath { .. } => "invalid path",
+        Error::NotSupported { .. } | Error::NotImplemented { .. } => "not supported",
+        Error::AlreadyExists { .. } => "already exists",
+        Error::Precondition { .. } => "precondition failed",
+        Error::NotModified { .. } => "not modified",
+        Error::PermissionDenied { .. } => "permission denied",
+        Error::Unauthenticated { .. } => "not authenticated",
+        Error::UnknownConfigurationKey { .. } => "unknown setting",
+        _ => "could not be read or written",
     }
 }
 

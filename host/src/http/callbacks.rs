@@ -1,14 +1,16 @@
 //! What providers tell us.
 
 use aide::OperationInput;
+use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::extract::{FromRequest, Path, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::error::HttpError;
-use super::extract::{JSON_LIMIT, read_limited};
+use super::extract::{JSON_LIMIT, path_parameter, path_text, read_limited};
 use super::openapi;
 use super::reply::{Found, Reply};
 use crate::app::App;
@@ -39,18 +41,28 @@ impl FromRequest<App> for RawRequest {
 }
 
 impl OperationInput for RawRequest {
-    fn operation_input(_: &mut aide::generate::GenContext, operation: &mut Operation) {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         for status in [400, 401, 413] {
             openapi::error(operation, status);
         }
     }
 }
 
-/// Who calls.
-#[derive(Deserialize, JsonSchema)]
-pub struct InstancePath {
-    /// A configured provider instance.
-    instance: String,
+/// The configured provider instance that calls.
+pub struct InstancePath(String);
+
+impl FromRequestParts<App> for InstancePath {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        Ok(Self(path_text(parts, app).await))
+    }
+}
+
+impl OperationInput for InstancePath {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        path_parameter(context, operation, "instance");
+    }
 }
 
 /// The callback was taken.
@@ -63,7 +75,7 @@ pub struct Received {
 /// A signing provider's callback. A repeat is harmless.
 pub async fn signing(
     State(app): State<App>,
-    Path(InstancePath { instance }): Path<InstancePath>,
+    InstancePath(instance): InstancePath,
     request: RawRequest,
 ) -> Result<Found<Received>, HttpError> {
     match signing::callback(&app, &instance, request.headers, request.body).await {

@@ -75,20 +75,25 @@ async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
         .ok_or_else(|| unauthorized("Invalid API key"))
 }
 
+/// Checks the key's scope.
+fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+    let _ = notes.org.set(record.org.clone());
+    if record.scopes.contains(&S::SCOPE) {
+        return Ok(());
+    }
+    notes.set_allowance(rate_limit::peek(app, record));
+    Err(HttpError::new(
+        StatusCode::FORBIDDEN,
+        format!("Missing required scope: {}", S::SCOPE),
+    ))
+}
+
 /// Checks the key's scope and counts the request.
 async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
-    let _ = notes.org.set(record.org.clone());
-    if !record.scopes.contains(&S::SCOPE) {
-        notes.set_allowance(rate_limit::peek(app, record));
-        return Err(HttpError::new(
-            StatusCode::FORBIDDEN,
-            format!("Missing required scope: {}", S::SCOPE),
-        ));
-    }
+    permit::<S>(app, notes, record)?;
     let allowance = rate_limit::take(app, record).await?;
     notes.set_allowance(allowance);
     if allowance.exceeded {
-        app.metrics.rate_limited.inc();
         let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
         return Err(
             HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
@@ -155,6 +160,7 @@ impl<S: Needs> Reader<S> {
         if !self.confirmed {
             match envelopes::get_with_key(app, &self.record, id).await? {
                 Confirmed::Yes(found) => {
+                    access::note_use(app, &self.record);
                     let envelope = found.ok_or(ServiceError::NotFound("Envelope"))?;
                     return Ok(*envelope);
                 }
@@ -164,9 +170,9 @@ impl<S: Needs> Reader<S> {
         let record = if self.confirmed {
             self.record
         } else {
-            // Changed since it was remembered.
+            // Changed since it was remembered; the request is counted already.
             let record = known(app, &self.text).await?;
-            admit::<S>(app, &self.notes, &record).await?;
+            permit::<S>(app, &self.notes, &record)?;
             record
         };
         Ok(envelopes::get(app, &Caller::from(&*record), id).await?)

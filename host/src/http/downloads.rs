@@ -3,16 +3,19 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{Method, header};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use futures::Stream;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::error::HttpError;
+use super::extract::{path_parameter, path_text};
 use super::openapi::FileReply;
 use crate::app::App;
 use crate::domain::token::LinkToken;
@@ -21,16 +24,27 @@ use crate::service::downloads;
 /// Pieces in which a file leaves.
 const PIECE: usize = 64 * 1024;
 
-/// Where a link leads.
-#[derive(Deserialize, JsonSchema)]
-pub struct LinkPath {
-    token: String,
+/// The token in a link's path.
+pub struct TokenPath(String);
+
+impl FromRequestParts<App> for TokenPath {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        Ok(Self(path_text(parts, app).await))
+    }
+}
+
+impl OperationInput for TokenPath {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        path_parameter(context, operation, "token");
+    }
 }
 
 pub async fn download(
     State(app): State<App>,
     method: Method,
-    Path(LinkPath { token }): Path<LinkPath>,
+    TokenPath(token): TokenPath,
 ) -> Result<FileReply<false>, HttpError> {
     // A link preview asks with HEAD: that must not burn a single-use link.
     let peek = method == Method::HEAD;

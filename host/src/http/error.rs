@@ -61,11 +61,10 @@ impl HttpError {
 
     /// `{ error, details? }`.
     pub fn body(&self) -> Value {
-        let mut body = json!({ "error": self.message });
-        if let (Value::Object(members), Some(details)) = (&mut body, &self.details) {
-            members.insert("details".into(), (**details).clone());
+        match &self.details {
+            None => json!({ "error": self.message }),
+            Some(details) => json!({ "error": self.message, "details": details }),
         }
-        body
     }
 
     fn because(mut self, cause: impl Into<String>) -> Self {

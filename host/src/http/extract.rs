@@ -10,7 +10,9 @@ use aide::openapi::{MediaType, Operation, RequestBody, SchemaObject};
 use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
 use axum::body::Body;
 use axum::extract::multipart::{Field, MultipartError};
-use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Query, Request};
+use axum::extract::{
+    DefaultBodyLimit, FromRequest, FromRequestParts, Multipart, Path, Query, Request,
+};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use bytes::{Bytes, BytesMut};
@@ -32,6 +34,10 @@ use crate::service::{Issue, ServiceError};
 
 /// Largest JSON body: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;
+/// Text parts of a form.
+const TEXT_PARTS: usize = 20;
+/// Issues shown of a body that has more.
+const ISSUES: usize = 100;
 /// How much of a body past its limit is read and thrown away.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
@@ -139,7 +145,10 @@ fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody
 
 /// Checks a JSON value against the schema of `T` and reads it.
 pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpError> {
-    let issues = issues::<T>(&value)?;
+    let mut issues = issues::<T>(&value)?;
+    if issues.is_empty() {
+        issues.extend(nul(&value, &mut Vec::new()));
+    }
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues).into());
     }
@@ -161,7 +170,38 @@ fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
     Ok(validator
         .iter_errors(value)
         .flat_map(|error| flattened(&error))
+        .take(ISSUES)
         .collect())
+}
+
+/// The first text that holds U+0000, which PostgreSQL cannot keep.
+fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
+    match value {
+        Value::String(text) if text.contains('\0') => Some(Issue {
+            code: "invalid_string".into(),
+            expected: "text without U+0000".into(),
+            received: "string".into(),
+            path: path.clone(),
+            message: "Text must not contain U+0000".into(),
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            path.push(index.into());
+            let found = nul(item, path);
+            path.pop();
+            found
+        }),
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            path.push(name.as_str().into());
+            let found = if name.contains('\0') {
+                nul(&Value::from(name.as_str()), path)
+            } else {
+                nul(member, path)
+            };
+            path.pop();
+            found
+        }),
+        _ => None,
+    }
 }
 
 /// Of alternatives that all fail, the issues of the one that was meant: the
@@ -248,7 +288,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
         }
         Kind::Enum { options } => {
             let expected = options.to_string();
-            let received = error.instance().to_string();
+            let received: String = error.instance().to_string().chars().take(100).collect();
             let message = format!("Expected one of {expected}, received {received}");
             ("invalid_enum_value", expected, received, message)
         }
@@ -262,7 +302,8 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
             )
         }
         kind => {
-            let message = error.to_string();
+            // Without the value, which may be a whole body.
+            let message = error.masked().to_string();
             (
                 kind.keyword(),
                 kind.keyword().to_owned(),
@@ -298,6 +339,11 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+            return Err(HttpError::bad_request(
+                "Invalid query parameter: text must not contain U+0000",
+            ));
+        }
         match Query::<T>::from_request_parts(parts, app).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(error) => Err(HttpError::bad_request(format!(
@@ -325,24 +371,31 @@ impl FromRequestParts<App> for ResourceId {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        match Path::<String>::from_request_parts(parts, app).await {
-            Ok(Path(id)) => Ok(Self(id)),
-            // Not UTF-8.
-            Err(_) => Ok(Self(String::new())),
-        }
+        Ok(Self(path_text(parts, app).await))
     }
 }
 
 impl OperationInput for ResourceId {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        let schema = json_schema!({
-            "properties": { "id": { "type": "string" } },
-            "required": ["id"],
-        });
-        let parameters = parameters_from_schema(context, schema, ParamLocation::Path);
-        add_parameters(context, operation, parameters);
-        openapi::error(operation, 404);
+        path_parameter(context, operation, "id");
     }
+}
+
+/// The only parameter of a path. Text that is not UTF-8 is what nobody has.
+pub async fn path_text(parts: &mut Parts, app: &App) -> String {
+    let path = Path::<String>::from_request_parts(parts, app).await;
+    path.map_or_else(|_| String::new(), |Path(text)| text)
+}
+
+/// Documents a path's parameter, and that nobody may have it.
+pub fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &str) {
+    let schema = json_schema!({
+        "properties": { name: { "type": "string" } },
+        "required": [name],
+    });
+    let parameters = parameters_from_schema(context, schema, ParamLocation::Path);
+    add_parameters(context, operation, parameters);
+    openapi::error(operation, 404);
 }
 
 /// `page` and `limit` of a list, checked.
@@ -381,6 +434,8 @@ impl<T> FromRequest<App> for Form<T> {
             .get_or_insert_default::<SharedNotes>()
             .clone();
         refuse_announced_excess(request.headers())?;
+        // Read in pieces, each part with its own limit below.
+        DefaultBodyLimit::disable().apply(&mut request);
         let multipart = Multipart::from_request(request, app)
             .await
             .map_err(|_| HttpError::bad_request("Body must be multipart/form-data"))?;
@@ -419,8 +474,10 @@ impl<T> Form<T> {
             texts: BTreeMap::new(),
             documented: PhantomData,
         };
+        let mut text_bytes = 0;
         while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
+            text_bytes += name.len();
             if name == "file" {
                 if form.file.is_some() {
                     return Err(HttpError::bad_request("file must be given once"));
@@ -430,14 +487,22 @@ impl<T> Form<T> {
             }
             let mut bytes = BytesMut::new();
             while let Some(piece) = part.chunk().await.map_err(broken)? {
-                if bytes.len() + piece.len() > JSON_LIMIT {
-                    return Err(too_large(&name, JSON_LIMIT as u64));
+                text_bytes += piece.len();
+                if text_bytes > JSON_LIMIT {
+                    return Err(too_large("Form", JSON_LIMIT as u64));
                 }
                 bytes.extend_from_slice(&piece);
             }
             let text = String::from_utf8(bytes.to_vec())
-                .map_err(|_| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
+                .ok()
+                .filter(|text| !text.contains('\0'))
+                .ok_or_else(|| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
             form.texts.insert(name, text);
+            if form.texts.len() > TEXT_PARTS {
+                return Err(HttpError::bad_request(format!(
+                    "Form has more than {TEXT_PARTS} parts"
+                )));
+            }
         }
         Ok(form)
     }

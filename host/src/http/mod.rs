@@ -20,8 +20,8 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -71,8 +71,6 @@ pub fn router(app: App) -> Router {
                 HttpError::internal("a handler panicked").into_response()
             },
         ))
-        // Every extractor that reads a body has a limit of its own.
-        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
@@ -324,11 +322,14 @@ async fn identify(
     let duration = started.elapsed();
     let status = response.status().as_u16();
     let labels = RequestLabels {
-        method: method.to_string(),
+        method: known_method(&method).into(),
         route: route.map_or_else(|| "none".into(), |route| route.as_str().to_owned()),
         status,
     };
     app.metrics.answered(labels, duration);
+    if status == 429 {
+        app.metrics.rate_limited.inc();
+    }
     let duration_ms = duration.as_millis() as u64;
     let org = notes.org.get().map(|org| org.as_str());
     let cause = response.extensions().get::<error::Cause>();
@@ -340,6 +341,24 @@ async fn identify(
         tracing::info!(%method, path, status, duration_ms, org, cause, "request");
     }
     response
+}
+
+/// A client may make up methods; a metric's labels may not grow with them.
+fn known_method(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if known.contains(method) {
+        method.as_str()
+    } else {
+        "other"
+    }
 }
 
 /// The rate limit headers of the contract; the reset in epoch seconds.

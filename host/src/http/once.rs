@@ -22,6 +22,7 @@ use super::reply::Reply;
 use crate::app::App;
 use crate::service::idempotency::{self, Answering, Claim, Receipt};
 use crate::service::{Caller, ServiceError};
+use crate::store::StoreError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -109,6 +110,7 @@ impl Once {
             STATUS,
             move |result| json!({ "data": show(result) }),
         ));
+        let spare = (app.clone(), receipt.clone());
         let (app, caller) = (app.clone(), caller.clone());
         let task = async move {
             let result = work(app.clone(), caller, answering.clone()).await;
@@ -120,10 +122,14 @@ impl Once {
             )
             .await
         };
-        tokio::spawn(task.in_current_span())
-            .await
-            .unwrap_or_else(|error| Err(HttpError::internal(error.to_string())))
-            .map(|body| Reply::raw(axum::Json(body).into_response()))
+        let body = match tokio::spawn(task.in_current_span()).await {
+            Ok(settled) => settled?,
+            Err(panicked) => {
+                give_back(&spare.0, &spare.1).await;
+                return Err(HttpError::internal(panicked.to_string()));
+            }
+        };
+        Ok(Reply::raw(axum::Json(body).into_response()))
     }
 
     fn fingerprint(&self) -> String {
@@ -132,8 +138,15 @@ impl Once {
     }
 }
 
+async fn give_back(app: &App, receipt: &Receipt) {
+    if let Err(error) = receipt.release(app).await {
+        tracing::warn!(%error, "an Idempotency-Key could not be given back");
+    }
+}
+
 /// Keeps the answer, unless it was kept with the change. What is our fault or
-/// the provider's is not kept: it may be tried again.
+/// the provider's, or was only a matter of who came first, is not kept: it may
+/// be tried again.
 async fn settle(
     app: &App,
     receipt: &Receipt,
@@ -149,15 +162,16 @@ async fn settle(
             Ok(body)
         }
         Err(error) => {
+            let lost_a_race = matches!(error, ServiceError::Store(StoreError::Conflict));
             let error = HttpError::from(error);
-            let settled = if error.status().is_server_error() {
-                receipt.release(app).await
+            let status = error.status();
+            if lost_a_race || status.is_server_error() {
+                give_back(app, receipt).await;
             } else {
                 let body = error.body().to_string();
-                receipt.keep(app, error.status().as_u16(), &body).await
-            };
-            if let Err(error) = settled {
-                tracing::warn!(%error, "an answer could not be kept");
+                if let Err(error) = receipt.keep(app, status.as_u16(), &body).await {
+                    tracing::warn!(%error, "an answer could not be kept");
+                }
             }
             Err(error)
         }

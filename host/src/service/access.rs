@@ -1,6 +1,6 @@
 //! Credentials: API keys and web-app bearer tokens.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>,
     let record = record.filter(|record| record.active).map(Arc::new);
     app.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
-        app.key_usage.note(&record.id, app.clock.now());
+        note_use(app, record);
     }
     Ok(record)
 }
@@ -43,9 +43,12 @@ pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>,
 /// The key's record as an earlier request found it. Whoever uses it has to have
 /// it confirmed by the statement that reads what was asked for.
 pub fn remembered_key(app: &App, text: &str) -> Option<Arc<ApiKeyRecord>> {
-    let record = app.known_keys.get(&ApiKey::parse(text)?.hash())?;
-    app.key_usage.note(&record.id, app.clock.now());
-    Some(record)
+    app.known_keys.get(&ApiKey::parse(text)?.hash())
+}
+
+/// Notes that a key was used, to be written later.
+pub fn note_use(app: &App, key: &ApiKeyRecord) {
+    app.key_usage.note(&key.id, app.clock.now());
 }
 
 /// Records of keys that were used lately.
@@ -78,34 +81,46 @@ impl KnownKeys {
 /// When keys were used, to be written now and then and not with each request.
 #[derive(Default)]
 pub struct KeyUsage {
-    seen: Mutex<HashMap<KeyId, Timestamp>>,
+    seen: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
 
 impl KeyUsage {
     fn note(&self, key: &KeyId, at: Timestamp) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get_mut(key) {
-            Some(last) => *last = at,
+            Some(last) => *last = at.max(*last),
             None => {
                 seen.insert(key.clone(), at);
             }
         }
     }
 
-    fn take(&self) -> HashMap<KeyId, Timestamp> {
+    fn take(&self) -> BTreeMap<KeyId, Timestamp> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Writes when keys were last used.
+/// Writes when keys were last used; what cannot be written is kept for the next
+/// time.
 pub async fn flush_key_usage(app: &App) -> Result<(), ServiceError> {
     let seen = app.key_usage.take();
     if seen.is_empty() {
         return Ok(());
     }
+    let written = write_key_usage(app, &seen).await;
+    if written.is_err() {
+        for (key, at) in &seen {
+            app.key_usage.note(key, *at);
+        }
+    }
+    written
+}
+
+/// In the order of the ids, so that two nodes never wait for each other.
+async fn write_key_usage(app: &App, seen: &BTreeMap<KeyId, Timestamp>) -> Result<(), ServiceError> {
     let mut tx = app.store.begin().await?;
     for (key, at) in seen {
-        api_keys::touch(&mut tx, &key, at).await?;
+        api_keys::touch(&mut tx, key, *at).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -224,12 +239,18 @@ const ISSUER_BYTES: usize = 1024 * 1024;
 pub struct Issuer {
     settings: Oidc,
     http: reqwest::Client,
-    keys: RwLock<Option<Keys>>,
+    keys: RwLock<Keys>,
+    /// One at a time asks the issuer; the others use what is known.
+    asking: tokio::sync::Mutex<()>,
 }
 
+#[derive(Clone, Default)]
 struct Keys {
-    set: Arc<JwkSet>,
-    fetched: Instant,
+    set: Option<Arc<JwkSet>>,
+    /// When they were fetched.
+    fetched: Option<Instant>,
+    /// When the issuer was last asked, with or without success.
+    asked: Option<Instant>,
 }
 
 /// Why an issuer's keys cannot be had.
@@ -262,7 +283,8 @@ impl Issuer {
         Ok(Self {
             settings,
             http,
-            keys: RwLock::new(None),
+            keys: RwLock::default(),
+            asking: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -296,31 +318,41 @@ impl Issuer {
         self.settings.issuer.as_str().trim_end_matches('/')
     }
 
-    /// The key that a token names, from the cache or, when it is not there,
-    /// fetched again: issuers change their keys.
+    /// The key that a token names: from memory, or, when it is not there or too
+    /// old, from the issuer, which may have changed its keys. A key that is
+    /// known stays good while the issuer cannot be reached.
     async fn key(&self, header: &Header) -> Option<Jwk> {
-        if let Some(keys) = &*self.keys.read().await {
-            let found = find(&keys.set, header);
-            let age = keys.fetched.elapsed();
-            if (found.is_some() && age < KEYS_LIFE) || age < KEYS_PAUSE {
-                return found;
-            }
+        let known = self.keys.read().await.clone();
+        let found = known.set.as_ref().and_then(|set| find(set, header));
+        let younger = |at: Option<Instant>, than| at.is_some_and(|at| at.elapsed() < than);
+        if (found.is_some() && younger(known.fetched, KEYS_LIFE))
+            || younger(known.asked, KEYS_PAUSE)
+        {
+            return found;
         }
-        let mut keys = self.keys.write().await;
-        let fresh = |keys: &Keys| keys.fetched.elapsed() < KEYS_PAUSE;
-        if !keys.as_ref().is_some_and(fresh) {
-            match self.fetch().await {
+        let turn = match &found {
+            Some(_) => match self.asking.try_lock() {
+                Ok(turn) => turn,
+                Err(_) => return found,
+            },
+            None => self.asking.lock().await,
+        };
+        // Somebody else may have asked while we waited.
+        if !younger(self.keys.read().await.asked, KEYS_PAUSE) {
+            let answer = self.fetch().await;
+            let mut keys = self.keys.write().await;
+            keys.asked = Some(Instant::now());
+            match answer {
                 Ok(set) => {
-                    *keys = Some(Keys {
-                        set: Arc::new(set),
-                        fetched: Instant::now(),
-                    });
+                    keys.set = Some(Arc::new(set));
+                    keys.fetched = keys.asked;
                 }
-                // What is known stays good while the issuer cannot be reached.
                 Err(error) => tracing::warn!(%error, "the issuer's keys could not be fetched"),
             }
         }
-        find(&keys.as_ref()?.set, header)
+        drop(turn);
+        let keys = self.keys.read().await;
+        keys.set.as_ref().and_then(|set| find(set, header))
     }
 
     async fn fetch(&self) -> Result<JwkSet, IssuerError> {

@@ -120,16 +120,20 @@ pub async fn create(
         &organization,
         now,
     );
-    let payment = payment(&request, &organization, template.as_ref())?;
+    let payment = payment(&request, &organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     envelope.status = app.components.rules.envelope(
         None,
         EnvelopeTrigger::Create,
         &facts::lifecycle_facts(&envelope),
     )?;
-    let mut signers = Vec::new();
+    let mut signers = match &template {
+        Some(template) => plan_signers(&request, template)?,
+        // Kept for when the envelope is sent.
+        None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
+        None => Vec::new(),
+    };
     if let Some(template) = &template {
-        signers = plan_signers(&request, template)?;
         let submission = submit(app, &envelope, template, &request, &signers).await?;
         for signer in &mut signers {
             signer.provider_submitter = submission
@@ -140,6 +144,7 @@ pub async fn create(
         }
         envelope.submission = Some(submission.submission_id);
     }
+    let id = envelope.id.clone();
     let submitted = (
         envelope.provider_instance.clone(),
         envelope.submission.clone(),
@@ -152,10 +157,21 @@ pub async fn create(
     let saved = save(app, caller, plan, &request, now, answer).await;
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
+        && is_surely_absent(app, &caller.org, &id).await
     {
         withdraw(app, &caller.org, &instance, &submission).await;
     }
     saved
+}
+
+/// A commit that failed may have happened all the same, when only its answer
+/// was lost.
+async fn is_surely_absent(app: &App, org: &OrgId, id: &EnvelopeId) -> bool {
+    let look = async {
+        let mut connection = app.store.read().await?;
+        envelopes::get(&mut connection, org, id).await
+    };
+    matches!(look.await, Ok(None))
 }
 
 /// All that a create writes.
@@ -172,27 +188,11 @@ async fn organization(app: &App, caller: &Caller) -> Result<Organization, Servic
         .ok_or(ServiceError::NotFound("Organization"))
 }
 
-/// What has to be paid: what the request says, else what the organization
-/// always asks. Paper has nobody who could pay at signing.
-fn payment(
-    request: &CreateEnvelope,
-    organization: &Organization,
-    template: Option<&Template>,
-) -> Result<Option<PaymentSettings>, ServiceError> {
-    if request.envelope_kind == Some(EnvelopeKind::Paper) {
-        return match &request.payment {
-            None => Ok(None),
-            Some(_) => Err(ServiceError::Invalid(vec![Issue::new(
-                "not_applicable",
-                &["payment"],
-                "no payment",
-                "object",
-                "A paper envelope has no signer who could pay",
-            )])),
-        };
-    }
+/// What has to be paid before vault-in: what the request says, else what the
+/// organization always asks.
+fn payment(request: &CreateEnvelope, organization: &Organization) -> Option<PaymentSettings> {
     let standing = organization.settings.payment.as_ref();
-    let payment = match &request.payment {
+    match &request.payment {
         None => standing.cloned(),
         Some(requested) => Some(PaymentSettings {
             amount_cents: requested.amount_cents,
@@ -204,20 +204,7 @@ fn payment(
                 .clone()
                 .unwrap_or_else(|| FIRST_PAYER.into()),
         }),
-    };
-    if let (Some(payment), Some(template)) = (&payment, template)
-        && payment.payer != FIRST_PAYER
-        && !template.roles().contains(&payment.payer.as_str())
-    {
-        return Err(ServiceError::Invalid(vec![Issue::new(
-            "unknown_role",
-            &["payment", "payer"],
-            template.roles().join(", "),
-            payment.payer.as_str(),
-            format!("The template has no role {}", payment.payer),
-        )]));
     }
-    Ok(payment)
 }
 
 async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
@@ -249,6 +236,9 @@ fn draft(
         metadata.insert("source_template_id".into(), template.id.as_str().into());
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
+    } else if let Some(values) = &request.prefilled_data {
+        // Not shown to partners; for when the envelope is sent.
+        metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
     let customer = CustomerId::new();
     let name = request.envelope_name.clone();
@@ -335,6 +325,21 @@ fn plan_signers(
             ));
         }
     }
+    if let Some(payer) = request
+        .payment
+        .as_ref()
+        .and_then(|payment| payment.payer.as_deref())
+        && payer != FIRST_PAYER
+        && !roles.contains(&payer)
+    {
+        issues.push(Issue::new(
+            "unknown_role",
+            &["payment", "payer"],
+            known.as_str(),
+            payer,
+            format!("The template has no role {payer}"),
+        ));
+    }
     for name in request.prefilled_data.iter().flat_map(Map::keys) {
         if !template.fields.iter().any(|field| field.name == *name) {
             issues.push(Issue::new(
@@ -349,7 +354,12 @@ fn plan_signers(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    Ok(requested
+    Ok(planned(requested))
+}
+
+/// In the order in which they were named.
+fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
+    requested
         .into_iter()
         .zip(0..)
         .map(|(signer, position)| Signer {
@@ -362,7 +372,7 @@ fn plan_signers(
             completed_at: None,
             decline_reason: None,
         })
-        .collect())
+        .collect()
 }
 
 async fn submit(
@@ -442,11 +452,11 @@ async fn save(
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
     events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    for signer in &signers {
+        signers::insert(&mut tx, &envelope, signer).await?;
+    }
     let mut sign_url = None;
-    if let Some(first) = signers.first() {
-        for signer in &signers {
-            signers::insert(&mut tx, &envelope, signer).await?;
-        }
+    if let (Some(first), Some(_)) = (signers.first(), &envelope.submission) {
         let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
         let sent = EventType::EnvelopeSent;
         events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;

@@ -20,19 +20,26 @@ const AT_ONCE: i64 = 100;
 /// them act.
 pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
     let mut expired = 0;
+    let mut after = None;
     loop {
         let mut connection = app.store.read().await?;
-        let due = envelopes::expiring(&mut connection, app.clock.now(), AT_ONCE).await?;
+        let due =
+            envelopes::expiring(&mut connection, app.clock.now(), after.as_ref(), AT_ONCE).await?;
         drop(connection);
-        let mut progress = 0;
-        for (org, id) in &due {
-            progress += usize::from(expire(app, org, id).await?);
+        for envelope in &due {
+            // One that cannot expire now must not keep the others from it.
+            match expire(app, &envelope.org, &envelope.id).await {
+                Ok(done) => expired += usize::from(done),
+                Err(error) => {
+                    let id = envelope.id.as_str();
+                    tracing::error!(envelope = id, %error, "an envelope could not expire");
+                }
+            }
         }
-        expired += progress;
-        // What is refused stays due: looking again at once would not help.
-        if progress == 0 {
-            return Ok(expired);
-        }
+        after = match due.into_iter().last() {
+            Some(last) => Some(last),
+            None => return Ok(expired),
+        };
     }
 }
 

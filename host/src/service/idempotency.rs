@@ -4,6 +4,7 @@
 //! A request claims its key before it changes anything, and the answer is kept
 //! in the transaction of the change: after a crash there is either both or
 //! neither. A claim whose request never ended is taken over when its lease ends.
+//! Answers are kept sealed, because some carry links that are credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use serde_json::Value;
 use super::{Caller, ServiceError};
 use crate::app::App;
 use crate::domain::id::RequestId;
+use crate::domain::seal::Sealer;
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 
@@ -37,6 +39,7 @@ pub struct Receipt(Option<Arc<Claimed>>);
 struct Claimed {
     key: RequestKey,
     claim: String,
+    sealer: Arc<Sealer>,
     settled: AtomicBool,
 }
 
@@ -57,7 +60,7 @@ pub async fn claim(
     let kept = idempotency::get(&mut tx, &key).await?;
     let replaced = match kept {
         Some(kept) if kept.created_at + LIFE > now => {
-            if let Some(known) = known(&kept, fingerprint)? {
+            if let Some(known) = known(app, &key, &kept, fingerprint)? {
                 return Ok(known);
             }
             if kept.lease_until > now {
@@ -89,28 +92,43 @@ pub async fn claim(
     Ok(Claim::Go(Receipt(Some(Arc::new(Claimed {
         key,
         claim,
+        sealer: app.sealer.clone(),
         settled: AtomicBool::new(false),
     })))))
 }
 
 /// The kept answer; none while there is none yet.
-fn known(kept: &Kept, fingerprint: &str) -> Result<Option<Claim>, ServiceError> {
+fn known(
+    app: &App,
+    key: &RequestKey,
+    kept: &Kept,
+    fingerprint: &str,
+) -> Result<Option<Claim>, ServiceError> {
     if kept.fingerprint != fingerprint {
         return Err(ServiceError::Semantic(
             "Idempotency-Key was used for another request".into(),
         ));
     }
-    Ok(kept
-        .answer
-        .as_ref()
-        .map(|(status, body)| Claim::Replay(u16::try_from(*status).unwrap_or(500), body.clone())))
+    let Some((status, body)) = &kept.answer else {
+        return Ok(None);
+    };
+    let body = app
+        .sealer
+        .open(body, &key.key)
+        .ok_or_else(|| ServiceError::Internal("a kept answer cannot be opened".into()))?;
+    let status = u16::try_from(*status).unwrap_or(500);
+    Ok(Some(Claim::Replay(status, body)))
 }
 
 impl Receipt {
     /// Commits a change together with the answer to it.
     pub async fn commit(&self, mut tx: Tx, status: u16, body: &str) -> Result<(), StoreError> {
         if let Some(claimed) = &self.0 {
-            idempotency::settle(&mut tx, &claimed.key, &claimed.claim, status, body).await?;
+            let sealed = claimed
+                .sealer
+                .seal(body, &claimed.key.key)
+                .unwrap_or_default();
+            idempotency::settle(&mut tx, &claimed.key, &claimed.claim, status, &sealed).await?;
         }
         tx.commit().await?;
         if let Some(claimed) = &self.0 {

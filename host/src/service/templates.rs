@@ -1,11 +1,14 @@
 //! Templates of partners: a PDF, its fields, and a counterpart at the provider.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::idempotency::Answering;
-use super::uploads::{Upload, read_whole};
+use super::uploads::{Upload, admit, read_whole};
 use super::{Caller, Issue, ServiceError};
 use crate::app::App;
 use crate::components::providers::signing as provider;
@@ -15,6 +18,9 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::Template;
 use crate::files::Area as FileArea;
 use crate::store::templates;
+
+/// Different anchors a dry run looks for: each is a search of the document.
+const DRY_RUN_ANCHORS: usize = 50;
 
 /// Body of `POST /partner/templates/:template_id/fields`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -138,7 +144,7 @@ pub async fn create(
     request: CreateTemplate,
     answer: &Answering<Template>,
 ) -> Result<Template, ServiceError> {
-    let (pdf, _room) = read_whole(app, &request.file).await?;
+    let (pdf, room) = read_whole(app, &request.file).await?;
     let (fields, pdf) = match &request.fields {
         Some(fields) => (place(app, &pdf, fields).await?, pdf),
         None => from_tags(app, pdf).await?,
@@ -154,6 +160,8 @@ pub async fn create(
             "application/pdf",
         )
         .await?;
+    // A slow provider must not keep others from being read.
+    drop(room);
     let instance = app.config.providers.signing.default.clone();
     let lease = app.signing_lease(Some(&caller.org), &instance)?;
     let at_provider = app
@@ -195,7 +203,8 @@ pub async fn add_fields(
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
     let template = get(app, caller, id).await?;
-    let (added, _, at_provider) = resolve(app, &template, &request).await?;
+    let (added, document, at_provider) = resolve(app, &template, &request).await?;
+    drop(document);
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
     let signing = &app.components.providers.signing;
     signing
@@ -221,7 +230,8 @@ pub async fn dry_run(
     request: AddFields,
 ) -> Result<DryRun, ServiceError> {
     let template = get(app, caller, id).await?;
-    let (fields, pdf, _) = resolve(app, &template, &request).await?;
+    let (fields, document, _) = resolve(app, &template, &request).await?;
+    let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {
         let Placement::Anchor {
@@ -230,15 +240,22 @@ pub async fn dry_run(
         else {
             continue;
         };
-        let found = app
-            .components
-            .rules
-            .occurrences(pdf.clone(), anchor_text.clone(), *page)
-            .await??;
+        let wanted = (anchor_text.as_str(), *page);
+        if !known.contains_key(&wanted) {
+            if known.len() == DRY_RUN_ANCHORS {
+                return Err(ServiceError::Semantic(format!(
+                    "A dry run looks for at most {DRY_RUN_ANCHORS} different anchors"
+                )));
+            }
+            let pdf = document.bytes.clone();
+            let rules = &app.components.rules;
+            let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
+            known.insert(wanted, found.into_iter().map(area).collect());
+        }
         occurrences.push(Occurrences {
             field_index,
             anchor_text: anchor_text.clone(),
-            matches: found.into_iter().map(area).collect(),
+            matches: known.get(&wanted).cloned().unwrap_or_default(),
         });
     }
     Ok(DryRun {
@@ -248,24 +265,34 @@ pub async fn dry_run(
     })
 }
 
+/// A document in memory, and the right to hold it there.
+struct HeldDocument {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
 /// The fields with their areas, the document they are on, and the template's
 /// id at the provider.
 async fn resolve(
     app: &App,
     template: &Template,
     request: &AddFields,
-) -> Result<(Vec<Field>, Bytes, String), ServiceError> {
+) -> Result<(Vec<Field>, HeldDocument, String), ServiceError> {
     let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
     else {
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
-    let pdf = app.files.get(document).await?;
-    let fields = place(app, &pdf, &request.fields).await?;
+    let room = admit(app, document.size.unsigned_abs()).await?;
+    let document = HeldDocument {
+        bytes: app.files.get(document).await?,
+        _room: room,
+    };
+    let fields = place(app, &document.bytes, &request.fields).await?;
     let issues = conflicting_types(&template.fields, &fields);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    Ok((fields, pdf, at_provider.clone()))
+    Ok((fields, document, at_provider.clone()))
 }
 
 /// A template of the caller's organization.

@@ -179,15 +179,19 @@ async fn admitted(
     app: &App,
     upload: &Upload,
 ) -> Result<(Bytes, OwnedSemaphorePermit), ServiceError> {
-    let size = u32::try_from(upload.file.size()).unwrap_or(IN_MEMORY);
-    let room = app
-        .document_memory
+    let room = admit(app, upload.file.size()).await?;
+    let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
+    Ok((bytes, room))
+}
+
+/// Waits until a document of `size` bytes may be held in memory.
+pub async fn admit(app: &App, size: u64) -> Result<OwnedSemaphorePermit, ServiceError> {
+    let size = u32::try_from(size).unwrap_or(IN_MEMORY);
+    app.document_memory
         .clone()
         .acquire_many_owned(size.clamp(1, IN_MEMORY))
         .await
-        .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
-    Ok((bytes, room))
+        .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 /// None for a PDF.

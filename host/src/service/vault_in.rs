@@ -420,6 +420,11 @@ async fn settle(
     if envelope.status != decided.status {
         return Err(StoreError::Conflict.into());
     }
+    if envelope.upload != decided.upload {
+        return Err(ServiceError::Conflict(
+            "The document was replaced while it was being vaulted".into(),
+        ));
+    }
     let files = VaultedFiles {
         authoritative: &prepared.authoritative,
         copy: &prepared.copy,

@@ -190,28 +190,40 @@ pub async fn list(
     Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
 }
 
-/// Envelopes whose time is over, oldest first: organization and id.
+/// An envelope whose time is over.
+pub struct Expiring {
+    pub org: OrgId,
+    pub id: EnvelopeId,
+    expires_at: Timestamp,
+}
+
+/// Envelopes whose time is over, oldest first, from the one after `after` on.
 pub async fn expiring(
     connection: &mut AnyConnection,
     now: Timestamp,
+    after: Option<&Expiring>,
     limit: i64,
-) -> Result<Vec<(OrgId, EnvelopeId)>, StoreError> {
+) -> Result<Vec<Expiring>, StoreError> {
     let rows = sqlx::query(
-        "select org_id, envelope_id from envelope
+        "select org_id, envelope_id, expires_at from envelope
          where expires_at <= $1 and status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')
-         order by expires_at limit $2",
+             and (expires_at > $2 or (expires_at = $2 and envelope_id > $3))
+         order by expires_at, envelope_id limit $4",
     )
     .bind(now.to_string())
+    .bind(after.map_or_else(String::new, |after| after.expires_at.to_string()))
+    .bind(after.map_or("", |after| after.id.as_str()))
     .bind(limit)
     .fetch_all(connection)
     .await?;
     rows.iter()
         .map(|row| {
             let columns = columns(row);
-            Ok((
-                columns.parsed("org_id", OrgId::parse)?,
-                columns.parsed("envelope_id", EnvelopeId::parse)?,
-            ))
+            Ok(Expiring {
+                org: columns.parsed("org_id", OrgId::parse)?,
+                id: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                expires_at: columns.time("expires_at")?,
+            })
         })
         .collect()
 }

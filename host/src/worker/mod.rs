@@ -29,8 +29,8 @@ use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{Caller, ServiceError, expiry, signing};
+use crate::store::StoreError;
 use crate::store::jobs::{self, ClaimedJob};
-use crate::store::{StoreError, idempotency};
 
 pub use mail::INVITE_JOB;
 
@@ -54,9 +54,6 @@ const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "leases of an earlier run could not be taken back");
-    }
-    if let Err(error) = idempotency::forget_claims(&app.store).await {
-        tracing::error!(%error, "requests of an earlier run could not be given back");
     }
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();

@@ -13,7 +13,7 @@ use crate::store;
 /// Period of all periodic work, unless a setting says otherwise.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Works until told to stop. What was noted in memory is written at the end.
+/// Works until told to stop.
 pub(super) async fn run(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
@@ -30,9 +30,6 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}
         }
-    }
-    if let Err(error) = access::flush_key_usage(&app).await {
-        tracing::error!(%error, "the last use of keys could not be noted");
     }
 }
 

@@ -1,0 +1,64 @@
+//! Sealing what is kept and may hold a credential: AES-256-GCM (NIST SP 800-38D)
+//! under a key of this service, with a random nonce before the sealed bytes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use super::token::random;
+
+/// Seals and opens texts.
+pub struct Sealer(LessSafeKey);
+
+impl Sealer {
+    /// None for a key the algorithm does not take.
+    pub fn new(key: &[u8; 32]) -> Option<Self> {
+        Some(Self(LessSafeKey::new(
+            UnboundKey::new(&AES_256_GCM, key).ok()?,
+        )))
+    }
+
+    /// The text, readable only with the key and together with `context`.
+    pub fn seal(&self, text: &str, context: &str) -> Option<String> {
+        let nonce = random::<NONCE_LEN>();
+        let mut bytes = text.as_bytes().to_vec();
+        self.0
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(context.as_bytes()),
+                &mut bytes,
+            )
+            .ok()?;
+        Some(STANDARD.encode([nonce.as_slice(), &bytes].concat()))
+    }
+
+    /// None for what was sealed otherwise, or changed.
+    pub fn open(&self, sealed: &str, context: &str) -> Option<String> {
+        let bytes = STANDARD.decode(sealed).ok()?;
+        let (nonce, rest) = bytes.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut rest = rest.to_vec();
+        let text = self
+            .0
+            .open_in_place(nonce, Aad::from(context.as_bytes()), &mut rest)
+            .ok()?;
+        String::from_utf8(text.to_vec()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_text_opens_with_its_key_and_context_only() {
+        let sealer = Sealer::new(&[7; 32]).unwrap();
+        let sealed = sealer.seal("secret", "place").unwrap();
+        assert!(!sealed.contains("secret"));
+        assert_ne!(sealed, sealer.seal("secret", "place").unwrap());
+        assert_eq!(sealer.open(&sealed, "place").as_deref(), Some("secret"));
+        assert_eq!(sealer.open(&sealed, "elsewhere"), None);
+        assert_eq!(Sealer::new(&[8; 32]).unwrap().open(&sealed, "place"), None);
+        assert_eq!(sealer.open("short", "place"), None);
+    }
+}
