@@ -65,6 +65,12 @@ fn section(document: &Value, method: &str, path: &str, operation: &Value) -> Mar
         .filter_map(Value::as_str)
         .collect();
     let empty = Map::new();
+    let mut answers: Vec<(&String, &Value)> = operation["responses"]
+        .as_object()
+        .unwrap_or(&empty)
+        .iter()
+        .collect();
+    answers.sort_by_key(|(status, _)| *status);
     html! {
         section id=(text(operation, "operationId")) {
             h2 { (text(operation, "summary")) }
@@ -80,7 +86,7 @@ fn section(document: &Value, method: &str, path: &str, operation: &Value) -> Mar
             }
             h3 { "Answers" }
             dl {
-                @for (status, response) in operation["responses"].as_object().unwrap_or(&empty) {
+                @for (status, response) in answers {
                     dt { (status) }
                     dd {
                         (text(response, "description"))

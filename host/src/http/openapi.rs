@@ -28,9 +28,9 @@ fn meaning(status: u16) -> &'static str {
         410 => "Used up or expired",
         413 => "Larger than allowed",
         415 => "A file type that is not taken here",
-        422 => "Well-formed, and breaks these rules; `details` lists every issue",
-        429 => "Too many requests; `Retry-After` says when to come back",
-        500 => "Our fault; `X-Request-Id` finds it in the log",
+        422 => "Well-formed, and breaks these rules; details lists every issue",
+        429 => "Too many requests; Retry-After says when to come back",
+        500 => "Our fault; X-Request-Id finds it in the log",
         502 => "The provider refused or could not be reached",
         503 => "Not configured",
         _ => "Error",
@@ -106,7 +106,7 @@ pub fn head(base_url: &str) -> OpenApi {
             version: "2".into(),
             description: Some(
                 "Electronic signatures, tamper-evident authoritative copies, and their proof. \
-                 Every POST takes an `Idempotency-Key`: the same key and body within 24 hours \
+                 Every POST takes an Idempotency-Key: the same key and body within 24 hours \
                  gives the first answer again."
                     .into(),
             ),

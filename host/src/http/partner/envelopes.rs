@@ -25,7 +25,9 @@ pub struct ListQuery {
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
+    /// Only this customer's.
     customer_id: Option<String>,
+    /// Only those that stand here.
     status: Option<EnvelopeStatus>,
 }
 
