@@ -41,7 +41,8 @@ async fn main() -> Result<()> {
     println!();
     println!("Where to look next");
     println!("  readiness         {}/readyz", server.url);
-    println!("  settings, API     README.md, ARCHITECTURE.md");
+    println!("  the API           {}/docs", server.url);
+    println!("  settings, map     README.md, ARCHITECTURE.md");
     if keep {
         println!("  API key           {}", demo.key);
         println!("  a contract that waits for your signature:");
