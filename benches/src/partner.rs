@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::load::{self, Connection};
 use crate::report::{self, Table, median};
-use crate::server::{Server, free_address, program};
+use crate::server::{Log, Server, free_address, program};
 
 /// First argument of the bare server's program.
 pub const BARE_SERVER: &str = "bare-server";
@@ -102,7 +102,7 @@ impl Partner {
             "1000000000",
         ])?;
         let settings = [("HOLDFAST_DATABASE_URL", database.to_owned())];
-        let mut server = Server::spawn(&program, folder, &settings)?;
+        let mut server = Server::spawn(&program, folder, &settings, Log::File)?;
         server.start()?;
         Ok(Self {
             server,
@@ -216,6 +216,9 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
         ids.push(envelope.id);
     }
     tx.commit().await?;
+    // As a database is that was not filled a moment ago.
+    let mut connection = store.read().await?;
+    sqlx::query("analyze").execute(&mut *connection).await?;
     Ok(ids)
 }
 

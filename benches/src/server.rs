@@ -42,12 +42,20 @@ pub fn program() -> Result<PathBuf, Failure> {
     .into())
 }
 
+/// Where a server's log goes. Reading it costs the reader a core's worth under
+/// load, so that it is watched only where its lines are timed.
+pub enum Log {
+    Watched,
+    File,
+}
+
 /// A server of ours; dropping it ends it.
 pub struct Server {
     child: Child,
     spawned: Instant,
     pub address: SocketAddr,
-    lines: Receiver<(Instant, String)>,
+    /// None when its log goes to a file.
+    lines: Option<Receiver<(Instant, String)>>,
 }
 
 impl Server {
@@ -56,6 +64,7 @@ impl Server {
         program: &Path,
         data_folder: &Path,
         settings: &[(&str, String)],
+        log: Log,
     ) -> Result<Self, Failure> {
         let address = free_address()?;
         let mut command = Command::new(program);
@@ -73,24 +82,27 @@ impl Server {
             .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+            .stderr(match log {
+                Log::Watched => Stdio::piped(),
+                Log::File => std::fs::File::create(data_folder.join("log"))?.into(),
+            });
         let spawned = Instant::now();
         let mut child = command.spawn()?;
-        let stderr = child
-            .stderr
-            .take()
-            .ok_or("the server's stderr is not ours to read")?;
+        let lines = child.stderr.take().map(lines);
         Ok(Self {
             child,
             spawned,
             address,
-            lines: lines(stderr),
+            lines,
         })
     }
 
     /// Waits until the server is ready.
     pub fn start(&mut self) -> Result<Start, Failure> {
-        let listening = self.wait_for_line("listening on")?;
+        let listening = match &self.lines {
+            Some(_) => self.wait_for_line("listening on")?,
+            None => self.wait_for_connection()?,
+        };
         while !answers_ready(self.address)? {
             if self.spawned.elapsed() > PATIENCE {
                 return Err(format!("not ready after {} s", PATIENCE.as_secs()).into());
@@ -103,11 +115,24 @@ impl Server {
         })
     }
 
+    fn wait_for_connection(&self) -> Result<Duration, Failure> {
+        while TcpStream::connect(self.address).is_err() {
+            if self.spawned.elapsed() > PATIENCE {
+                return Err(format!("not listening after {} s", PATIENCE.as_secs()).into());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(self.spawned.elapsed())
+    }
+
     fn wait_for_line(&self, text: &str) -> Result<Duration, Failure> {
+        let Some(lines) = &self.lines else {
+            return Err("the server's log is not watched".into());
+        };
         let mut seen = String::new();
         loop {
             let left = PATIENCE.saturating_sub(self.spawned.elapsed());
-            match self.lines.recv_timeout(left) {
+            match lines.recv_timeout(left) {
                 Ok((at, line)) if line.contains(text) => return Ok(at.duration_since(self.spawned)),
                 Ok((_, line)) => seen = seen + &line + "\n",
                 Err(RecvTimeoutError::Timeout) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Failure;
 use crate::report::{self, Table, median, millis};
-use crate::server::{POLL, Server, program};
+use crate::server::{Log, POLL, Server, program};
 
 const RUNS: usize = 5;
 /// How long a server is left alone before its memory is read.
@@ -18,11 +18,11 @@ pub fn run() -> Result<(), Failure> {
     let (mut cold, mut warm, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let folder = tempfile::tempdir()?;
-        let mut server = Server::spawn(&program, folder.path(), &[])?;
+        let mut server = Server::spawn(&program, folder.path(), &[], Log::Watched)?;
         cold.push(server.start()?);
         server.stop()?;
 
-        let mut server = Server::spawn(&program, folder.path(), &[])?;
+        let mut server = Server::spawn(&program, folder.path(), &[], Log::Watched)?;
         warm.push(server.start()?);
         thread::sleep(IDLE);
         memory.push(server.memory()?);
