@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::app;
@@ -93,7 +94,7 @@ pub fn main() -> ExitCode {
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
         .and_then(|config| {
-            start_logging(&config, matches!(cli.command, Command::Serve));
+            let _log = start_logging(&config, matches!(cli.command, Command::Serve));
             tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()?
@@ -179,20 +180,26 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Logs go to stderr; commands other than `serve` log warnings only.
-fn start_logging(config: &Config, serving: bool) {
+/// Logs go to stderr; commands other than `serve` log warnings only. A thread
+/// writes them, so that no request waits for whoever reads; nothing is left out,
+/// and dropping what is returned writes the rest.
+fn start_logging(config: &Config, serving: bool) -> WorkerGuard {
     let filter = if serving {
         config.log.filter.as_str()
     } else {
         "warn"
     };
+    let (writer, guard) = NonBlockingBuilder::default()
+        .lossy(false)
+        .finish(std::io::stderr());
     let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_env_filter(EnvFilter::new(filter));
     match config.log.format {
         LogFormat::Text => builder.with_ansi(false).init(),
         LogFormat::Json => builder.json().init(),
     }
+    guard
 }
 
 /// SIGTERM or SIGINT.
