@@ -13,7 +13,7 @@ use holdfast::domain::clock::Clock;
 use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast::domain::id::{EnvelopeId, OrgId};
 use holdfast::store::envelopes::Filter;
-use holdfast::store::{Store, customers, envelopes};
+use holdfast::store::{Dialect, Store, customers, envelopes};
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -216,9 +216,11 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
         ids.push(envelope.id);
     }
     tx.commit().await?;
-    // As a database is that was not filled a moment ago.
-    let mut connection = store.read().await?;
-    sqlx::query("analyze").execute(&mut *connection).await?;
+    // PostgreSQL does this by itself, a minute later; SQLite never does.
+    if store.dialect() == Dialect::Postgres {
+        let mut connection = store.read().await?;
+        sqlx::query("analyze").execute(&mut *connection).await?;
+    }
     Ok(ids)
 }
 
