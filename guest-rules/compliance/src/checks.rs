@@ -1,8 +1,15 @@
 //! One function per check, in the order of the specification.
 //!
 //! Each returns whether the check is satisfied and the sentence that says why.
+//!
+//! The checks are called by name and their sentences put together from pieces:
+//! in a fresh instance the first call through each function pointer, of which
+//! `format!` has several, costs about as much as a check.
 
 use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
+
+/// Whether a check is satisfied, and why.
+pub(crate) type Answer = (bool, String);
 
 /// What a check is called and what it refers to, as specified.
 pub(crate) struct Rule {
@@ -11,7 +18,6 @@ pub(crate) struct Rule {
     /// The paragraph of the uniform text that states the requirement. The
     /// specification's references number some of them differently.
     pub statute_reference: &'static str,
-    pub check: fn(&EnvelopeFacts) -> (bool, String),
 }
 
 /// The eight checks.
@@ -20,54 +26,60 @@ pub(crate) const RULES: [Rule; 8] = [
         requirement: "Single authoritative copy",
         ucc_reference: "UCC §9-105(b)(2)",
         statute_reference: "UCC §9-105(b)(1)",
-        check: single_authoritative_copy,
     },
     Rule {
         requirement: "Tamper-evident record",
         ucc_reference: "UCC §9-105(b)(4)",
         statute_reference: "UCC §9-105(b)(6)",
-        check: tamper_evident_record,
     },
     Rule {
         requirement: "Controlling party identified",
         ucc_reference: "UCC §9-105(b)(1)",
         statute_reference: "UCC §9-105(b)(3)",
-        check: controlling_party_identified,
     },
     Rule {
         requirement: "All required signatories executed",
         ucc_reference: "UCC §9-105(b)(3)",
         statute_reference: "UCC §9-105(a)",
-        check: all_signatories_executed,
     },
     Rule {
         requirement: "Non-authoritative copies identifiable",
         ucc_reference: "UCC §9-105(b)(5)",
         statute_reference: "UCC §9-105(b)(5)",
-        check: copies_identifiable,
     },
     Rule {
         requirement: "Electronic record fully executed",
         ucc_reference: "UCC §9-105 general",
         statute_reference: "UCC §9-105(a)",
-        check: record_fully_executed,
     },
     Rule {
         requirement: "Audit certificate generated",
         ucc_reference: "UCC §9-105 best practice",
         statute_reference: "UCC §9-105(a)",
-        check: audit_certificate_generated,
     },
     Rule {
         requirement: "Secured party identified",
         ucc_reference: "UCC §9-105(b)(1)",
         statute_reference: "UCC §9-105(b)(2)",
-        check: secured_party_identified,
     },
 ];
 
+/// What the checks say, in the order of [`RULES`].
+pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
+    [
+        single_authoritative_copy(facts),
+        tamper_evident_record(facts),
+        controlling_party_identified(facts),
+        all_signatories_executed(facts),
+        copies_identifiable(facts),
+        record_fully_executed(facts),
+        audit_certificate_generated(facts),
+        secured_party_identified(facts),
+    ]
+}
+
 // Check 1.
-fn single_authoritative_copy(facts: &EnvelopeFacts) -> (bool, String) {
+fn single_authoritative_copy(facts: &EnvelopeFacts) -> Answer {
     match is_set(facts.vault_file_path.as_deref()) {
         true => (
             true,
@@ -81,11 +93,11 @@ fn single_authoritative_copy(facts: &EnvelopeFacts) -> (bool, String) {
 }
 
 // Check 2.
-fn tamper_evident_record(facts: &EnvelopeFacts) -> (bool, String) {
+fn tamper_evident_record(facts: &EnvelopeFacts) -> Answer {
     match facts.document_hash.as_deref() {
         Some(hash) if is_sha256(hash) => (
             true,
-            format!("SHA-256 of the stored bytes is on record: {hash}."),
+            ["SHA-256 of the stored bytes is on record: ", hash, "."].concat(),
         ),
         Some(_) => (false, "The recorded hash is not a SHA-256 digest.".into()),
         None => (false, "No hash of the stored bytes is on record.".into()),
@@ -93,7 +105,7 @@ fn tamper_evident_record(facts: &EnvelopeFacts) -> (bool, String) {
 }
 
 // Check 3: the first accepted permission names the active custodian.
-fn controlling_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
+fn controlling_party_identified(facts: &EnvelopeFacts) -> Answer {
     let active = facts
         .custodians
         .iter()
@@ -101,7 +113,7 @@ fn controlling_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
     match active {
         Some(custodian) => (
             true,
-            format!("{} is the active custodian.", custodian.email),
+            [&custodian.email, " is the active custodian."].concat(),
         ),
         None => (
             false,
@@ -111,7 +123,7 @@ fn controlling_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
 }
 
 // Check 4: a paper envelope has no submitters and passes.
-fn all_signatories_executed(facts: &EnvelopeFacts) -> (bool, String) {
+fn all_signatories_executed(facts: &EnvelopeFacts) -> Answer {
     if facts.submitters.is_empty() {
         return (
             true,
@@ -130,21 +142,25 @@ fn all_signatories_executed(facts: &EnvelopeFacts) -> (bool, String) {
         })
         .collect();
     if missing.is_empty() {
-        (
-            true,
-            format!(
-                "Every required signer has signed ({} of {}).",
-                facts.submitters.len(),
-                facts.submitters.len()
-            ),
-        )
+        let count = facts.submitters.len().to_string();
+        let sentence = [
+            "Every required signer has signed (",
+            &count,
+            " of ",
+            &count,
+            ").",
+        ];
+        (true, sentence.concat())
     } else {
-        (false, format!("Not yet signed by: {}.", missing.join(", ")))
+        (
+            false,
+            ["Not yet signed by: ", &missing.join(", "), "."].concat(),
+        )
     }
 }
 
 // Check 5: the copy has to be where copies are kept, not merely somewhere.
-fn copies_identifiable(facts: &EnvelopeFacts) -> (bool, String) {
+fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     match facts.copy_file_path.as_deref() {
         Some(path) if path.starts_with("copies:") => (
             true,
@@ -159,12 +175,12 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> (bool, String) {
 }
 
 // Check 6.
-fn record_fully_executed(facts: &EnvelopeFacts) -> (bool, String) {
+fn record_fully_executed(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     match facts.status {
         EnvelopeStatus::Completed | EnvelopeStatus::Vaulted => (
             true,
-            format!("The record is fully executed (status {status})."),
+            ["The record is fully executed (status ", status, ")."].concat(),
         ),
         EnvelopeStatus::Pending
         | EnvelopeStatus::Uploaded
@@ -176,13 +192,18 @@ fn record_fully_executed(facts: &EnvelopeFacts) -> (bool, String) {
         | EnvelopeStatus::Voided
         | EnvelopeStatus::Expired => (
             false,
-            format!("The record is not in a fully executed status (status {status})."),
+            [
+                "The record is not in a fully executed status (status ",
+                status,
+                ").",
+            ]
+            .concat(),
         ),
     }
 }
 
 // Check 7.
-fn audit_certificate_generated(facts: &EnvelopeFacts) -> (bool, String) {
+fn audit_certificate_generated(facts: &EnvelopeFacts) -> Answer {
     match is_set(facts.vault_out_certificate_path.as_deref()) {
         true => (
             true,
@@ -196,11 +217,12 @@ fn audit_certificate_generated(facts: &EnvelopeFacts) -> (bool, String) {
 }
 
 // Check 8: a secured party without a name identifies nobody.
-fn secured_party_identified(facts: &EnvelopeFacts) -> (bool, String) {
+fn secured_party_identified(facts: &EnvelopeFacts) -> Answer {
     match &facts.secured_party {
-        Some(party) if !party.name.trim().is_empty() => {
-            (true, format!("The secured party is {}.", party.name.trim()))
-        }
+        Some(party) if !party.name.trim().is_empty() => (
+            true,
+            ["The secured party is ", party.name.trim(), "."].concat(),
+        ),
         Some(_) => (false, "The secured party has no name.".into()),
         None => (false, "No secured party is recorded.".into()),
     }
@@ -216,7 +238,12 @@ fn is_sha256(text: &str) -> bool {
 
 /// Mail addresses are compared without case, as mail systems treat them.
 fn same_email(left: &str, right: &str) -> bool {
-    left.trim().to_lowercase() == right.trim().to_lowercase()
+    let (left, right) = (left.trim(), right.trim());
+    if left.is_ascii() && right.is_ascii() {
+        left.eq_ignore_ascii_case(right)
+    } else {
+        left.to_lowercase() == right.to_lowercase()
+    }
 }
 
 /// The status as it is written in the API.

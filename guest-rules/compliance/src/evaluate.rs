@@ -1,6 +1,6 @@
 //! Running the checks and scoring them.
 
-use crate::checks::RULES;
+use crate::checks::{RULES, answers};
 use crate::types::{Check, EnvelopeFacts, Evaluation};
 
 /// Runs the eight checks over `facts`.
@@ -11,14 +11,12 @@ use crate::types::{Check, EnvelopeFacts, Evaluation};
 pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
     let checks: Vec<Check> = RULES
         .iter()
-        .map(|rule| {
-            let (satisfied, detail) = (rule.check)(facts);
-            Check {
-                requirement: rule.requirement.into(),
-                ucc_reference: rule.ucc_reference.into(),
-                satisfied,
-                detail,
-            }
+        .zip(answers(facts))
+        .map(|(rule, (satisfied, detail))| Check {
+            requirement: rule.requirement.into(),
+            ucc_reference: rule.ucc_reference.into(),
+            satisfied,
+            detail,
         })
         .collect();
     let missing_requirements: Vec<String> = checks
