@@ -61,7 +61,7 @@ fn components(app: &App) -> Result<String, String> {
     match app.components.rules.document_components_ready() {
         Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
         Some(Err(why)) => Err(why),
-        None => Err("document components are still being compiled".into()),
+        None => Err("document components are still being loaded".into()),
     }
 }
 

@@ -38,7 +38,7 @@ pub struct JobLabels {
 /// Labels of a failed component call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
-    /// Name, version and the start of the digest.
+    /// Name and version.
     pub component: String,
 }
 
@@ -67,8 +67,8 @@ pub struct Metrics {
 impl Metrics {
     /// A registry with everything in it.
     pub fn new(component_failures: ComponentFailures) -> Self {
-        let mut registry = Registry::with_prefix("holdfast");
-        let metrics = Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("holdfast"),
             requests: Family::default(),
             request_duration: Histogram::new(DURATIONS),
             rate_limited: Counter::default(),
@@ -76,8 +76,8 @@ impl Metrics {
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
             expired: Counter::default(),
-            registry: Registry::default(),
         };
+        let registry = &mut metrics.registry;
         registry.register(
             "http_requests",
             "Requests answered",
@@ -115,10 +115,7 @@ impl Metrics {
             "Component calls that trapped or used up their budget",
             component_failures,
         );
-        Self {
-            registry,
-            ..metrics
-        }
+        metrics
     }
 
     /// Counts an answered request.

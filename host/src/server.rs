@@ -44,7 +44,7 @@ pub async fn serve(
     let stopping = CancellationToken::new();
     let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
-    // What takes seconds on the very first start does not delay the listening.
+    // The large components do not delay the listening.
     let components = app.components.clone();
     std::thread::spawn(move || components.rules.load_documents());
     let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();

@@ -306,7 +306,7 @@ async fn an_upload_may_have_fifty_megabytes_and_not_one_byte_more() {
 }
 
 /// A provider that cannot be reached, or is not configured any more, leaves no
-/// envelope behind, and the request can be made again with the same key.
+/// envelope behind, and the request can be made again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_provider_leaves_no_envelope_behind() {
     let app = TestApp::with(

@@ -282,9 +282,7 @@ async fn a_kept_answer_is_settled_by_its_claim_only(store: Store) {
     let now = Clock::default().now();
     let later = now + Duration::from_secs(60);
     let mut tx = store.begin().await.unwrap();
-    let claim = |name| (name, now, later);
-    let (name, from, until) = claim("first");
-    let won = idempotency::claim(&mut tx, &key, "print", name, from, until, None).await;
+    let won = idempotency::claim(&mut tx, &key, "print", "first", now, later, None).await;
     assert!(won.unwrap());
     let won = idempotency::claim(&mut tx, &key, "print", "second", now, later, None).await;
     assert!(!won.unwrap(), "the key is taken");

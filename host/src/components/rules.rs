@@ -38,8 +38,9 @@ struct Active<P> {
 }
 
 /// Loaded by whoever needs it first, and in any case by
-/// [`Rules::load_documents`] after the start: a document component takes
-/// seconds to compile the first time. Callers wait for it.
+/// [`Rules::load_documents`] after the start: the code of a document component
+/// is megabytes to read, and seconds to compile where none is kept. Callers
+/// wait for it.
 type Deferred<P> = Arc<
     LazyLock<
         Result<Active<P>, ComponentError>,
@@ -191,7 +192,7 @@ impl Rules {
         })
     }
 
-    /// None while the document components are still being compiled.
+    /// None while the document components are still being loaded.
     pub fn document_components_ready(&self) -> Option<Result<(), String>> {
         let placement = LazyLock::get(&self.placement)?;
         let documents = LazyLock::get(&self.documents)?;

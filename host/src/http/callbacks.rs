@@ -3,14 +3,13 @@
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::error::HttpError;
-use super::extract::{JSON_LIMIT, path_parameter, path_text, read_limited};
+use super::extract::{InstancePath, JSON_LIMIT, read_limited};
 use super::openapi;
 use super::reply::{Found, Reply};
 use crate::app::App;
@@ -45,23 +44,6 @@ impl OperationInput for RawRequest {
         for status in [400, 401, 413] {
             openapi::error(operation, status);
         }
-    }
-}
-
-/// The configured provider instance that calls.
-pub struct InstancePath(String);
-
-impl FromRequestParts<App> for InstancePath {
-    type Rejection = HttpError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        Ok(Self(path_text(parts, app).await))
-    }
-}
-
-impl OperationInput for InstancePath {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        path_parameter(context, operation, "instance");
     }
 }
 

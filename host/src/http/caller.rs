@@ -157,25 +157,18 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
 impl<S: Needs> Reader<S> {
     /// The envelope, of the organization of a key that is valid now.
     pub async fn envelope(self, app: &App, id: &str) -> Result<Envelope, HttpError> {
-        if !self.confirmed {
-            match envelopes::get_with_key(app, &self.record, id).await? {
-                Confirmed::Yes(found) => {
-                    access::note_use(app, &self.record);
-                    let envelope = found.ok_or(ServiceError::NotFound("Envelope"))?;
-                    return Ok(*envelope);
-                }
-                Confirmed::No => {}
-            }
+        let of = |record: &ApiKeyRecord| Caller::from(record);
+        if self.confirmed {
+            return Ok(envelopes::get(app, &of(&self.record), id).await?);
         }
-        let record = if self.confirmed {
-            self.record
-        } else {
-            // Changed since it was remembered; the request is counted already.
-            let record = known(app, &self.text).await?;
-            permit::<S>(app, &self.notes, &record)?;
-            record
-        };
-        Ok(envelopes::get(app, &Caller::from(&*record), id).await?)
+        if let Confirmed::Yes(found) = envelopes::get_with_key(app, &self.record, id).await? {
+            access::note_use(app, &self.record);
+            return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
+        }
+        // Changed since it was remembered; the request is counted already.
+        let record = known(app, &self.text).await?;
+        permit::<S>(app, &self.notes, &record)?;
+        Ok(envelopes::get(app, &of(&record), id).await?)
     }
 }
 

@@ -3,20 +3,16 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use aide::OperationInput;
-use aide::generate::GenContext;
-use aide::openapi::Operation;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::http::{Method, header};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use futures::Stream;
 
 use super::error::HttpError;
-use super::extract::{path_parameter, path_text};
-use super::openapi::FileReply;
+use super::extract::LinkPath;
+use super::reply::FileReply;
 use crate::app::App;
 use crate::domain::token::LinkToken;
 use crate::service::downloads;
@@ -24,27 +20,10 @@ use crate::service::downloads;
 /// Pieces in which a file leaves.
 const PIECE: usize = 64 * 1024;
 
-/// The token in a link's path.
-pub struct TokenPath(String);
-
-impl FromRequestParts<App> for TokenPath {
-    type Rejection = HttpError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        Ok(Self(path_text(parts, app).await))
-    }
-}
-
-impl OperationInput for TokenPath {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        path_parameter(context, operation, "token");
-    }
-}
-
 pub async fn download(
     State(app): State<App>,
     method: Method,
-    TokenPath(token): TokenPath,
+    LinkPath(token): LinkPath,
 ) -> Result<FileReply<false>, HttpError> {
     // A link preview asks with HEAD: that must not burn a single-use link.
     let peek = method == Method::HEAD;

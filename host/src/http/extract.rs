@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
-use aide::openapi::{MediaType, Operation, RequestBody, SchemaObject};
+use aide::openapi::{Operation, RequestBody};
 use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
 use axum::body::Body;
 use axum::extract::multipart::{Field, MultipartError};
@@ -127,17 +127,8 @@ impl<T: JsonSchema> OperationInput for ValidJson<T> {
 }
 
 fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody {
-    let media = MediaType {
-        schema: Some(SchemaObject {
-            json_schema: schema,
-            example: None,
-            external_docs: None,
-        }),
-        example,
-        ..MediaType::default()
-    };
     RequestBody {
-        content: [(media_type.to_owned(), media)].into_iter().collect(),
+        content: openapi::content(media_type, schema, example),
         required: true,
         ..RequestBody::default()
     }
@@ -363,32 +354,48 @@ impl<T: JsonSchema> OperationInput for ValidQuery<T> {
     }
 }
 
-/// The id in a path. Whether anything has it is for the service to say: one that
-/// is malformed answers like one that nobody has.
-pub struct ResourceId(pub String);
+macro_rules! path_parameters {
+    ($($(#[$doc:meta])* $type:ident is $name:literal),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// Whether anything has it is for the service to say: one that is
+            /// malformed answers like one that nobody has.
+            pub struct $type(pub String);
 
-impl FromRequestParts<App> for ResourceId {
-    type Rejection = HttpError;
+            impl FromRequestParts<App> for $type {
+                type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        Ok(Self(path_text(parts, app).await))
-    }
+                async fn from_request_parts(
+                    parts: &mut Parts,
+                    app: &App,
+                ) -> Result<Self, HttpError> {
+                    // Text that is not UTF-8 is what nobody has.
+                    let path = Path::<String>::from_request_parts(parts, app).await;
+                    Ok(Self(path.map_or_else(|_| String::new(), |Path(text)| text)))
+                }
+            }
+
+            impl OperationInput for $type {
+                fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+                    path_parameter(context, operation, $name);
+                }
+            }
+        )*
+    };
 }
 
-impl OperationInput for ResourceId {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        path_parameter(context, operation, "id");
-    }
-}
-
-/// The only parameter of a path. Text that is not UTF-8 is what nobody has.
-pub async fn path_text(parts: &mut Parts, app: &App) -> String {
-    let path = Path::<String>::from_request_parts(parts, app).await;
-    path.map_or_else(|_| String::new(), |Path(text)| text)
-}
+path_parameters!(
+    /// The id in a path.
+    ResourceId is "id",
+    /// The token in a link's path.
+    LinkPath is "token",
+    /// The configured provider instance in a path.
+    InstancePath is "instance",
+);
 
 /// Documents a path's parameter, and that nobody may have it.
-pub fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &str) {
+fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &str) {
     let schema = json_schema!({
         "properties": { name: { "type": "string" } },
         "required": [name],

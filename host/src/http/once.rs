@@ -44,7 +44,8 @@ impl FromRequestParts<App> for Once {
                 value
                     .to_str()
                     .ok()
-                    .filter(|key| !key.trim().is_empty() && key.len() <= 255)
+                    .filter(|key| (1..=255).contains(&key.len()))
+                    .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
                     .ok_or_else(|| {
                         HttpError::bad_request(
                             "Idempotency-Key must be 1 to 255 visible ASCII characters",

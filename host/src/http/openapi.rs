@@ -10,10 +10,8 @@ use aide::openapi::{
     SecurityScheme, Server, StatusCode,
 };
 use aide::transform::TransformOperation;
-use axum::http::header;
-use axum::response::IntoResponse;
-use schemars::json_schema;
-use serde_json::json;
+use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
 
 use super::error::HttpError;
 
@@ -37,21 +35,34 @@ fn meaning(status: u16) -> &'static str {
     }
 }
 
-/// Adds an error answer to an operation.
-pub fn error(operation: &mut Operation, status: u16) {
+/// A body of one type.
+pub fn content<C: FromIterator<(String, MediaType)>>(
+    media_type: &str,
+    schema: Schema,
+    example: Option<Value>,
+) -> C {
     let media = MediaType {
-        schema: Some(SchemaObject {
-            json_schema: json_schema!({ "$ref": "#/components/schemas/Error" }),
-            example: None,
-            external_docs: None,
-        }),
+        schema: Some(schema_object(schema)),
+        example,
         ..MediaType::default()
     };
+    C::from_iter([(media_type.to_owned(), media)])
+}
+
+fn schema_object(json_schema: Schema) -> SchemaObject {
+    SchemaObject {
+        json_schema,
+        example: None,
+        external_docs: None,
+    }
+}
+
+/// Adds an error answer to an operation.
+pub fn error(operation: &mut Operation, status: u16) {
+    let schema = json_schema!({ "$ref": "#/components/schemas/Error" });
     let response = Response {
         description: meaning(status).into(),
-        content: [("application/json".to_owned(), media)]
-            .into_iter()
-            .collect(),
+        content: content("application/json", schema, None),
         ..Response::default()
     };
     operation
@@ -119,14 +130,9 @@ pub fn head(base_url: &str) -> OpenApi {
         ..OpenApi::default()
     };
     let components = api.components.get_or_insert_default();
-    components.schemas.insert(
-        "Error".into(),
-        SchemaObject {
-            json_schema: error,
-            example: None,
-            external_docs: None,
-        },
-    );
+    components
+        .schemas
+        .insert("Error".into(), schema_object(error));
     components.security_schemes.insert(
         "apiKey".into(),
         ReferenceOr::Item(SecurityScheme::ApiKey {
@@ -150,38 +156,4 @@ pub fn head(base_url: &str) -> OpenApi {
 
 impl OperationOutput for HttpError {
     type Inner = Self;
-}
-
-/// A file on its way out, documented by its type.
-pub struct FileReply<const ZIP: bool>(pub axum::response::Response);
-
-impl<const ZIP: bool> IntoResponse for FileReply<ZIP> {
-    fn into_response(self) -> axum::response::Response {
-        self.0
-    }
-}
-
-impl<const ZIP: bool> OperationOutput for FileReply<ZIP> {
-    type Inner = ();
-
-    fn inferred_responses(
-        _: &mut aide::generate::GenContext,
-        _: &mut Operation,
-    ) -> Vec<(Option<StatusCode>, Response)> {
-        let types: &[&str] = if ZIP {
-            &["application/zip"]
-        } else {
-            &["application/pdf", "application/json"]
-        };
-        let content = types
-            .iter()
-            .map(|name| ((*name).to_owned(), MediaType::default()))
-            .collect();
-        let response = Response {
-            description: format!("The file, with {}", header::CONTENT_DISPOSITION),
-            content,
-            ..Response::default()
-        };
-        vec![(Some(StatusCode::Code(200)), response)]
-    }
 }

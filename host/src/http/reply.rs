@@ -6,15 +6,15 @@ use std::marker::PhantomData;
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
-use aide::openapi::{
-    MediaType, Operation, Response as Documented, SchemaObject, StatusCode as Status,
-};
+use aide::openapi::{MediaType, Operation, Response as Documented, StatusCode as Status};
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use super::openapi::content;
 
 /// `{ data: T }` with a status.
 pub struct Reply<const STATUS: u16, T> {
@@ -71,10 +71,7 @@ impl<const STATUS: u16, T: JsonSchema> OperationOutput for Reply<STATUS, T> {
         context: &mut GenContext,
         operation: &mut Operation,
     ) -> Vec<(Option<Status>, Documented)> {
-        Self::operation_response(context, operation)
-            .map(|response| (Some(Status::Code(STATUS)), response))
-            .into_iter()
-            .collect()
+        with_status(STATUS, Self::operation_response(context, operation))
     }
 }
 
@@ -129,10 +126,7 @@ impl<T: JsonSchema> OperationOutput for Page<T> {
         context: &mut GenContext,
         operation: &mut Operation,
     ) -> Vec<(Option<Status>, Documented)> {
-        Self::operation_response(context, operation)
-            .map(|response| (Some(Status::Code(200)), response))
-            .into_iter()
-            .collect()
+        with_status(200, Self::operation_response(context, operation))
     }
 }
 
@@ -148,20 +142,49 @@ pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, O
 }
 
 fn documented(schema: Schema, example: Option<Value>) -> Documented {
-    let media = MediaType {
-        schema: Some(SchemaObject {
-            json_schema: schema,
-            example: None,
-            external_docs: None,
-        }),
-        example,
-        ..MediaType::default()
-    };
     Documented {
         description: "Done".into(),
-        content: [("application/json".to_owned(), media)]
-            .into_iter()
-            .collect(),
+        content: content("application/json", schema, example),
         ..Documented::default()
+    }
+}
+
+/// An answer that comes with one status.
+fn with_status(status: u16, response: Option<Documented>) -> Vec<(Option<Status>, Documented)> {
+    let response = response.map(|response| (Some(Status::Code(status)), response));
+    response.into_iter().collect()
+}
+
+/// 200 with a file.
+pub struct FileReply<const ZIP: bool>(pub Response);
+
+impl<const ZIP: bool> IntoResponse for FileReply<ZIP> {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl<const ZIP: bool> OperationOutput for FileReply<ZIP> {
+    type Inner = ();
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        let types: &[&str] = if ZIP {
+            &["application/zip"]
+        } else {
+            &["application/pdf", "application/json"]
+        };
+        let content = types
+            .iter()
+            .map(|name| ((*name).to_owned(), MediaType::default()))
+            .collect();
+        let response = Documented {
+            description: format!("The file, with {}", header::CONTENT_DISPOSITION),
+            content,
+            ..Documented::default()
+        };
+        with_status(200, Some(response))
     }
 }

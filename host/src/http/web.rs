@@ -7,7 +7,7 @@ use axum::response::IntoResponse as _;
 use super::caller::Admin;
 use super::error::HttpError;
 use super::extract::ResourceId;
-use super::openapi::FileReply;
+use super::reply::FileReply;
 use crate::app::App;
 use crate::service::custody;
 

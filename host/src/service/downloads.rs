@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::{Caller, ServiceError, custody, envelopes as envelope_service, events, facts};
+use super::{Caller, ServiceError, custody, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
@@ -63,11 +63,7 @@ async fn issue_for(
     file: LinkedFile,
 ) -> Result<IssuedLink, ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
-    app.components.rules.envelope(
-        Some(envelope.status),
-        trigger,
-        &facts::lifecycle_facts(&envelope),
-    )?;
+    lifecycle::next_status(app, &envelope, trigger)?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let link = issue(app, &mut tx, &envelope, file).await?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Caller, ServiceError, envelopes as envelope_service, events, facts};
+use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -52,11 +52,7 @@ async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, Service
     if envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
-    let next = match app.components.rules.envelope(
-        Some(envelope.status),
-        EnvelopeTrigger::Expire,
-        &facts::lifecycle_facts(&envelope),
-    ) {
+    let next = match lifecycle::next_status(app, &envelope, EnvelopeTrigger::Expire) {
         Ok(next) => next,
         Err(TransitionError::Refused(_)) => return Ok(false),
         Err(error) => return Err(error.into()),

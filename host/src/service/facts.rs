@@ -1,34 +1,12 @@
-//! What the rules may know of an envelope.
+//! What the compliance rules may know of an envelope.
 
 use sqlx::AnyConnection;
 
-use crate::components::rules::{compliance, lifecycle, to_compliance};
-use crate::domain::envelope::{
-    CustodianStatus, Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer,
-};
+use crate::components::rules::{compliance, to_compliance};
+use crate::domain::envelope::{CustodianStatus, Envelope, SecuredParty, Signer};
 use crate::store::{StoreError, signers};
 
-/// For the lifecycle rules.
-pub fn lifecycle_facts(envelope: &Envelope) -> lifecycle::EnvelopeFacts {
-    lifecycle::EnvelopeFacts {
-        kind: match envelope.kind {
-            EnvelopeKind::Esign => lifecycle::EnvelopeKind::Esign,
-            EnvelopeKind::Paper => lifecycle::EnvelopeKind::Paper,
-        },
-        has_template: envelope.template.is_some(),
-        is_upload: envelope.is_upload,
-        has_file: envelope.upload.is_some(),
-        has_vault_file: envelope.vault.is_some(),
-        payment: match envelope.payment {
-            None => lifecycle::PaymentStatus::NotRequested,
-            Some(PaymentStatus::RequiresPayment) => lifecycle::PaymentStatus::RequiresPayment,
-            Some(PaymentStatus::Paid) => lifecycle::PaymentStatus::Paid,
-        },
-        attributes: Vec::new(),
-    }
-}
-
-/// For the compliance rules, as the record stands.
+/// The record as it stands.
 pub async fn compliance_facts(
     connection: &mut AnyConnection,
     envelope: &Envelope,

@@ -122,18 +122,19 @@ fn known(
 
 impl Receipt {
     /// Commits a change together with the answer to it.
-    pub async fn commit(&self, mut tx: Tx, status: u16, body: &str) -> Result<(), StoreError> {
-        if let Some(claimed) = &self.0 {
-            let sealed = claimed
-                .sealer
-                .seal(body, &claimed.key.key)
-                .unwrap_or_default();
-            idempotency::settle(&mut tx, &claimed.key, &claimed.claim, status, &sealed).await?;
-        }
+    async fn commit(
+        &self,
+        mut tx: Tx,
+        status: u16,
+        body: impl FnOnce() -> String,
+    ) -> Result<(), StoreError> {
+        let Some(claimed) = &self.0 else {
+            return tx.commit().await;
+        };
+        let sealed = claimed.sealer.seal(&body(), &claimed.key.key);
+        idempotency::settle(&mut tx, &claimed.key, &claimed.claim, status, &sealed).await?;
         tx.commit().await?;
-        if let Some(claimed) = &self.0 {
-            claimed.settled.store(true, Ordering::Release);
-        }
+        claimed.settled.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -142,7 +143,7 @@ impl Receipt {
         match &self.0 {
             Some(claimed) if !claimed.settled.load(Ordering::Acquire) => {
                 let tx = app.store.begin().await?;
-                self.commit(tx, status, body).await
+                self.commit(tx, status, || body.to_owned()).await
             }
             _ => Ok(()),
         }
@@ -182,8 +183,8 @@ impl<T> Answering<T> {
 
     /// Commits the change of which `result` came.
     pub async fn commit(&self, tx: Tx, result: &T) -> Result<(), StoreError> {
-        let body = self.body(result).to_string();
-        self.receipt.commit(tx, self.status, &body).await
+        let body = || self.body(result).to_string();
+        self.receipt.commit(tx, self.status, body).await
     }
 
     /// The body of the answer.

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod compliance;
+pub mod creation;
 pub mod custody;
 pub mod customers;
 pub mod downloads;
@@ -11,6 +12,8 @@ pub mod events;
 pub mod expiry;
 pub mod facts;
 pub mod idempotency;
+pub mod issuer;
+pub mod lifecycle;
 pub mod links;
 pub mod rate_limit;
 pub mod reminders;

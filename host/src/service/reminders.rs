@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::idempotency::Answering;
-use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, facts};
+use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::store::{envelopes, signers};
+use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -42,14 +42,8 @@ pub async fn remind(
     let id = envelope_service::get(app, caller, id).await?.id;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    app.components.rules.envelope(
-        Some(envelope.status),
-        EnvelopeTrigger::Remind,
-        &facts::lifecycle_facts(&envelope),
-    )?;
+    let remind = EnvelopeTrigger::Remind;
+    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, remind).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
     for signer in &chosen {

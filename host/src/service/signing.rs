@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ServiceError, envelopes as envelope_service, events, facts};
+use super::{ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -160,11 +160,7 @@ async fn follow(
     }
     signers::update(tx, envelope, signer).await?;
     if envelope.status == EnvelopeStatus::Sent {
-        let next = app.components.rules.envelope(
-            Some(envelope.status),
-            EnvelopeTrigger::View,
-            &facts::lifecycle_facts(envelope),
-        )?;
+        let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::View)?;
         envelopes::set_status(tx, envelope, next, now).await?;
         envelope.status = next;
     }
@@ -217,11 +213,7 @@ async fn decline(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let next = app.components.rules.envelope(
-        Some(envelope.status),
-        EnvelopeTrigger::Decline,
-        &facts::lifecycle_facts(envelope),
-    )?;
+    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Decline)?;
     envelopes::set_status(tx, envelope, next, now).await?;
     envelope.status = next;
     let data = json!({
@@ -241,11 +233,7 @@ async fn complete(
     submission: &provider::Submission,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let next = app.components.rules.envelope(
-        Some(envelope.status),
-        EnvelopeTrigger::Complete,
-        &facts::lifecycle_facts(envelope),
-    )?;
+    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Complete)?;
     envelopes::set_status(tx, envelope, next, now).await?;
     envelope.status = next;
     let (fields, fields_truncated) = completed_fields(submission);

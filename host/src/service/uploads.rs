@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::idempotency::Answering;
-use super::{Caller, ServiceError, envelopes as envelope_service, events, facts};
+use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -58,22 +58,14 @@ pub async fn upload(
 ) -> Result<Stored, ServiceError> {
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(app, caller, id).await?;
-    let next = |envelope: &Envelope| {
-        app.components.rules.envelope(
-            Some(envelope.status),
-            EnvelopeTrigger::Upload,
-            &facts::lifecycle_facts(envelope),
-        )
-    };
-    next(&envelope)?;
+    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload)?;
     check_readable(app, file_type, &upload).await?;
     let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let mut envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    let status = next(&envelope)?;
+    let replace = EnvelopeTrigger::Upload;
+    let (mut envelope, status) =
+        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, replace).await?;
     attach(&mut tx, caller, &envelope, status, &file, now).await?;
     envelope.upload = Some(file.clone());
     let stored = Stored {

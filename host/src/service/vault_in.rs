@@ -9,11 +9,11 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::uploads::picture;
-use super::{Caller, ServiceError, envelopes as envelope_service, events, facts};
+use super::{Caller, ServiceError, envelopes as envelope_service, events, facts, lifecycle};
 use crate::app::App;
 use crate::components::Identity;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::components::rules::{compliance, documents, lifecycle};
+use crate::components::rules::{compliance, documents};
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
 };
@@ -82,14 +82,8 @@ async fn intend(
 ) -> Result<Option<(Envelope, Intent)>, ServiceError> {
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    let next = app.components.rules.envelope(
-        Some(envelope.status),
-        entrance.trigger(),
-        &facts::lifecycle_facts(&envelope),
-    )?;
+    let (envelope, next) =
+        lifecycle::lock_for(app, &mut tx, &caller.org, id, entrance.trigger()).await?;
     if next == envelope.status {
         return Ok(None);
     }
@@ -487,9 +481,4 @@ async fn settle(
     });
     events::emit(&mut tx, &envelope, verdict, data, now).await?;
     Ok(tx.commit().await?)
-}
-
-/// Whether a refusal is for good: retrying it would not help.
-pub fn is_final(refusal: &lifecycle::Refusal) -> bool {
-    refusal.reason != lifecycle::RefusalReason::Unpaid
 }

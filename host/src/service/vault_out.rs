@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::downloads::{IssuedLink, issue};
-use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, facts};
+use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::EnvelopeStatus;
@@ -61,14 +61,8 @@ pub async fn vault_out(
 ) -> Result<Release, ServiceError> {
     check(&form)?;
     let envelope = envelope_service::get(app, caller, id).await?;
-    let next = |envelope: &crate::domain::envelope::Envelope| {
-        app.components.rules.envelope(
-            Some(envelope.status),
-            EnvelopeTrigger::VaultOut,
-            &facts::lifecycle_facts(envelope),
-        )
-    };
-    next(&envelope)?;
+    let release = EnvelopeTrigger::VaultOut;
+    lifecycle::next_status(app, &envelope, release)?;
     let archive = match &envelope.vault {
         Some(live) => {
             let bytes = app.files.get(live).await?;
@@ -90,10 +84,9 @@ pub async fn vault_out(
 
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &caller.org, &envelope.id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    if next(&envelope)? != envelope.status {
+    let (envelope, next) =
+        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, release).await?;
+    if next != envelope.status {
         let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
             return Err(ServiceError::Internal(
                 "a vaulted envelope has no live copy".into(),

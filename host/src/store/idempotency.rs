@@ -1,6 +1,8 @@
 //! Answers kept for repeated requests.
 
 use sqlx::AnyConnection;
+use sqlx::any::{Any, AnyArguments};
+use sqlx::query::Query;
 
 use super::row::Columns;
 use super::{Dialect, Store, StoreError};
@@ -25,18 +27,24 @@ pub struct Kept {
     pub answer: Option<(i64, String)>,
 }
 
+/// A statement whose first four parameters are the key.
+fn keyed<'q>(sql: &'static str, key: &'q RequestKey) -> Query<'q, Any, AnyArguments> {
+    sqlx::query(sql)
+        .bind(key.org.bucket())
+        .bind(key.org.as_str())
+        .bind(&key.actor)
+        .bind(&key.key)
+}
+
 pub async fn get(
     connection: &mut AnyConnection,
     key: &RequestKey,
 ) -> Result<Option<Kept>, StoreError> {
-    let row = sqlx::query(
+    let row = keyed(
         "select * from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4",
+        key,
     )
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
-    .bind(&key.actor)
-    .bind(&key.key)
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
@@ -69,28 +77,22 @@ pub async fn claim(
     replaced: Option<&Kept>,
 ) -> Result<bool, StoreError> {
     if let Some(old) = replaced {
-        sqlx::query(
+        keyed(
             "delete from idempotency where bucket = $1 and org_id = $2 and actor = $3
                  and idempotency_key = $4 and lease_until = $5",
+            key,
         )
-        .bind(key.org.bucket())
-        .bind(key.org.as_str())
-        .bind(&key.actor)
-        .bind(&key.key)
         .bind(old.lease_until.to_string())
         .execute(&mut *connection)
         .await?;
     }
-    let inserted = sqlx::query(
+    let inserted = keyed(
         "insert into idempotency (bucket, org_id, actor, idempotency_key, fingerprint, claim,
              lease_until, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (bucket, org_id, actor, idempotency_key) do nothing",
+        key,
     )
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
-    .bind(&key.actor)
-    .bind(&key.key)
     .bind(fingerprint)
     .bind(claim)
     .bind(lease_until.to_string())
@@ -108,15 +110,12 @@ pub async fn settle(
     status: u16,
     body: &str,
 ) -> Result<(), StoreError> {
-    let settled = sqlx::query(
+    let settled = keyed(
         "update idempotency set status = $6, body = $7
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
              and status is null",
+        key,
     )
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
-    .bind(&key.actor)
-    .bind(&key.key)
     .bind(claim)
     .bind(i64::from(status))
     .bind(body)
@@ -131,15 +130,12 @@ pub async fn release(
     key: &RequestKey,
     claim: &str,
 ) -> Result<(), StoreError> {
-    sqlx::query(
+    keyed(
         "delete from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4 and claim = $5
              and status is null",
+        key,
     )
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
-    .bind(&key.actor)
-    .bind(&key.key)
     .bind(claim)
     .execute(connection)
     .await?;

@@ -28,7 +28,7 @@ use crate::domain::id::EnvelopeId;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{Caller, ServiceError, expiry, signing};
+use crate::service::{Caller, ServiceError, expiry, lifecycle, signing};
 use crate::store::StoreError;
 use crate::store::jobs::{self, ClaimedJob};
 
@@ -155,7 +155,7 @@ impl JobError {
     fn is_final(&self) -> bool {
         match self {
             Self::UnknownKind | Self::Payload(_) => true,
-            Self::Service(ServiceError::Refused(refusal)) => vault_in::is_final(refusal),
+            Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
             Self::Service(ServiceError::NotFound(_)) => true,
             _ => false,
         }

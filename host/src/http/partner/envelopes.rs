@@ -14,7 +14,7 @@ use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, pa
 use crate::http::once::Once;
 use crate::http::reply::{Created, Found, Page, Reply};
 use crate::service::reminders::{self, RemindRequest, Reminded};
-use crate::service::{envelopes, uploads};
+use crate::service::{creation, envelopes, uploads};
 use crate::store::envelopes::Filter;
 
 #[derive(Deserialize, JsonSchema)]
@@ -74,11 +74,11 @@ pub async fn create(
     State(app): State<App>,
     partner: Partner<EnvelopesWrite>,
     once: Once,
-    ValidJson(request): ValidJson<envelopes::CreateEnvelope>,
+    ValidJson(request): ValidJson<creation::CreateEnvelope>,
 ) -> Result<Created<EnvelopeView>, HttpError> {
-    let show = |created: &envelopes::Created| EnvelopeView::from(created);
+    let show = |created: &creation::Created| EnvelopeView::from(created);
     once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
-        envelopes::create(&app, &caller, request, &answer).await
+        creation::create(&app, &caller, request, &answer).await
     })
     .await
 }

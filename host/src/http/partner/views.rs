@@ -9,7 +9,8 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
-use crate::service::envelopes::{Created, SignerLink};
+use crate::service::creation::Created;
+use crate::service::envelopes::SignerLink;
 use crate::service::uploads::Stored;
 
 /// What a partner may see of `metadata`.
