@@ -38,7 +38,8 @@ pub(crate) fn read(template_id: &str) -> Result<Template> {
     Ok(ours(&fetch(template_id)?))
 }
 
-/// DocuSeal has no call that adds fields: read, append, write the whole back.
+/// DocuSeal has no call that adds fields: read, append, write the whole back. What a call that
+/// broke off has appended already is left as it is.
 pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template> {
     let template = fetch(template_id)?;
     let attachment = template
@@ -50,6 +51,13 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
     let mut all = template.fields.clone();
     for field in fields {
         let submitter_uuid = role_uuid(&mut roles, &field.role);
+        if template
+            .fields
+            .iter()
+            .any(|known| is_same(known, field, &submitter_uuid))
+        {
+            continue;
+        }
         all.push(TemplateField {
             uuid: None,
             submitter_uuid,
@@ -81,6 +89,21 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
     let body = json!({ "submitters": roles, "fields": all, "shared_link": false });
     let _: Value = call("PUT", &format!("/templates/{template_id}"), json(&body))?;
     read(template_id)
+}
+
+fn is_same(known: &TemplateField, field: &Field, submitter_uuid: &str) -> bool {
+    let near = |left: f64, right: f64| (left - right).abs() < 1e-6;
+    known.name == field.name
+        && known.field_type == field.field_type
+        && known.submitter_uuid == submitter_uuid
+        && known.areas.len() == field.areas.len()
+        && known.areas.iter().zip(&field.areas).all(|(known, area)| {
+            known.page == area.page.saturating_sub(1)
+                && near(known.x, area.x)
+                && near(known.y, area.y)
+                && near(known.w, area.w)
+                && near(known.h, area.h)
+        })
 }
 
 pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<Template> {
