@@ -12,10 +12,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Form as FormBody, Router};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::html;
 
 use super::caller::origin;
 use super::error::HttpError;
+use super::signing_page::{Shown, notice, page};
 use crate::app::App;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
@@ -23,7 +24,6 @@ use crate::domain::token::LinkToken;
 use crate::room::form::{Form, FormError, Origin};
 use crate::service::ServiceError;
 use crate::service::signing::reconcile;
-use crate::store::room::RoomField;
 use crate::store::{envelopes, jobs, signers};
 use crate::worker;
 
@@ -417,41 +417,6 @@ fn unknown_link() -> Response {
     )
 }
 
-fn notice(status: StatusCode, title: &str, body: Markup) -> Response {
-    page(
-        status,
-        title,
-        html! { main.notice { h1 { (title) } (body) } },
-    )
-}
-
-/// Pages may load only what this server serves, and may not be framed.
-fn page(status: StatusCode, title: &str, body: Markup) -> Response {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="robots" content="noindex";
-                title { (title) }
-                link rel="stylesheet" href="/assets/signing.css";
-            }
-            body { (body) }
-        }
-    };
-    let policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
-                  frame-ancestors 'none'; base-uri 'none'";
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (status, headers, markup.into_string()).into_response()
-}
-
 async fn render(
     app: &App,
     visit: &Visit,
@@ -474,132 +439,18 @@ async fn render(
         Ok(pages) => pages,
         Err(error) => return HttpError::from(error).into_response(),
     };
-    let token = visit.token.reveal();
-    let value_of = |field: &RoomField| {
-        let typed = entered.get(&field.name).filter(|_| !field.readonly);
-        typed
-            .or_else(|| form.submitter.values.get(&field.name))
-            .cloned()
-            .unwrap_or_default()
+    let shown = Shown {
+        token: visit.token.reveal(),
+        envelope: &visit.envelope,
+        signer: &visit.signer,
+        pages: &pages,
+        form,
+        entered,
+        problems,
     };
-    let body = html! {
-        header.top {
-            p.product { "holdfast" }
-            h1 { (visit.envelope.name) }
-            p { "For " strong { (visit.signer.name) } ", " (visit.signer.role) }
-        }
-        main {
-            section.document aria-label="Document" {
-                @for (index, facts) in pages.iter().enumerate() {
-                    @let number = index + 1;
-                    figure {
-                        img src={ (token) "/pages/" (number) ".png" }
-                            alt={ "Page " (number) " of " (pages.len()) }
-                            width=(facts.width.round()) height=(facts.height.round())
-                            loading=(if index == 0 { "eager" } else { "lazy" });
-                        figcaption { "Page " (number) " of " (pages.len()) }
-                    }
-                }
-            }
-            section.fields aria-label="Your fields" {
-                h2 { "Fill in and sign" }
-                @if !problems.is_empty() {
-                    p.problems role="alert" { "Some fields need attention." }
-                }
-                form method="post" action=(token) novalidate {
-                    @for (index, field) in form.fields.iter().enumerate() {
-                        (control(field, index, &value_of(field), problems.get(&field.name)))
-                    }
-                    div.field.consent {
-                        label {
-                            input type="checkbox" name="consent" value="yes" required
-                                aria-describedby=[problems.get("consent").map(|_| "consent-problem")];
-                            " I agree to sign this document electronically. My signature here has the same effect as one on paper."
-                        }
-                        (problem("consent", problems.get("consent")))
-                    }
-                    div.actions {
-                        button type="submit" name="action" value="finish" { "Finish and sign" }
-                        button.quiet type="submit" name="action" value="save" { "Save for later" }
-                    }
-                    details.decline open[problems.contains_key("reason")] {
-                        summary { "I do not want to sign" }
-                        label for="reason" { "Reason" }
-                        textarea id="reason" name="reason" rows="3" maxlength="4000" {}
-                        (problem("reason", problems.get("reason")))
-                        button.danger type="submit" name="action" value="decline" { "Decline" }
-                    }
-                }
-            }
-        }
-    };
-    page(status.unwrap_or(StatusCode::OK), &visit.envelope.name, body)
-}
-
-/// One control for one field, with its label and what is wrong with it.
-fn control(field: &RoomField, index: usize, value: &str, wrong: Option<&String>) -> Markup {
-    let id = format!("field-{index}");
-    let described = wrong.map(|_| format!("{id}-problem"));
-    let signature = matches!(field.field_type.as_str(), "signature" | "initials");
-    let label = html! {
-        (field.name)
-        @if field.required { span.required { " (required)" } }
-    };
-    html! {
-        div.field.invalid[wrong.is_some()] {
-            @match field.field_type.as_str() {
-                "checkbox" => {
-                    input type="hidden" name=(field.name) value="false";
-                    label for=(id) {
-                        input id=(id) type="checkbox" name=(field.name) value="true"
-                            checked[value == "true"] required[field.required]
-                            disabled[field.readonly] aria-describedby=[described.as_deref()];
-                        " " (label)
-                    }
-                }
-                "select" => {
-                    label for=(id) { (label) }
-                    select id=(id) name=(field.name) required[field.required]
-                        disabled[field.readonly] aria-describedby=[described.as_deref()] {
-                        option value="" { "Choose…" }
-                        @for option in &field.options {
-                            option value=(option) selected[option == value] { (option) }
-                        }
-                    }
-                }
-                "radio" => {
-                    fieldset aria-describedby=[described.as_deref()] {
-                        legend { (label) }
-                        @for option in &field.options {
-                            label.choice {
-                                input type="radio" name=(field.name) value=(option)
-                                    checked[option == value] disabled[field.readonly];
-                                " " (option)
-                            }
-                        }
-                    }
-                }
-                kind => {
-                    label for=(id) { (label) }
-                    input id=(id) name=(field.name) value=(value)
-                        type=(if kind == "date" { "date" } else { "text" })
-                        inputmode=[(kind == "number").then_some("decimal")]
-                        autocomplete=[signature.then_some("name")]
-                        class=[signature.then_some("script")]
-                        placeholder=[signature.then_some("Type your name")]
-                        required[field.required] readonly[field.readonly]
-                        aria-invalid=[wrong.map(|_| "true")]
-                        aria-describedby=[described.as_deref()];
-                }
-            }
-            (problem(&id, wrong))
-        }
-    }
-}
-
-fn problem(id: &str, wrong: Option<&String>) -> Markup {
-    match wrong {
-        None => PreEscaped(String::new()),
-        Some(wrong) => html! { p.problem id={ (id) "-problem" } { (wrong) } },
-    }
+    page(
+        status.unwrap_or(StatusCode::OK),
+        &visit.envelope.name,
+        shown.markup(),
+    )
 }

@@ -26,6 +26,8 @@ pub mod callbacks;
 pub mod execute;
 pub mod form;
 mod json;
+mod submissions;
+mod templates;
 
 pub use api::router;
 
