@@ -112,7 +112,7 @@ pub async fn start(config: Config) -> Result<App, StartError> {
     let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
     let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
     let sealer = Arc::new(sealer);
-    let metrics = Metrics::new(components.failures());
+    let metrics = Metrics::new(components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
         None => None,

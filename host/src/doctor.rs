@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::app::App;
-use crate::store::organizations;
 
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]
@@ -36,10 +35,7 @@ pub async fn checks(app: &App) -> Vec<Check> {
 }
 
 async fn database(app: &App) -> Result<String, String> {
-    let mut connection = app.store.read().await.map_err(|error| error.to_string())?;
-    organizations::list(&mut connection)
-        .await
-        .map_err(|error| error.to_string())?;
+    app.store.check().await.map_err(|error| error.to_string())?;
     Ok(format!("{:?} answers", app.store.dialect()))
 }
 

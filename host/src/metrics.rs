@@ -35,15 +35,55 @@ pub struct JobLabels {
     pub outcome: String,
 }
 
-/// Labels of a failed component call.
+/// Labels of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
     /// Name and version.
     pub component: String,
 }
 
-/// Component calls that failed, by component.
-pub type ComponentFailures = Family<ComponentLabels, Counter>;
+/// What components did, by component.
+#[derive(Clone, Default)]
+pub struct ComponentMetrics {
+    failures: Family<ComponentLabels, Counter>,
+    memory_peak: Family<ComponentLabels, Gauge>,
+}
+
+/// What one component did.
+#[derive(Clone)]
+pub struct ComponentMeter {
+    /// Calls that failed.
+    pub failures: Counter,
+    memory_peak: Gauge,
+}
+
+impl ComponentMetrics {
+    /// Of the component with this name and version.
+    pub fn of(&self, component: &str) -> ComponentMeter {
+        let labels = ComponentLabels {
+            component: component.into(),
+        };
+        ComponentMeter {
+            failures: self.failures.get_or_create(&labels).clone(),
+            memory_peak: self.memory_peak.get_or_create(&labels).clone(),
+        }
+    }
+}
+
+impl ComponentMeter {
+    /// The most linear memory that a call has had, in bytes.
+    pub fn memory_peak(&self) -> i64 {
+        self.memory_peak.get()
+    }
+
+    /// Notes how much linear memory a call had in the end, in bytes.
+    pub fn used(&self, memory: usize) {
+        let memory = i64::try_from(memory).unwrap_or(i64::MAX);
+        if memory > self.memory_peak.get() {
+            self.memory_peak.set(memory);
+        }
+    }
+}
 
 /// Every metric of this process.
 pub struct Metrics {
@@ -66,7 +106,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// A registry with everything in it.
-    pub fn new(component_failures: ComponentFailures) -> Self {
+    pub fn new(components: ComponentMetrics) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("holdfast"),
             requests: Family::default(),
@@ -113,7 +153,13 @@ impl Metrics {
         registry.register(
             "component_call_failures",
             "Component calls that trapped or used up their budget",
-            component_failures,
+            components.failures,
+        );
+        registry.register_with_unit(
+            "component_memory_peak",
+            "Most linear memory that a call has had",
+            Unit::Bytes,
+            components.memory_peak,
         );
         metrics
     }

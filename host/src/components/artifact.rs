@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
+use std::fmt;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -28,6 +29,13 @@ pub struct Identity {
     pub version: String,
     /// SHA-256 of the component's bytes, lower-case hex.
     pub sha256: String,
+}
+
+/// Name and version, for log lines and metrics.
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.name, self.version)
+    }
 }
 
 /// A component as bytes, with what identifies it.

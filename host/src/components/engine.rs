@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
+use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use super::settings::{self, MIB};
-use crate::metrics::ComponentFailures;
+use crate::metrics::ComponentMetrics;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(10);
@@ -62,8 +62,8 @@ pub struct Engines {
     pub documents: Engine,
     /// Provider plugins.
     pub providers: Engine,
-    /// Calls that failed, by component.
-    pub failures: ComponentFailures,
+    /// What their components did.
+    pub metrics: ComponentMetrics,
     _ticker: Arc<Ticker>,
 }
 
@@ -78,7 +78,7 @@ impl Engines {
             rules,
             documents,
             providers,
-            failures: ComponentFailures::default(),
+            metrics: ComponentMetrics::default(),
             _ticker: Arc::new(ticker),
         })
     }
@@ -86,8 +86,60 @@ impl Engines {
 
 /// A store's data, with the limits wasmtime asks it about.
 pub(super) struct Limited<T> {
-    limits: StoreLimits,
+    pub limits: Limits,
     pub data: T,
+}
+
+/// What a store may have, and what it had.
+pub(super) struct Limits {
+    limits: StoreLimits,
+    /// Bytes of the largest linear memory so far.
+    pub memory: usize,
+}
+
+impl Limits {
+    fn new(memory_bytes: usize, table_elements: usize) -> Self {
+        Self {
+            limits: StoreLimitsBuilder::new()
+                .memory_size(memory_bytes)
+                .table_elements(table_elements)
+                .trap_on_grow_failure(true)
+                .build(),
+            memory: 0,
+        }
+    }
+}
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let allowed = self.limits.memory_growing(current, desired, maximum)?;
+        if allowed {
+            self.memory = self.memory.max(desired);
+        }
+        Ok(allowed)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.memory_grow_failed(error)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.limits.table_growing(current, desired, maximum)
+    }
+
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.table_grow_failed(error)
+    }
 }
 
 /// A store for one call of a rules or documents component.
@@ -95,11 +147,7 @@ pub(super) fn fueled_store(
     engine: &Engine,
     budget: Budget,
 ) -> wasmtime::Result<Store<Limited<()>>> {
-    let limits = StoreLimitsBuilder::new()
-        .memory_size(budget.memory_bytes)
-        .table_elements(budget.table_elements)
-        .trap_on_grow_failure(true)
-        .build();
+    let limits = Limits::new(budget.memory_bytes, budget.table_elements);
     let mut store = Store::new(engine, Limited { limits, data: () });
     store.limiter(|limited| &mut limited.limits);
     store.set_fuel(budget.fuel)?;
@@ -112,11 +160,7 @@ pub(super) fn fueled_store(
 /// A trapping deadline would count the time a guest waits in a host call, so
 /// slices of CPU time are counted in a callback instead.
 pub(super) fn provider_store<T: Send + 'static>(engine: &Engine, data: T) -> Store<Limited<T>> {
-    let limits = StoreLimitsBuilder::new()
-        .memory_size(PROVIDER_MEMORY_BYTES)
-        .table_elements(20_000)
-        .trap_on_grow_failure(true)
-        .build();
+    let limits = Limits::new(PROVIDER_MEMORY_BYTES, 20_000);
     let mut store = Store::new(engine, Limited { limits, data });
     store.limiter(|limited| &mut limited.limits);
     store.set_epoch_deadline(1);

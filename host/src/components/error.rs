@@ -1,7 +1,7 @@
 //! What can go wrong with a component, told apart by what it means for callers.
 
 use super::artifact::Identity;
-use crate::metrics::{ComponentFailures, ComponentLabels};
+use crate::metrics::ComponentMeter;
 
 /// A component's call that did not give an answer. The component is named so
 /// that a log line and a metric can point at it; callers are told less.
@@ -12,6 +12,9 @@ pub struct ComponentError {
     pub component: String,
     /// What happened.
     pub kind: Failure,
+    /// The document that it worked on is to blame: it takes more time or
+    /// memory than a document may, or leads a reader into a trap.
+    pub by_document: bool,
 }
 
 /// What happened in the sandbox.
@@ -43,19 +46,35 @@ pub enum Failure {
 impl ComponentError {
     pub(super) fn new(identity: &Identity, kind: Failure) -> Self {
         Self {
-            component: format!("{} {}", identity.name, identity.version),
+            component: identity.to_string(),
             kind,
+            by_document: false,
         }
     }
 
+    /// The same, for the next who asks for a component that could not be loaded.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            component: self.component.clone(),
+            kind: Failure::Link(self.kind.to_string()),
+            by_document: false,
+        }
+    }
+
+    /// The failure of a call that worked on somebody's document.
+    pub(super) fn on_document(mut self) -> Self {
+        self.by_document = matches!(
+            self.kind,
+            Failure::Timeout | Failure::Trap(_) | Failure::Memory(_)
+        );
+        self
+    }
+
     /// Logs and counts a failed call.
-    pub(super) fn reported(self, failures: &ComponentFailures) -> Self {
+    pub(super) fn reported(self, meter: &ComponentMeter) -> Self {
         let (component, kind) = (self.component.as_str(), &self.kind);
         tracing::error!(component, %kind, "component call failed");
-        let labels = ComponentLabels {
-            component: component.into(),
-        };
-        failures.get_or_create(&labels).inc();
+        meter.failures.inc();
         self
     }
 

@@ -31,7 +31,7 @@ pub use artifact::{Artifact, Identity, embedded};
 pub use engine::Engines;
 pub use error::ComponentError;
 
-use crate::metrics::ComponentFailures;
+use crate::metrics::ComponentMetrics;
 
 /// Every active component of this process.
 pub struct Components {
@@ -39,7 +39,7 @@ pub struct Components {
     pub rules: rules::Rules,
     /// The provider slots.
     pub providers: providers::Providers,
-    failures: ComponentFailures,
+    metrics: ComponentMetrics,
 }
 
 /// The compliance rules alone, with their native code in `cache`.
@@ -57,6 +57,7 @@ fn engines() -> Result<Engines, ComponentError> {
     Engines::new().map_err(|error| ComponentError {
         component: "engine".into(),
         kind: error::Failure::Link(format!("{error:#}")),
+        by_document: false,
     })
 }
 
@@ -69,12 +70,12 @@ impl Components {
         Ok(Self {
             rules: rules::Rules::load(&engines, &cache)?,
             providers: providers::Providers::load(&engines, &cache)?,
-            failures: engines.failures.clone(),
+            metrics: engines.metrics.clone(),
         })
     }
 
-    /// Calls that failed, by component.
-    pub fn failures(&self) -> ComponentFailures {
-        self.failures.clone()
+    /// What they did.
+    pub fn metrics(&self) -> ComponentMetrics {
+        self.metrics.clone()
     }
 }

@@ -15,7 +15,7 @@ use super::engine::{self, Engines, Limited, provider_store};
 use super::error::{ComponentError, Failure};
 use super::lent::{Blob, Lease, Lent};
 use super::rules::embedded_for;
-use crate::metrics::ComponentFailures;
+use crate::metrics::ComponentMeter;
 
 pub use super::bindings::signing::holdfast::signing::types as signing;
 pub use super::lent::Lease as ProviderLease;
@@ -61,7 +61,7 @@ pub struct SigningPlugin {
     engine: Engine,
     identity: Identity,
     pre: SigningProviderPre<Limited<Lent>>,
-    failures: ComponentFailures,
+    meter: ComponentMeter,
 }
 
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
@@ -81,9 +81,9 @@ impl SigningPlugin {
         match linked() {
             Ok(pre) => Ok(Self {
                 engine: engines.providers.clone(),
+                meter: engines.metrics.of(&identity.to_string()),
                 identity,
                 pre,
-                failures: engines.failures.clone(),
             }),
             Err(error) => Err(ComponentError::new(
                 &identity,
@@ -247,12 +247,14 @@ impl SigningPlugin {
             let plugin = self.pre.instantiate_async(&mut store).await?;
             work(&mut store, &plugin).await
         };
-        let result = match tokio::time::timeout(engine::PROVIDER_DEADLINE, run).await {
+        let ended = tokio::time::timeout(engine::PROVIDER_DEADLINE, run).await;
+        self.meter.used(store.data().limits.memory);
+        let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => ComponentError::from_call(&self.identity, &error),
             Err(_) => ComponentError::new(&self.identity, Failure::Timeout),
         };
-        Err(result.reported(&self.failures))
+        Err(error.reported(&self.meter))
     }
 }
 

@@ -14,7 +14,7 @@ use super::canaries;
 use super::engine::{self, Budget, Engines, Limited, fueled_store};
 use super::error::{ComponentError, Failure};
 use crate::domain::envelope::EnvelopeStatus;
-use crate::metrics::ComponentFailures;
+use crate::metrics::{ComponentMeter, ComponentMetrics};
 
 pub use bindings::compliance::exports::holdfast::compliance::compliance::ComponentIdentity;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
@@ -34,7 +34,7 @@ const DOCUMENTS_AT_ONCE: usize = 2;
 struct Active<P> {
     identity: Identity,
     pre: P,
-    failures: ComponentFailures,
+    meter: ComponentMeter,
 }
 
 /// Loaded by whoever needs it first, and in any case by
@@ -74,7 +74,7 @@ impl Compliance {
         };
         let active = load_slot(
             cache,
-            &engines.failures,
+            &engines.metrics,
             engine,
             "rules.compliance",
             link,
@@ -146,19 +146,19 @@ impl Rules {
         let compliance = Compliance::load(engines, cache)?;
         let lifecycle = load_slot(
             cache,
-            &engines.failures,
+            &engines.metrics,
             &engines.rules,
             "rules.lifecycle",
             |component| LifecyclePre::new(Linker::new(&engines.rules).instantiate_pre(component)?),
             canaries::lifecycle,
         )?;
-        let documents_failures = engines.failures.clone();
+        let documents_metrics = engines.metrics.clone();
         let documents_engine = engines.documents.clone();
         let documents_cache = cache.clone();
         let documents: Deferred<DocumentsPre> = deferred(move || {
             load_slot(
                 &documents_cache,
-                &documents_failures,
+                &documents_metrics,
                 &documents_engine,
                 "rules.documents",
                 |component| {
@@ -167,13 +167,13 @@ impl Rules {
                 canaries::documents,
             )
         });
-        let placement_failures = engines.failures.clone();
+        let placement_metrics = engines.metrics.clone();
         let placement_engine = engines.documents.clone();
         let placement_cache = cache.clone();
         let placement: Deferred<PlacementPre> = deferred(move || {
             load_slot(
                 &placement_cache,
-                &placement_failures,
+                &placement_metrics,
                 &placement_engine,
                 "rules.placement",
                 |component| {
@@ -198,6 +198,14 @@ impl Rules {
         let documents = LazyLock::get(&self.documents)?;
         let failure = placement.as_ref().err().or(documents.as_ref().err());
         Some(failure.map_or(Ok(()), |error| Err(error.to_string())))
+    }
+
+    /// The component that finds anchors.
+    pub fn placement_identity(&self) -> Result<Identity, ComponentError> {
+        match &**self.placement {
+            Ok(active) => Ok(active.identity.clone()),
+            Err(error) => Err(error.again()),
+        }
     }
 
     /// Returns when the document components are loaded, or have failed to.
@@ -424,17 +432,16 @@ impl Rules {
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             match &**slot {
-                Ok(active) => call(active, &engine, engine::DOCUMENTS, work),
-                Err(error) => Err(ComponentError {
-                    component: error.component.clone(),
-                    kind: Failure::Link(error.kind.to_string()),
-                }),
+                Ok(active) => call(active, &engine, engine::DOCUMENTS, work)
+                    .map_err(ComponentError::on_document),
+                Err(error) => Err(error.again()),
             }
         });
         task.await.unwrap_or_else(|error| {
             Err(ComponentError {
                 component: "documents".into(),
                 kind: Failure::Trap(error.to_string()),
+                by_document: false,
             })
         })
     }
@@ -450,7 +457,7 @@ fn deferred<P>(
 /// Native code, linked, instantiated once and asked what it must know.
 fn load_slot<P>(
     cache: &NativeCodeCache,
-    failures: &ComponentFailures,
+    metrics: &ComponentMetrics,
     engine: &Engine,
     slot: &str,
     link: impl FnOnce(&Component) -> wasmtime::Result<P>,
@@ -466,7 +473,7 @@ fn load_slot<P>(
     let active = Active {
         identity: identity.clone(),
         pre,
-        failures: failures.clone(),
+        meter: metrics.of(&identity.to_string()),
     };
     call(&active, engine, engine::DOCUMENTS, canary)?
         .map_err(|why| ComponentError::new(&identity, Failure::Canary(why)))?;
@@ -479,6 +486,7 @@ pub(super) fn embedded_for(slot: &str) -> Result<Artifact, ComponentError> {
         .ok_or_else(|| ComponentError {
             component: slot.into(),
             kind: Failure::Link("this binary has no default component for the slot".into()),
+            by_document: false,
         })
 }
 
@@ -489,9 +497,13 @@ fn call<P, R>(
     budget: Budget,
     work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
 ) -> Result<R, ComponentError> {
-    let result = fueled_store(engine, budget).and_then(|mut store| work(&mut store, &active.pre));
+    let result = fueled_store(engine, budget).and_then(|mut store| {
+        let result = work(&mut store, &active.pre);
+        active.meter.used(store.data().limits.memory);
+        result
+    });
     result.map_err(|error| {
-        ComponentError::from_call(&active.identity, &error).reported(&active.failures)
+        ComponentError::from_call(&active.identity, &error).reported(&active.meter)
     })
 }
 

@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
-use crate::domain::id::OrgId;
+use crate::domain::id::{OrgId, RequestId};
 
 pub use spool::{Spool, Spooled};
 
@@ -244,9 +244,9 @@ impl Files {
         }
     }
 
-    /// Writes, reads and removes a probe.
+    /// Writes, reads and removes a probe, which is nobody else's.
     pub async fn check(&self) -> Result<(), FilesError> {
-        let path = Path::from("probe/holdfast");
+        let path = Path::from(format!("probe/{}", RequestId::new()));
         self.store
             .put(&path, PutPayload::from_static(b"probe"))
             .await?;

@@ -205,6 +205,15 @@ impl FromRequestParts<App> for Admin {
             .await
             .ok_or_else(|| unauthorized("Invalid token"))?;
         let _ = notes.org.set(user.org.clone());
+        // Where it is not required it must not contradict the token either.
+        if let Some(named) = parts.headers.get("x-org-id")
+            && named.as_bytes() != user.org.as_str().as_bytes()
+        {
+            return Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "X-Org-Id is not the token's organization",
+            ));
+        }
         if user.role != Role::Admin {
             return Err(HttpError::new(
                 StatusCode::FORBIDDEN,

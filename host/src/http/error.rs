@@ -125,20 +125,12 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
             }
             ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
-            // A component that gets stuck on a document is the document's doing.
-            ServiceError::Component(error)
-                if error.component.starts_with("holdfast-placement")
-                    || error.component.starts_with("holdfast-documents") =>
-            {
-                Self::new(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "The PDF could not be read",
-                )
-                .with_details(
-                    json!({ "reason": "it takes more time or memory than a document may" }),
-                )
-                .because(text)
-            }
+            ServiceError::Component(error) if error.by_document => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "The PDF could not be read",
+            )
+            .with_details(json!({ "reason": "it takes more time or memory than a document may" }))
+            .because(text),
             ServiceError::Store(StoreError::Conflict) => Self::new(
                 StatusCode::CONFLICT,
                 "Changed by another request in the meantime",

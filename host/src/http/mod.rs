@@ -13,6 +13,7 @@ mod openapi;
 mod partner;
 mod reply;
 mod signing;
+mod signing_page;
 mod web;
 
 use std::sync::Arc;

@@ -90,14 +90,22 @@ pub enum Placement {
     },
     /// By a text in the document.
     Anchor {
+        /// Literal text, whatever its case and white space; it is found inside
+        /// longer words too. Of a match that wraps, the part on its first line
+        /// places the field.
         #[schemars(length(min = 1, max = 500))]
         anchor_text: String,
+        /// 1, when absent, is the first match in the order in which the
+        /// document draws its text.
         #[schemars(range(min = 1))]
         occurrence: Option<u32>,
+        /// From 1; all pages when absent.
         #[schemars(range(min = 1))]
         page: Option<u32>,
+        /// From the anchor's left edge, as a fraction of the page's width.
         #[serde(default)]
         offset_x: f64,
+        /// From the anchor's top edge, as a fraction of the page's height.
         #[serde(default)]
         offset_y: f64,
         w: f64,

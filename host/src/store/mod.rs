@@ -126,6 +126,15 @@ impl Store {
         Ok(self.readers.acquire().await?)
     }
 
+    /// Asks the database a question that has an answer when its tables are there.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let mut connection = self.read().await?;
+        sqlx::query("select org_id from organization limit 1")
+            .fetch_optional(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
     /// A transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         let inner = self.writers.begin_with(self.dialect.begin_write()).await?;
