@@ -1,10 +1,14 @@
-//! Writes the demo contract into `tests/fixtures`. The same program gives the same bytes.
+//! Writes the demo contract and the test documents into `tests/fixtures`. The same program gives
+//! the same bytes.
 //!
 //! `cargo run -p holdfast-documents --example make_fixtures`
 //!
 //! The contract is an illustration in our own words: people, numbers and vehicle are invented,
 //! and nothing in it is legal advice. Its last page carries the lines that the demo signs, with
 //! the texts that serve as anchors (`Buyer signature:` occurs once).
+
+#[path = "make_fixtures/synthetic.rs"]
+mod synthetic;
 
 use std::path::Path;
 
@@ -35,7 +39,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let contract =
         contract().map_err(|error| format!("the contract could not be set: {error:?}"))?;
     std::fs::write(folder.join("retail-installment-contract.pdf"), contract)?;
+    for name in ["scan.png", "scan.jpg"] {
+        scan().save(folder.join(name))?;
+    }
+    for (name, pdf) in synthetic::all()? {
+        std::fs::write(folder.join(name), pdf)?;
+    }
     Ok(())
+}
+
+/// A grey gradient, as small as an upload may be.
+fn scan() -> image::GrayImage {
+    image::GrayImage::from_fn(16, 16, |x, y| image::Luma([(8 * (x + y)) as u8]))
 }
 
 fn contract() -> Result<Vec<u8>, DocumentError> {

@@ -30,6 +30,8 @@ struct Hunt {
     found: Option<(usize, Match)>,
     spacing: Spacing,
     near_misses: NearMisses,
+    /// A page that was looked at has text.
+    text_there: bool,
     /// Pages outside of the asked one that hold the phrase, 1-based.
     elsewhere: BTreeSet<u32>,
 }
@@ -81,6 +83,7 @@ fn second_pass(document: &Document, hunts: &mut [Hunt]) -> Result<(), ReadError>
             if hunt.page.is_none_or(|wanted| wanted == index) {
                 hunt.count(index, compact.matches(&phrase));
                 hunt.near_misses.look_at(&phrase, &running_text);
+                hunt.text_there |= !running_text.trim().is_empty();
             } else if compact.matches(&phrase).next().is_some() {
                 hunt.elsewhere.insert(page_number(index));
             }
@@ -100,6 +103,7 @@ impl Hunt {
             found: None,
             spacing: Spacing::Collapsed,
             near_misses: NearMisses::default(),
+            text_there: false,
             elsewhere: BTreeSet::new(),
         }
     }
@@ -159,6 +163,9 @@ impl Hunt {
                 .collect();
             let noun = if pages.len() == 1 { "page" } else { "pages" };
             return format!("; it occurs on {noun} {}", pages.join(", "));
+        }
+        if !self.text_there {
+            return "; there is no text at all, it may be a scan".to_owned();
         }
         let nearest: Vec<String> = self.near_misses.nearest().map(quoted).collect();
         if nearest.is_empty() {

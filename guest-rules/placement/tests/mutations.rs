@@ -1,28 +1,14 @@
 //! Damaged documents end as a result or a typed error, never as a panic.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "../../reader/tests/support/damage.rs"]
+mod damage;
 #[path = "../../reader/tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the reader's tests, which use more of it"
-)]
 mod support;
 
+use damage::{Sequence, mutate};
 use holdfast_placement::{inspect, occurrences, tags, text};
 use support::PdfBuilder;
-
-/// A sequence that is the same on every machine (Knuth's MMIX generator).
-struct Sequence(u64);
-
-impl Sequence {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % limit.max(1)
-    }
-}
 
 fn everything_in_one() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
@@ -66,50 +52,6 @@ fn read_all(pdf: &[u8]) {
     let _ = text(pdf.to_vec(), 1);
     let _ = occurrences(pdf.to_vec(), "sign", None);
     let _ = tags(pdf.to_vec());
-}
-
-fn mutate(original: &[u8], sequence: &mut Sequence) -> Vec<u8> {
-    const WORDS: [&[u8]; 12] = [
-        b"<<",
-        b">>",
-        b"[",
-        b"(",
-        b"99999999999",
-        b"-1",
-        b" R",
-        b"/",
-        b"obj",
-        b"0.0000001",
-        b"\\",
-        b"endstream",
-    ];
-    let mut pdf = original.to_vec();
-    for _ in 0..=sequence.below(6) {
-        let at = sequence.below(pdf.len());
-        match sequence.below(5) {
-            0 => pdf[at] = u8::try_from(sequence.below(256)).unwrap(),
-            1 => {
-                let end = (at + sequence.below(40)).min(pdf.len());
-                pdf.drain(at..end);
-            }
-            2 => {
-                let word = WORDS[sequence.below(WORDS.len())];
-                pdf.splice(at..at, word.iter().copied());
-            }
-            3 => {
-                let end = (at + sequence.below(200)).min(pdf.len());
-                let copy = pdf[at..end].to_vec();
-                let to = sequence.below(pdf.len());
-                pdf.splice(to..to, copy);
-            }
-            _ if sequence.below(8) == 0 => pdf.truncate(at),
-            _ => pdf[at] ^= 1 << sequence.below(8),
-        }
-        if pdf.is_empty() {
-            break;
-        }
-    }
-    pdf
 }
 
 #[test]

@@ -2,10 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "../../reader/tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the reader's tests, which use more of it"
-)]
 mod support;
 
 use holdfast_placement::{

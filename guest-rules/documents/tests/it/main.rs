@@ -8,6 +8,8 @@
 
 mod corpus;
 mod custody;
+#[path = "../../../reader/tests/support/damage.rs"]
+mod damage;
 mod fill;
 mod fixtures;
 mod hostile;
@@ -15,5 +17,6 @@ mod marks;
 mod merging;
 mod pages;
 mod pictures;
+mod readers;
 mod stripping;
 mod support;

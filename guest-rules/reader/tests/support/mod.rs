@@ -1,4 +1,6 @@
-//! Writes the small PDFs the tests read.
+//! Writes the small PDFs the tests read. Other crates' tests and benchmarks share it.
+
+#![allow(dead_code, reason = "none of them uses all of it")]
 
 use std::fmt::Write as _;
 
@@ -61,6 +63,17 @@ impl PdfBuilder {
         let page = self.object(&format!(
             "<< /Type /Page /Parent 2 0 R {entries} /Contents {content} 0 R \
              /Resources << {fonts} {resources} >> >>"
+        ));
+        self.pages.push(page);
+        self
+    }
+
+    /// Adds a page of letter size whose content is deflated already.
+    pub fn page_of(&mut self, deflated: &[u8]) -> &mut Self {
+        let content = self.stream("/Filter /FlateDecode", deflated);
+        let page = self.object(&format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R \
+             /Resources << /Font << /F1 3 0 R >> >> >>"
         ));
         self.pages.push(page);
         self

@@ -1,0 +1,104 @@
+//! MuPDF and PDFium, asked by `tests/readers.py`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::support::TempFile;
+
+/// A running `tests/readers.py`.
+pub struct Readers {
+    program: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// A rectangle in which pages may differ: page, left, top, right, bottom in fractions.
+pub type Ignored = (u32, [f64; 4]);
+
+impl Readers {
+    pub fn start() -> Self {
+        let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/readers.py");
+        let mut program = Command::new(&python)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!(
+                    "MuPDF and PDFium are not there ({error}); install them with: tests/set-up test"
+                )
+            });
+        let requests = program.stdin.take().expect("a pipe");
+        let answers = BufReader::new(program.stdout.take().expect("a pipe"));
+        Self {
+            program,
+            requests,
+            answers,
+        }
+    }
+
+    /// One request, one answer. Neither holds anything that JSON has to escape.
+    fn ask(&mut self, request: &str) -> String {
+        writeln!(self.requests, "{request}").expect("the readers are running");
+        let mut answer = String::new();
+        self.answers
+            .read_line(&mut answer)
+            .expect("the readers answer");
+        assert!(!answer.is_empty(), "the readers ended at {request}");
+        answer
+    }
+
+    /// How pages of `after`, from the `first` on, look other than those of `before`, but for
+    /// where `mask` has ink and `ignored` says. Empty when they look the same.
+    pub fn differences(
+        &mut self,
+        before: &[u8],
+        after: &[u8],
+        first: usize,
+        mask: Option<&[u8]>,
+        ignored: &[Ignored],
+    ) -> String {
+        let (before, after) = (TempFile::new(before), TempFile::new(after));
+        let mask = mask.map(TempFile::new);
+        let mask = mask
+            .as_ref()
+            .map_or_else(|| "null".to_owned(), |mask| format!("\"{}\"", mask.path()));
+        let ignored: Vec<String> = ignored
+            .iter()
+            .map(|(page, [x0, y0, x1, y1])| format!("[{page},{x0},{y0},{x1},{y1}]"))
+            .collect();
+        let answer = self.ask(&format!(
+            "{{\"do\":\"compare\",\"before\":\"{}\",\"after\":\"{}\",\"first\":{first},\
+             \"mask\":{mask},\"ignore\":[{}]}}",
+            before.path(),
+            after.path(),
+            ignored.join(",")
+        ));
+        let problems = answer.trim().strip_prefix("{\"problems\": [");
+        let problems = problems.and_then(|problems| problems.strip_suffix("]}"));
+        problems.expect("an answer to a comparison").to_owned()
+    }
+
+    /// Grey pages, upright and as large as those of `like` are displayed; none where MuPDF
+    /// cannot read it.
+    pub fn blank(&mut self, like: &[u8]) -> Option<Vec<u8>> {
+        let (like, written) = (TempFile::new(like), TempFile::new(b""));
+        let answer = self.ask(&format!(
+            "{{\"do\":\"blank\",\"like\":\"{}\",\"write\":\"{}\"}}",
+            like.path(),
+            written.path()
+        ));
+        answer
+            .starts_with("{\"pages\"")
+            .then(|| std::fs::read(written.path()).expect("it was just written"))
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}

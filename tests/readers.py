@@ -1,0 +1,151 @@
+"""What MuPDF and PDFium see in a PDF, for the tests.
+
+Reads one JSON request a line, writes one JSON answer a line. Requests:
+
+  {"do": "compare", "before": path, "after": path, "first": n,
+   "mask": path or null, "ignore": [[page, x0, y0, x1, y1], ...]}
+      -> {"problems": [text, ...]}
+      Each page p of `before` and page first + p of `after` are drawn by both
+      readers. They have to be the same but where `mask` (a document with the
+      same pages in grey) has ink and in the `ignore` rectangles (fractions).
+
+  {"do": "blank", "like": path, "write": path}
+      -> {"pages": n}, or {"error": text}
+      Writes a document of grey upright pages, as large as those of `like` are
+      displayed.
+"""
+
+import json
+import sys
+
+import numpy
+import pymupdf
+import pypdfium2
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+# Writers shorten numbers: an edge may be smoothed a little otherwise.
+LEVELS = 24
+# Of each document.
+PAGES = 4
+# Neither white nor black ink hides on it.
+GREY = (0.5, 0.5, 0.5)
+
+
+class MuPdf:
+    def __init__(self, path):
+        self.document = pymupdf.open(path)
+        self.pages = len(self.document)
+
+    def draw(self, number):
+        picture = self.document[number].get_pixmap(alpha=False)
+        pixels = numpy.frombuffer(picture.samples, numpy.uint8)
+        return pixels.reshape(picture.height, picture.width, 3).astype(int)
+
+
+class Pdfium:
+    def __init__(self, path):
+        self.document = pypdfium2.PdfDocument(path)
+        # Without this it leaves the form's widgets out.
+        self.document.init_forms()
+        self.pages = len(self.document)
+
+    def draw(self, number):
+        return self.document[number].render(scale=1).to_numpy()[:, :, :3].astype(int)
+
+
+READERS = {"MuPDF": MuPdf, "PDFium": Pdfium}
+
+
+def widgets(path):
+    """Where a document has form fields: PDFium draws those as it likes, and not
+    as their appearances say."""
+    found = []
+    for page in pymupdf.open(path):
+        for widget in page.widgets():
+            box = widget.rect * page.rotation_matrix
+            width, height = page.rect.width, page.rect.height
+            found.append([
+                page.number + 1,
+                box.x0 / width, box.y0 / height, box.x1 / width, box.y1 / height,
+            ])
+    return found
+
+
+def near(ink):
+    """The ink and what lies beside it."""
+    grown = ink.copy()
+    for axis in (0, 1):
+        for step in (-2, -1, 1, 2):
+            grown |= numpy.roll(ink, step, axis)
+    return grown
+
+
+def compare(request):
+    problems = []
+    for name, reader in READERS.items():
+        try:
+            before = reader(request["before"])
+        except Exception:
+            continue  # What it cannot read before it need not read after.
+        try:
+            after = reader(request["after"])
+            mask = reader(request["mask"]) if request["mask"] else None
+            ignored = list(request["ignore"])
+            if reader is Pdfium:
+                ignored += widgets(request["before"])
+            if after.pages < request["first"] + before.pages:
+                problems.append(f"{name}: {after.pages} pages")
+                continue
+            for page in range(min(before.pages, PAGES)):
+                one = before.draw(page)
+                two = after.draw(request["first"] + page)
+                if one.shape != two.shape:
+                    problems.append(f"{name}: page {page + 1}: {one.shape} became {two.shape}")
+                    continue
+                changed = (abs(one - two) > LEVELS).any(axis=2)
+                if mask:
+                    drawn = mask.draw(page)
+                    ink = (drawn != numpy.median(drawn, axis=(0, 1))).any(axis=2)
+                    changed &= ~near(ink)
+                height, width = changed.shape
+                for number, x0, y0, x1, y1 in ignored:
+                    if number == page + 1:
+                        rows = slice(max(0, int(y0 * height) - 2), int(y1 * height) + 3)
+                        columns = slice(max(0, int(x0 * width) - 2), int(x1 * width) + 3)
+                        changed[rows, columns] = False
+                if changed.any():
+                    rows, columns = numpy.nonzero(changed)
+                    place = [
+                        float(round(edge, 3)) for edge in (
+                            columns.min() / width, rows.min() / height,
+                            (columns.max() + 1) / width, (rows.max() + 1) / height,
+                        )
+                    ]
+                    problems.append(
+                        f"{name}: page {page + 1}: {int(changed.sum())} pixels differ within {place}"
+                    )
+        except Exception as error:
+            problems.append(f"{name}: {error}")
+    return {"problems": problems}
+
+
+def blank(request):
+    try:
+        like = pymupdf.open(request["like"])
+        written = pymupdf.open()
+        for page in like:
+            empty = written.new_page(width=page.rect.width, height=page.rect.height)
+            empty.draw_rect(empty.rect, color=None, fill=GREY)
+        written.save(request["write"])
+    except Exception as error:
+        return {"error": str(error)}
+    return {"pages": len(written)}
+
+
+DO = {"compare": compare, "blank": blank}
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps(DO[request["do"]](request)), flush=True)
