@@ -6,7 +6,7 @@ PDF ?=
 SECTIONS ?=
 CRATES = --workspace --exclude holdfast-bench
 
-.PHONY: demo serve test lint bench fuzz-api
+.PHONY: demo serve test lint bench fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -39,6 +39,17 @@ fuzz-api:
 	@tests/set-up build
 	@cargo build -q $(CRATES) --bin holdfast
 	@tests/fuzz-api
+
+# Fuzzes what reads and writes documents, natively: 3 targets of 10 minutes.
+fuzz:
+	@tests/set-up build
+	@tests/fuzz
+
+# 5,000 damaged documents through the template endpoint and the real components.
+fuzz-pdf:
+	@tests/set-up test
+	@HOLDFAST_MUTATED=$${HOLDFAST_MUTATED:-5000} tests/with-postgres cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(damaged_documents_never_make_the_service_fail)'
 
 # Prints ratios; asserts nothing.
 bench:
