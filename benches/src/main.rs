@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `compliance` | what does the sandbox cost, and what would other engines? |
 //! | `start-up` | how soon does `holdfast serve` answer, and how much memory does it hold? |
+//! | `documents` | what do finding anchors, marking and drawing cost, and how much memory? |
 //! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
@@ -11,8 +12,11 @@
 //! not give the same answers.
 
 mod compliance;
+mod documents;
 mod load;
 mod partner;
+#[path = "../../guest-rules/reader/tests/support/mod.rs"]
+mod pdf;
 mod report;
 mod server;
 mod start_up;
@@ -25,9 +29,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 3] = [
+const SECTIONS: [Section; 4] = [
     ("compliance", compliance::run),
     ("start-up", start_up::run),
+    ("documents", documents::run),
     ("partner", partner::run),
 ];
 

@@ -67,14 +67,14 @@ pub fn run() -> Result<(), Failure> {
 }
 
 /// A running holdfast with one organization and a key without a limit to speak of.
-struct Partner {
-    server: Server,
+pub struct Partner {
+    pub server: Server,
     org: OrgId,
     key: String,
 }
 
 impl Partner {
-    fn start(folder: &Path, database: &str) -> Result<Self, Failure> {
+    pub fn start(folder: &Path, database: &str) -> Result<Self, Failure> {
         let program = program()?;
         let operate = |arguments: &[&str]| -> Result<Value, Failure> {
             let output = Command::new(&program)
@@ -111,7 +111,7 @@ impl Partner {
         })
     }
 
-    fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
+    pub fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
         let headers = [
             ("x-api-key", self.key.as_str()),
             ("content-type", content_type),
@@ -121,7 +121,7 @@ impl Partner {
     }
 
     /// The `data` of an answer.
-    async fn ask(&self, request: &[u8]) -> Result<Value, Failure> {
+    pub async fn ask(&self, request: &[u8]) -> Result<Value, Failure> {
         let mut connection = Connection::open(self.server.address).await?;
         let answer = connection.ask(request).await?;
         if answer.status >= 300 {
@@ -365,9 +365,9 @@ async fn creates_and_uploads() -> Result<(), Failure> {
     partner.server.stop()
 }
 
-const FORM: &str = "multipart/form-data; boundary=bench-boundary";
+pub const FORM: &str = "multipart/form-data; boundary=bench-boundary";
 
-fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
+pub fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     let mut body = String::new();
     for (name, text) in texts {
         body += &format!(
