@@ -10,6 +10,9 @@
 mod components;
 mod crash;
 mod customers;
+#[path = "../../guest-rules/reader/tests/support/damage.rs"]
+mod damage;
+mod documents;
 mod envelopes;
 mod idempotency;
 mod journeys;
@@ -18,6 +21,7 @@ mod operator;
 mod partner;
 mod rate_limits;
 mod signing;
+mod specification;
 mod store;
 mod support;
 mod tokens;

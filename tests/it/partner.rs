@@ -518,3 +518,30 @@ async fn a_dry_run_of_a_placement_writes_nothing() {
     assert_eq!(added["fields"], said["fields"]);
     assert_eq!(added["occurrences"], Value::Null);
 }
+
+/// The provider was told of new fields and the service died before it kept
+/// them: the repeated call adds them once.
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_the_provider_has_already_are_not_added_twice() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    let path = format!("/partner/templates/{id}/fields");
+    let initials = json!({ "fields": [{
+        "name": "Initials", "type": "initials", "role": "Buyer",
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.8, "y": 0.9, "w": 0.1, "h": 0.03 }] },
+    }] });
+    let before = app.text_of("select fields from template").await;
+    app.post(&path, initials.clone()).await.data(200);
+    app.change("update template set fields = $1", &before).await;
+    app.post(&path, initials).await.data(200);
+    let envelope = app
+        .post(
+            "/partner/envelopes",
+            envelope_body(&template["template_id"]),
+        )
+        .await
+        .data(201);
+    let form = crate::support::form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
+    assert_eq!(form.text().matches("name=\"Initials\"").count(), 1);
+}

@@ -13,7 +13,7 @@ use p256::elliptic_curve::sec1::ToEncodedPoint as _;
 use p256::pkcs8::EncodePrivateKey as _;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestApp};
+use crate::support::{Answer, TestApp, operator};
 
 const AUDIENCE: &str = "holdfast-web";
 
@@ -227,4 +227,41 @@ async fn an_issuer_that_goes_away_lets_nobody_new_in() {
         404,
         "our own still work"
     );
+}
+
+/// The web app's own tokens: which of them may do an administrator's work, and
+/// what is said to the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrators_endpoint_takes_an_administrators_token() {
+    let app = TestApp::start().await;
+    let token = |role: &str| {
+        let org = app.org.to_string();
+        let arguments = ["token", "issue", "--org", &org, "--email", "a@example.com"];
+        let arguments = [&arguments[..], &["--role", role]].concat();
+        let issued = operator(app.data.path(), &arguments);
+        issued["token"].as_str().unwrap().to_owned()
+    };
+    let admin = token("admin");
+    assert_eq!(ask(&app, &admin).await.error(404), "Envelope not found");
+    for role in ["member", "compliance"] {
+        let refused = ask(&app, &token(role)).await;
+        assert_eq!(refused.error(403), "Admin role is required");
+    }
+    assert_eq!(ask(&app, "no.jwt.atall").await.error(401), "Invalid token");
+    let bundle = "/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle";
+    let bare = Request::get(bundle).body(Body::empty()).unwrap();
+    assert_eq!(app.send(bare).await.error(401), "Authentication required");
+
+    let naming = |org: String| {
+        let request = Request::get(bundle)
+            .header("authorization", format!("Bearer {admin}"))
+            .header("x-org-id", org);
+        app.send(request.body(Body::empty()).unwrap())
+    };
+    assert_eq!(naming(app.org.to_string()).await.status, 404);
+    let other = holdfast::domain::id::OrgId::new().to_string();
+    for org in [other, "nonsense".into()] {
+        let refused = naming(org).await.error(403);
+        assert_eq!(refused, "X-Org-Id is not the token's organization");
+    }
 }

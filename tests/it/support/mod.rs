@@ -196,6 +196,20 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
+    /// Changes the database's structure behind the service's back.
+    pub async fn execute(&self, statement: &'static str) {
+        let mut tx = self.store.begin().await.unwrap();
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// The one text that a statement finds.
+    pub async fn text_of(&self, statement: &'static str) -> String {
+        let mut connection = self.store.read().await.unwrap();
+        let found = sqlx::query_scalar(statement).fetch_one(&mut *connection);
+        found.await.unwrap()
+    }
+
     /// How many rows a table has.
     pub async fn count(&self, table: &str) -> i64 {
         let mut connection = self.store.read().await.unwrap();
