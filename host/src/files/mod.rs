@@ -26,10 +26,12 @@ use crate::domain::id::{OrgId, RequestId};
 
 pub use spool::{Spool, Spooled};
 
-/// Files up to this size are stored in one request, larger ones in parts of it.
-const PART: usize = 8 * 1024 * 1024;
-/// Parts on their way at once.
-const PARTS_AT_ONCE: usize = 2;
+/// Files up to this size are stored in one request, larger ones in parts of it:
+/// 5 MiB, the least that S3 takes.
+const PART: usize = 5 * 1024 * 1024;
+/// Parts on their way at once, while the next is filled: 10 MiB in all for each
+/// file, as many files may be stored at once.
+const PARTS_AT_ONCE: usize = 1;
 
 /// Where a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
