@@ -6,7 +6,10 @@
 )]
 
 use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
-use crate::{CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture};
+use crate::{
+    CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture, SealRequest,
+    SealSpace,
+};
 
 struct Documents;
 
@@ -17,6 +20,10 @@ impl Guest for Documents {
 
     fn mark(pdf: Vec<u8>, request: MarkRequest) -> Result<Vec<u8>, DocumentError> {
         crate::mark(&pdf, &request)
+    }
+
+    fn prepare_seal(pdf: Vec<u8>, request: SealRequest) -> Result<SealSpace, DocumentError> {
+        crate::prepare_seal(&pdf, &request)
     }
 
     fn strip_tags(pdf: Vec<u8>) -> Result<Vec<u8>, DocumentError> {

@@ -29,6 +29,7 @@ mod overlay;
 mod painting;
 mod picture;
 mod render;
+mod seal;
 mod source;
 mod strip;
 mod target;
@@ -37,7 +38,7 @@ pub mod typeset;
 
 pub use contract::{
     Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
-    PageImage, Party, Picture, PictureFormat, TimelineEntry,
+    PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
 };
 pub use custody::custody_record;
 pub use fill::fill;
@@ -45,4 +46,5 @@ pub use marks::mark;
 pub use merge::merge;
 pub use picture::picture_to_pdf;
 pub use render::page_image;
+pub use seal::prepare_seal;
 pub use strip::strip_tags;

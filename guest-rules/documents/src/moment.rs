@@ -74,6 +74,14 @@ impl Moment {
             .utc_offset_hour(0)
     }
 
+    /// `D:20260501123000Z` (ISO 32000-1, 7.9.4).
+    pub(crate) fn in_pdf(self) -> String {
+        format!(
+            "D:{:04}{:02}{:02}{:02}{:02}{:02}Z",
+            self.year, self.month, self.day, self.hour, self.minute, self.second
+        )
+    }
+
     /// `1 May 2026, 12:30:00 UTC`: unambiguous for readers on both sides of an ocean.
     pub(crate) fn in_words(self) -> String {
         const MONTHS: [&str; 12] = [

@@ -1,0 +1,172 @@
+//! Room for a signature, as an incremental update.
+//!
+//! The signature itself is made where the key is: this component only prepares the bytes to sign
+//! and says where the signature goes (PAdES, ETSI EN 319 142-1; ISO 32000-1, 12.8.1).
+
+use std::ops::Range;
+
+use lopdf::{Dictionary, IncrementalDocument, Object, Stream, StringFormat, text_string};
+
+use crate::error::{Result, other, over_limit, unreadable};
+use crate::moment::Moment;
+use crate::source::{Source, confirm};
+use crate::target::Target;
+use crate::{SealRequest, SealSpace};
+
+/// Bytes of a signature with its certificates and time stamp.
+const MAX_SIGNATURE_BYTES: u32 = 64 * 1024;
+
+/// Stands for a number of the byte range until the file's length is known: ten digits, like the
+/// widest number of a PDF that this component writes.
+const PLACEHOLDER: i64 = 1_234_567_890;
+
+/// Appends an invisible signature field and an empty place for its signature.
+///
+/// The input is a byte prefix of the output, so a document that had to be repaired is refused:
+/// it has been rewritten by whatever was done to it before.
+///
+/// # Errors
+///
+/// `encrypted`, `unreadable` and `over-limit` for the document and the size of the signature,
+/// `other` for a time that is none.
+pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<SealSpace> {
+    let at = Moment::parse(&request.signed_at, "signed-at")?;
+    if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
+        return Err(over_limit(format!(
+            "{MAX_SIGNATURE_BYTES} bytes of signature"
+        )));
+    }
+    let source = Source::open(pdf)?;
+    if source.needs_rewrite() {
+        return Err(unreadable("it has to be rewritten before it is sealed"));
+    }
+    let Source { document, pages } = source;
+    let first = pages.first().ok_or_else(|| unreadable("no page"))?.id;
+    let update = Box::new(IncrementalDocument::create_from(pdf.to_vec(), document));
+    let mut target = Target::Update(update);
+
+    let mut signature = Dictionary::new();
+    signature.set("Type", "Sig");
+    signature.set("Filter", "Adobe.PPKLite");
+    signature.set("SubFilter", "ETSI.CAdES.detached");
+    let range = [0, PLACEHOLDER, PLACEHOLDER, PLACEHOLDER].map(Object::Integer);
+    signature.set("ByteRange", Object::Array(range.to_vec()));
+    let empty = vec![0; request.signature_bytes as usize];
+    signature.set("Contents", Object::String(empty, StringFormat::Hexadecimal));
+    signature.set("M", Object::string_literal(at.in_pdf()));
+    signature.set("Name", text_string(&request.name));
+    signature.set("Reason", text_string(&request.reason));
+    let signature = target.add(signature)?;
+
+    let mut looks = Dictionary::new();
+    looks.set("Type", "XObject");
+    looks.set("Subtype", "Form");
+    looks.set("BBox", vec![0.into(), 0.into(), 0.into(), 0.into()]);
+    let looks = target.add(Stream::new(looks, Vec::new()))?;
+    let mut appearance = Dictionary::new();
+    appearance.set("N", looks);
+    let mut widget = Dictionary::new();
+    widget.set("Type", "Annot");
+    widget.set("Subtype", "Widget");
+    widget.set("FT", "Sig");
+    widget.set("T", Object::string_literal(field_name(pdf.len())));
+    widget.set("Rect", vec![0.into(), 0.into(), 0.into(), 0.into()]);
+    // Printed and locked: an invisible field that nobody may move.
+    widget.set("F", 132);
+    widget.set("P", first);
+    widget.set("V", signature);
+    widget.set("AP", appearance);
+    let widget = target.add(widget)?;
+
+    append(&mut target, first, b"Annots", widget)?;
+    enter_in_form(&mut target, widget)?;
+    let mut bytes = target.save(pdf, &format!("{request:?}"))?;
+    let place = locate(&mut bytes, pdf.len(), request.signature_bytes as usize)?;
+    confirm(&bytes, pages.len())?;
+    Ok(SealSpace {
+        pdf: bytes,
+        place_start: place.start as u64,
+        place_end: place.end as u64,
+    })
+}
+
+/// Unique in the document: no earlier seal was made when it was this long.
+fn field_name(length: usize) -> String {
+    format!("Seal-{length}")
+}
+
+/// Appends a reference to an array of a dictionary, which may itself be a reference.
+fn append(
+    target: &mut Target,
+    owner: lopdf::ObjectId,
+    key: &[u8],
+    item: lopdf::ObjectId,
+) -> Result<()> {
+    let dictionary = target.dictionary(owner);
+    let existing = dictionary.and_then(|dictionary| dictionary.get(key).ok());
+    let mut items = match existing.map(|existing| target.resolve(existing)) {
+        Some(Object::Array(items)) => items.clone(),
+        _ => Vec::new(),
+    };
+    items.push(Object::Reference(item));
+    target.edit(owner)?.set(key.to_vec(), Object::Array(items));
+    Ok(())
+}
+
+/// The field in the document's form, which is made where there is none (ISO 32000-1, 12.7.2).
+fn enter_in_form(target: &mut Target, widget: lopdf::ObjectId) -> Result<()> {
+    let catalog = match target.document().trailer.get(b"Root") {
+        Ok(Object::Reference(id)) => *id,
+        _ => return Err(unreadable("the document has no catalog")),
+    };
+    let form = target
+        .dictionary(catalog)
+        .and_then(|catalog| catalog.get(b"AcroForm").ok())
+        .cloned();
+    let (id, entries) = match &form {
+        Some(form) => {
+            let (id, form) = target.trace(form);
+            (id, form.as_dict().cloned().unwrap_or_default())
+        }
+        None => (None, Dictionary::new()),
+    };
+    let id = match id {
+        Some(id) if target.dictionary(id).is_some() => id,
+        _ => {
+            let id = target.add(entries)?;
+            target.edit(catalog)?.set("AcroForm", id);
+            id
+        }
+    };
+    append(target, id, b"Fields", widget)?;
+    // Signatures exist, and only additions keep them valid.
+    target.edit(id)?.set("SigFlags", 3);
+    Ok(())
+}
+
+/// Finds the empty place in the appended part and writes the byte range around it.
+fn locate(bytes: &mut [u8], appended: usize, signature_bytes: usize) -> Result<Range<usize>> {
+    let lost = || other("the place of the signature was lost");
+    let hexadecimal = [&b"<"[..], &vec![b'0'; 2 * signature_bytes], b">"].concat();
+    let start = appended + find(&bytes[appended..], &hexadecimal).ok_or_else(lost)?;
+    let end = start + hexadecimal.len();
+    let range = [0, start, end, bytes.len() - end];
+    let mut at = appended;
+    for number in &range[1..] {
+        let placeholder = PLACEHOLDER.to_string();
+        at += find(&bytes[at..], placeholder.as_bytes()).ok_or_else(lost)?;
+        let written = format!("{number:<width$}", width = placeholder.len());
+        if written.len() != placeholder.len() {
+            return Err(over_limit("10 digits of file length"));
+        }
+        bytes[at..at + written.len()].copy_from_slice(written.as_bytes());
+        at += written.len();
+    }
+    Ok(start..end)
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+}
