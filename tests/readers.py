@@ -1,4 +1,4 @@
-"""What MuPDF and PDFium see in a PDF, for the tests.
+"""What MuPDF, PDFium and pyHanko see in a PDF, for the tests.
 
 Reads one JSON request a line, writes one JSON answer a line. Requests:
 
@@ -13,6 +13,10 @@ Reads one JSON request a line, writes one JSON answer a line. Requests:
       -> {"pages": n}, or {"error": text}
       Writes a document of grey upright pages, as large as those of `like` are
       displayed.
+
+  {"do": "seal", "path": path, "authorities": path of PEM certificates}
+      -> {"intact", "valid", "trusted", "whole": bool, "level": text}
+      What pyHanko says of the last signature.
 """
 
 import json
@@ -144,7 +148,29 @@ def blank(request):
     return {"pages": len(written)}
 
 
-DO = {"compare": compare, "blank": blank}
+def seal(request):
+    # Only this one needs it, and it takes a second to load.
+    from pyhanko.keys import load_certs_from_pemder
+    from pyhanko.pdf_utils.reader import PdfFileReader
+    from pyhanko.sign.validation import validate_pdf_signature
+    from pyhanko.sign.validation.status import SignatureCoverageLevel
+    from pyhanko_certvalidator import ValidationContext
+
+    authorities = list(load_certs_from_pemder([request["authorities"]]))
+    context = ValidationContext(trust_roots=authorities[-1:], allow_fetching=False)
+    with open(request["path"], "rb") as file:
+        signature = PdfFileReader(file).embedded_signatures[-1]
+        status = validate_pdf_signature(signature, context)
+    return {
+        "intact": status.intact,
+        "valid": status.valid,
+        "trusted": status.trusted,
+        "whole": status.coverage == SignatureCoverageLevel.ENTIRE_FILE,
+        "level": str(signature.sig_object.get("/SubFilter")),
+    }
+
+
+DO = {"compare": compare, "blank": blank, "seal": seal}
 
 for line in sys.stdin:
     request = json.loads(line)

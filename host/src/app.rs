@@ -20,6 +20,7 @@ use crate::domain::token::random;
 use crate::files::{Files, FilesError};
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
+use crate::sealing::{SealError, SealingKey};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::issuer::Issuer;
 use crate::service::rate_limit::RateLimits;
@@ -44,6 +45,8 @@ pub struct Service {
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
     pub(crate) issuer: Option<Issuer>,
+    /// Seals authoritative copies.
+    pub(crate) sealing: SealingKey,
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) metrics: Metrics,
     /// Bytes of uploads that may be held in memory.
@@ -76,6 +79,9 @@ pub enum StartError {
     /// The cipher for kept answers.
     #[error("cannot set up the cipher for kept answers")]
     Sealer,
+    /// The key that seals authoritative copies.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// The HTTP client for providers.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -112,6 +118,12 @@ pub async fn start(config: Config) -> Result<App, StartError> {
     let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
     let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
     let sealer = Arc::new(sealer);
+    let sealing = match &config.seal {
+        Some(given) => SealingKey::read(&given.key_file, &given.certificates_file),
+        None => SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now()),
+    };
+    let sealing = sealing?;
+    sealing.check(clock.now())?;
     let metrics = Metrics::new(components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
@@ -134,6 +146,7 @@ pub async fn start(config: Config) -> Result<App, StartError> {
         known_keys: KnownKeys::default(),
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
+        sealing,
         sealer,
         metrics,
         config,

@@ -51,6 +51,9 @@ pub struct Config {
     pub auth: Auth,
     /// Signing, payment and KBA provider instances.
     pub providers: Providers,
+    /// The key that seals authoritative copies; one is made in the data folder
+    /// when none is given. Nodes that share a vault share a key.
+    pub seal: Option<SealFiles>,
     /// Webhook delivery.
     pub webhooks: Webhooks,
     /// Logging.
@@ -65,6 +68,16 @@ pub enum Environment {
     Development,
     /// Real contracts.
     Production,
+}
+
+/// `[seal]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealFiles {
+    /// PKCS #8 key on P-256, in PEM.
+    pub key_file: PathBuf,
+    /// Its certificate first, then those up to the authority's, in PEM.
+    pub certificates_file: PathBuf,
 }
 
 /// `[auth]`.
@@ -260,6 +273,7 @@ impl Default for Config {
             clock_offset: None,
             auth: Auth::default(),
             providers: Providers::default(),
+            seal: None,
             webhooks: Webhooks::default(),
             log: Log::default(),
         }

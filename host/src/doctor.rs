@@ -7,7 +7,7 @@ use crate::app::App;
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// `database`, `storage`, `mail`, `components` or a provider instance.
+    /// `database`, `storage`, `mail`, `seal`, `components` or `providers`.
     pub name: &'static str,
     /// It works.
     pub ok: bool,
@@ -29,6 +29,7 @@ pub async fn checks(app: &App) -> Vec<Check> {
         Check::from("database", database(app).await),
         Check::from("storage", storage(app).await),
         Check::from("mail", mail(app)),
+        Check::from("seal", seal(app)),
         Check::from("components", components(app)),
         Check::from("providers", providers(app)),
     ]
@@ -51,6 +52,16 @@ fn mail(app: &App) -> Result<String, String> {
             .map(|_| "a mail server is configured".into())
             .map_err(|error| format!("smtp_url: {error}")),
     }
+}
+
+fn seal(app: &App) -> Result<String, String> {
+    app.sealing
+        .check(app.clock.now())
+        .map_err(|error| error.to_string())?;
+    Ok(format!(
+        "a key that is good until {}",
+        app.sealing.expires_at()
+    ))
 }
 
 fn components(app: &App) -> Result<String, String> {

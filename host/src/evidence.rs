@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::components::rules::{Compliance, compliance};
 use crate::domain::hash::sha256;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
+use crate::sealing;
 use crate::service::custody::{
     AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER,
 };
@@ -165,6 +166,7 @@ pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError
             .and_then(Value::as_str);
         findings.push(hash_finding(check, name, bytes, recorded));
     }
+    findings.push(seal(authoritative, stored));
     let certified = certificate["document_integrity"]["document_hash"].as_str();
     findings.push(hash_finding(
         "certified hash",
@@ -204,6 +206,32 @@ fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<
             format!("the {name} was changed: its SHA-256 is {actual}, recorded is {recorded}"),
         ),
         None => finding(check, false, format!("no hash of the {name} is recorded")),
+    }
+}
+
+/// The seal holds, and was made with the certificate that the ledger names.
+fn seal(authoritative: &[u8], stored: Option<&Value>) -> Finding {
+    const CHECK: &str = "seal";
+    let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
+    let Some(recorded) = recorded else {
+        let why = "no seal is recorded: the document is certified against any change";
+        return finding(CHECK, stored.is_some(), why.into());
+    };
+    match sealing::verify(authoritative) {
+        Ok(seal) if seal.certificate == recorded => finding(
+            CHECK,
+            true,
+            format!("the authoritative copy is sealed by {}", seal.subject),
+        ),
+        Ok(seal) => finding(
+            CHECK,
+            false,
+            format!(
+                "the seal is of the certificate {}, recorded is {recorded}",
+                seal.certificate
+            ),
+        ),
+        Err(why) => finding(CHECK, false, why),
     }
 }
 

@@ -37,6 +37,7 @@ mod files;
 pub mod http;
 pub mod metrics;
 mod room;
+pub mod sealing;
 pub mod server;
 mod service;
 #[allow(missing_docs, reason = "functions are named by their statement")]

@@ -20,6 +20,7 @@ mod openapi;
 mod operator;
 mod partner;
 mod rate_limits;
+mod seals;
 mod signing;
 mod specification;
 mod store;

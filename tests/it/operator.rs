@@ -122,7 +122,14 @@ fn doctor_looks_at_everything() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let checks = json(data.path(), &["doctor"]);
-    for name in ["database", "storage", "mail", "components", "providers"] {
+    for name in [
+        "database",
+        "storage",
+        "mail",
+        "seal",
+        "components",
+        "providers",
+    ] {
         let check = checks
             .as_array()
             .unwrap()

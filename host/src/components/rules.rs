@@ -348,6 +348,20 @@ impl Rules {
         .await
     }
 
+    /// A document with an empty place for a signature.
+    pub async fn prepare_seal(
+        &self,
+        pdf: Bytes,
+        request: documents::SealRequest,
+    ) -> Result<Result<documents::SealSpace, documents::DocumentError>, ComponentError> {
+        self.document_work(move |store, instance| {
+            instance
+                .holdfast_documents_documents()
+                .call_prepare_seal(store, &pdf, &request)
+        })
+        .await
+    }
+
     /// A one-page document that shows the picture.
     pub async fn picture_to_pdf(
         &self,

@@ -138,6 +138,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)
+            | ServiceError::Seal(_)
             | ServiceError::Internal(_) => Self::internal(text),
         }
     }

@@ -9,6 +9,7 @@ use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::Refusal;
 use crate::files::FilesError;
+use crate::sealing::SealError;
 use crate::store::StoreError;
 
 /// One thing wrong with a request body.
@@ -84,6 +85,9 @@ pub enum ServiceError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Files(#[from] FilesError),
+    /// The authoritative copy cannot be sealed now.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     #[error("{0}")]
     Internal(String),
 }

@@ -21,6 +21,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::ledger::LedgerEntry;
 use crate::files::Area;
+use crate::sealing::SIGNATURE_BYTES;
 use crate::store::envelopes::VaultedFiles;
 use crate::store::vault::Intent;
 use crate::store::{StoreError, envelopes, ledger, signers, vault};
@@ -155,6 +156,8 @@ struct Prepared {
     evaluation: compliance::Evaluation,
     component: Identity,
     custodian: Custodian,
+    /// SHA-256 of the certificate that the authoritative copy is sealed with.
+    seal: Option<String>,
 }
 
 async fn prepare(
@@ -164,14 +167,15 @@ async fn prepare(
     executed: Executed,
 ) -> Result<Prepared, ServiceError> {
     let pdf = executed.pdf.clone();
-    let authoritative = mark(
+    let marked = mark(
         app,
         envelope,
         intent,
         &pdf,
         documents::CopyKind::Authoritative,
     );
-    let authoritative = store(app, envelope, Area::Vault, authoritative.await?).await?;
+    let (sealed, seal) = seal(app, envelope, intent, &pdf, marked.await?).await?;
+    let authoritative = store(app, envelope, Area::Vault, sealed).await?;
     let copy = mark(
         app,
         envelope,
@@ -239,7 +243,36 @@ async fn prepare(
         evaluation,
         component,
         custodian,
+        seal,
     })
+}
+
+/// Seals the marked document. One that came back without a mark is certified
+/// against any change, and is kept as it is.
+async fn seal(
+    app: &App,
+    envelope: &Envelope,
+    intent: &Intent,
+    executed: &Bytes,
+    marked: Vec<u8>,
+) -> Result<(Vec<u8>, Option<String>), ServiceError> {
+    if marked == *executed {
+        return Ok((marked, None));
+    }
+    let request = documents::SealRequest {
+        // No setting goes in here: a pipeline that is run again after one was
+        // changed has to make the same bytes.
+        name: "holdfast".into(),
+        reason: format!("Authoritative copy of {}", envelope.id),
+        signed_at: intent.frozen_at.to_string(),
+        signature_bytes: SIGNATURE_BYTES,
+    };
+    let rules = &app.components.rules;
+    let space = rules.prepare_seal(marked.into(), request).await??;
+    let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let place = place(space.place_start)..place(space.place_end);
+    let sealed = app.sealing.seal(space.pdf, place, app.clock.now())?;
+    Ok((sealed, Some(app.sealing.fingerprint()?)))
 }
 
 async fn mark(
@@ -444,6 +477,7 @@ async fn settle(
         "copy_hash": prepared.copy.sha256,
         "certificate_hash": prepared.certificate.sha256,
         "custody_record_hash": prepared.custody_record.sha256,
+        "seal_certificate_hash": prepared.seal,
         "custodian": prepared.custodian.email,
     });
     let actor = intent.requested_by.as_str();

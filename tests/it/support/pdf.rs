@@ -1,7 +1,8 @@
 //! Small PDFs of our own, and asking poppler what a PDF says.
 
 use std::io::Write as _;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The text of a PDF, as `pdftotext` reads it.
 pub fn text(pdf: &[u8]) -> String {
@@ -19,6 +20,40 @@ pub fn text(pdf: &[u8]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// What poppler's `pdfsig` says of a document's signatures.
+pub fn signatures(pdf: &[u8]) -> String {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(pdf).unwrap();
+    let output = Command::new("pdfsig")
+        .arg("-nocert")
+        .arg(file.path())
+        .output()
+        .expect("pdfsig is missing: run `apt-get install poppler-utils`");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What pyHanko says of a document's last signature, with the last of the
+/// certificates in `authorities` as its root.
+pub fn seal(pdf: &[u8], authorities: &Path) -> serde_json::Value {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(pdf).unwrap();
+    let request = serde_json::json!({
+        "do": "seal", "path": file.path(), "authorities": authorities,
+    });
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
+    let mut readers = Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/readers.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pyHanko is missing: run `tests/set-up test`");
+    let mut input = readers.stdin.take().unwrap();
+    writeln!(input, "{request}").unwrap();
+    drop(input);
+    let output = readers.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).expect("an answer of tests/readers.py")
 }
 
 /// One page with these lines of text, in Helvetica.

@@ -1,0 +1,109 @@
+//! The seal of the authoritative copy (contract, section 3: a PAdES signature of
+//! the host's sealing key, valid in independent validators).
+
+use holdfast::sealing;
+use serde_json::{Value, json};
+
+use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
+
+/// The authoritative copy's bytes, as they lie in the vault.
+fn vaulted(app: &TestApp) -> Vec<u8> {
+    let objects = app.objects("vault");
+    assert_eq!(objects.len(), 1);
+    std::fs::read(&objects[0]).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_authoritative_copy_is_sealed_for_every_validator() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let sealed = vaulted(&app);
+    let said = pdf::signatures(&sealed);
+    for line in [
+        "Signature Type: ETSI.CAdES.detached",
+        "Signing Hash Algorithm: SHA-256",
+        "Total document signed",
+        "Signature Validation: Signature is Valid.",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let certificates = app.data.path().join("keys/seal/certificates.pem");
+    let expected = json!({
+        "intact": true, "valid": true, "trusted": true, "whole": true,
+        "level": "/ETSI.CAdES.detached",
+    });
+    assert_eq!(pdf::seal(&sealed, &certificates), expected);
+
+    // Ours says the same, and the ledger names the certificate.
+    let seal = sealing::verify(&sealed).unwrap();
+    let ledger = app.get(&format!("/partner/envelopes/{id}/custody")).await;
+    let ledger = ledger.data(200);
+    let stored = ledger["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["action"] == "vault.stored")
+        .unwrap();
+    assert_eq!(stored["details"]["seal_certificate_hash"], seal.certificate);
+    assert!(pdf::text(&sealed).contains("Authoritative copy"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_or_prolonged_document_is_not_sealed_any_more() {
+    let app = TestApp::start().await;
+    app.vaulted_envelope().await;
+    let sealed = vaulted(&app);
+    let mut changed = sealed.clone();
+    changed[100] ^= 1;
+    let why = sealing::verify(&changed).err().unwrap();
+    assert_eq!(why, "the document was changed after it was sealed");
+    assert!(pdf::signatures(&changed).contains("Digest Mismatch"));
+    let longer = [sealed.as_slice(), b"% more\n"].concat();
+    let why = sealing::verify(&longer).err().unwrap();
+    assert_eq!(why, "there is no seal over the whole document");
+    let why = sealing::verify(CONTRACT).err().unwrap();
+    assert_eq!(why, "there is no seal over the whole document");
+    for at in (0..sealed.len()).step_by(sealed.len() / 40) {
+        let mut changed = sealed.clone();
+        changed[at] ^= 0x10;
+        assert!(sealing::verify(&changed).is_err(), "byte {at}");
+    }
+}
+
+/// A paper contract is sealed too, whatever it was uploaded as.
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_are_sealed() {
+    let app = TestApp::start().await;
+    let picture: &[u8] = include_bytes!("../fixtures/scan.png");
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let path = format!(
+        "/partner/envelopes/{}",
+        envelope["envelope_id"].as_str().unwrap()
+    );
+    let upload = format!("{path}/upload");
+    let stored = app.upload(&upload, "image/png", picture, &[]).await;
+    stored.data(201);
+    let vault_in = format!("{path}/vault-in-upload");
+    app.post(&vault_in, json!({})).await.data(200);
+    let certificates = app.data.path().join("keys/seal/certificates.pem");
+    let seal = pdf::seal(&vaulted(&app), &certificates);
+    assert_eq!(seal["trusted"], true, "{seal}");
+    assert_eq!(seal["whole"], true, "{seal}");
+}
+
+/// Past the end of its certificate a key seals nothing: the service does not
+/// start, and one that is running refuses.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_key_seals_nothing() {
+    let app = TestApp::without_auto_vault().await;
+    let folder = app.data.path().join("keys/seal");
+    let now = holdfast::domain::clock::Clock::default().now();
+    let key = sealing::SealingKey::open_or_make(&folder, now).unwrap();
+    assert!(key.check(now).is_ok());
+    let refused = key.check(key.expires_at()).err().unwrap().to_string();
+    assert!(refused.contains("ended at"), "{refused}");
+    let refused = key.seal(Vec::new(), 0..0, key.expires_at());
+    assert!(refused.is_err());
+}
