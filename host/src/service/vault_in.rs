@@ -92,6 +92,7 @@ async fn intend(
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
         frozen_at: now,
+        issuer: issuer(app),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
     };
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
@@ -197,7 +198,7 @@ async fn prepare(
         app.components
             .rules
             .compliance
-            .certificate(&facts, &frozen_at, &issuer(app))?;
+            .certificate(&facts, &frozen_at, &intent.issuer)?;
     let certificate = app
         .files
         .put(
@@ -211,7 +212,6 @@ async fn prepare(
 
     let told = told_ledger(app, envelope, intent).await?;
     let record = custody_facts(CustodySource {
-        app,
         envelope,
         intent,
         facts: &facts,
@@ -260,9 +260,7 @@ async fn seal(
         return Ok((marked, None));
     }
     let request = documents::SealRequest {
-        // No setting goes in here: a pipeline that is run again after one was
-        // changed has to make the same bytes.
-        name: "holdfast".into(),
+        name: intent.issuer.clone(),
         reason: format!("Authoritative copy of {}", envelope.id),
         signed_at: intent.frozen_at.to_string(),
         signature_bytes: SIGNATURE_BYTES,
@@ -353,12 +351,11 @@ async fn told_ledger(
 }
 
 /// How this installation calls itself in documents.
-pub fn issuer(app: &App) -> String {
+fn issuer(app: &App) -> String {
     format!("holdfast at {}", app.config.public_url())
 }
 
 struct CustodySource<'a> {
-    app: &'a App,
     envelope: &'a Envelope,
     intent: &'a Intent,
     facts: &'a compliance::EnvelopeFacts,
@@ -381,7 +378,7 @@ fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
         customer_id: envelope.customer.to_string(),
-        issuer: issuer(source.app),
+        issuer: source.intent.issuer.clone(),
         recorded_at: source.intent.frozen_at.to_string(),
         hash_algorithm: "SHA-256".into(),
         document_hash: facts.document_hash.clone().unwrap_or_default(),
@@ -488,7 +485,7 @@ async fn settle(
         "missing_requirements": prepared.evaluation.missing_requirements,
         "component": component,
         "issued_at": intent.frozen_at,
-        "issuer": issuer(app),
+        "issuer": intent.issuer,
         "facts": facts,
     });
     events::record(

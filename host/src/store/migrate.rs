@@ -26,6 +26,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     7 "0007_vault",
     8 "0008_signing_room",
     9 "0009_partner_surface",
+    10 "0010_frozen_issuer",
 ];
 
 /// The row that is the lock.

@@ -15,6 +15,8 @@ pub struct Intent {
     pub requested_by: String,
     /// The only time the stored files may contain.
     pub frozen_at: Timestamp,
+    /// How the installation calls itself in them.
+    pub issuer: String,
     /// The last ledger entry the custody record tells of.
     pub ledger_sequence: i64,
 }
@@ -27,8 +29,8 @@ pub async fn intend(
 ) -> Result<Intent, StoreError> {
     sqlx::query(
         "insert into vault_intent (bucket, envelope_id, org_id, trigger_name, requested_by,
-             frozen_at, ledger_sequence)
-         values ($1, $2, $3, $4, $5, $6, $7)
+             frozen_at, ledger_sequence, issuer)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (bucket, envelope_id) do nothing",
     )
     .bind(envelope.org.bucket())
@@ -38,6 +40,7 @@ pub async fn intend(
     .bind(&intent.requested_by)
     .bind(intent.frozen_at.to_string())
     .bind(intent.ledger_sequence)
+    .bind(&intent.issuer)
     .execute(&mut **tx)
     .await?;
     let row = sqlx::query("select * from vault_intent where bucket = $1 and envelope_id = $2")
@@ -54,6 +57,9 @@ pub async fn intend(
         trigger: columns.text("trigger_name")?,
         requested_by: columns.text("requested_by")?,
         frozen_at: columns.time("frozen_at")?,
+        issuer: columns
+            .optional_text("issuer")?
+            .unwrap_or_else(|| intent.issuer.clone()),
         ledger_sequence: columns.number("ledger_sequence")?,
     })
 }
