@@ -1,6 +1,9 @@
 //! The seal of the authoritative copy (contract, section 3: a PAdES signature of
 //! the host's sealing key, valid in independent validators).
 
+use std::path::{Path, PathBuf};
+
+use holdfast::domain::organization::Scope;
 use holdfast::sealing;
 use serde_json::{Value, json};
 
@@ -106,4 +109,57 @@ async fn an_expired_key_seals_nothing() {
     assert!(refused.contains("ended at"), "{refused}");
     let refused = key.seal(Vec::new(), 0..0, key.expires_at());
     assert!(refused.is_err());
+}
+
+/// Every document that can be vaulted at all carries a seal that poppler and
+/// pyHanko accept, and is clean for qpdf. With `HOLDFAST_CORPUS`, its files too.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_document_can_be_sealed() {
+    let mut app = TestApp::start().await;
+    app.key = app.key_with_limit(Scope::ALL, 1_000_000).await;
+    let certificates = app.data.path().join("keys/seal/certificates.pem");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
+    let corpus = std::env::var_os("HOLDFAST_CORPUS").map(PathBuf::from);
+    let mut sealed = 0;
+    for folder in [Some(fixtures), corpus].into_iter().flatten() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.to_string_lossy().into_owned();
+            if !name.ends_with(".pdf") {
+                continue;
+            }
+            let mut body = envelope_body(&Value::Null);
+            body["envelope_kind"] = "paper".into();
+            let envelope = app.post("/partner/envelopes", body).await.data(201);
+            let id = envelope["envelope_id"].as_str().unwrap();
+            let upload = format!("/partner/envelopes/{id}/upload");
+            let file = std::fs::read(&path).unwrap();
+            let answer = app.upload(&upload, "application/pdf", &file, &[]).await;
+            if answer.status == 422 {
+                continue;
+            }
+            answer.data(201);
+            let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+            let answer = app.post(&vault_in, json!({})).await;
+            if answer.status == 422 {
+                continue;
+            }
+            answer.data(200);
+            let vault = app.objects("vault");
+            let ours = vault
+                .iter()
+                .find(|path| path.to_string_lossy().contains(id));
+            let bytes = std::fs::read(ours.unwrap()).unwrap();
+            sealing::verify(&bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
+            let said = pdf::signatures(&bytes);
+            assert!(said.contains("Signature is Valid."), "{name}: {said}");
+            assert!(said.contains("Total document signed"), "{name}: {said}");
+            let seal = pdf::seal(&bytes, &certificates);
+            assert_eq!(seal["trusted"], true, "{name}: {seal}");
+            assert_eq!(seal["whole"], true, "{name}: {seal}");
+            sealed += 1;
+        }
+    }
+    println!("{sealed} documents sealed");
+    assert!(sealed >= 5, "{sealed}");
 }

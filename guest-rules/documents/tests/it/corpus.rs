@@ -1,8 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use holdfast_documents::{DocumentError, fill, mark, merge, page_image, strip_tags};
+use holdfast_documents::{DocumentError, fill, mark, merge, page_image, prepare_seal, strip_tags};
 
 use crate::readers::{Ignored, Readers};
+use crate::seals::seal;
 use crate::support::{authoritative, field, moved, non_authoritative, qpdf_complaint, text, words};
 
 /// Number of PDFs in the shared corpus, said when it is not there.
@@ -99,7 +100,7 @@ struct Change {
 }
 
 impl Document<'_> {
-    fn changes(&self, readers: &mut Readers) -> [Change; 4] {
+    fn changes(&self, readers: &mut Readers) -> [Change; 5] {
         let grey = if self.drawn {
             readers.blank(self.pdf)
         } else {
@@ -117,6 +118,13 @@ impl Document<'_> {
         let value = field(1, [0.1, 0.1, 0.3, 0.05], text("value"));
         [
             marked("mark", authoritative()),
+            Change {
+                name: "seal",
+                written: mark(self.pdf, &authoritative())
+                    .and_then(|marked| prepare_seal(&marked, &seal()))
+                    .map(|space| space.pdf),
+                ..marked("mark", authoritative())
+            },
             marked("copy", non_authoritative()),
             Change {
                 name: "fill",

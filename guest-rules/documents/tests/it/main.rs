@@ -18,5 +18,6 @@ mod merging;
 mod pages;
 mod pictures;
 mod readers;
+mod seals;
 mod stripping;
 mod support;
