@@ -10,7 +10,8 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
@@ -68,6 +69,9 @@ impl Area {
         }
     }
 }
+
+/// A file on its way out.
+pub type Pieces = BoxStream<'static, Result<Bytes, FilesError>>;
 
 /// Something the object store did not do. Names no key: the text may be logged.
 #[derive(Debug, thiserror::Error)]
@@ -226,6 +230,29 @@ impl Files {
         same(file, hex::encode(hasher.finalize()))
     }
 
+    /// A file in pieces, re-hashed before the first of them leaves and once
+    /// more on the way: the last piece of one that was changed in between does
+    /// not leave.
+    pub async fn read_in_pieces(&self, file: &StoredFile) -> Result<Pieces, FilesError> {
+        self.verify(file).await?;
+        let path = Path::from(file.key.as_str());
+        let pieces = self.store.get(&path).await?.into_stream();
+        let state = (pieces, Sha256::new(), file.size, file.clone());
+        let checked = futures::stream::try_unfold(state, |state| async move {
+            let (mut pieces, mut hasher, left, file) = state;
+            let Some(piece) = pieces.try_next().await? else {
+                return Ok(None);
+            };
+            hasher.update(&piece);
+            let left = left - i64::try_from(piece.len()).unwrap_or(i64::MAX);
+            if left <= 0 {
+                same(&file, hex::encode(hasher.clone().finalize()))?;
+            }
+            Ok(Some((piece, (pieces, hasher, left, file))))
+        });
+        Ok(checked.boxed())
+    }
+
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let bytes = self
@@ -287,4 +314,44 @@ fn same(file: &StoredFile, actual: String) -> Result<(), FilesError> {
         expected: file.sha256.clone(),
         actual,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changed after it was re-hashed and before it has left: the last piece
+    /// stays here.
+    #[tokio::test]
+    async fn the_last_piece_of_a_changed_file_does_not_leave() {
+        let folder = crate::test_folder();
+        let files = Files::local(folder.path()).unwrap();
+        let bytes = Bytes::from(vec![7; 300_000]);
+        let org = OrgId::new();
+        let stored = files.put(Area::Vault, &org, "owner", bytes, "application/pdf");
+        let file = stored.await.unwrap();
+        let whole: Vec<Bytes> = files
+            .read_in_pieces(&file)
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        assert_eq!(whole.concat().len(), 300_000);
+
+        let pieces = files.read_in_pieces(&file).await.unwrap();
+        let path = folder.path().join(&file.key);
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        #[expect(clippy::permissions_set_readonly_false, reason = "a test's own file")]
+        permissions.set_readonly(false);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        std::fs::write(&path, vec![8; 300_000]).unwrap();
+        let left: Vec<Result<Bytes, FilesError>> = pieces.collect().await;
+        let (last, before) = left.split_last().unwrap();
+        assert!(matches!(last, Err(FilesError::Tampered { .. })), "{last:?}");
+        let sent: usize = before.iter().flatten().map(Bytes::len).sum();
+        assert!(sent < 300_000, "{sent}");
+        let refused = files.read_in_pieces(&file).await.err();
+        assert!(matches!(refused, Some(FilesError::Tampered { .. })));
+    }
 }

@@ -1,7 +1,7 @@
 //! What a download link gives.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -15,10 +15,8 @@ use super::extract::LinkPath;
 use super::reply::FileReply;
 use crate::app::App;
 use crate::domain::token::LinkToken;
+use crate::files::{FilesError, Pieces};
 use crate::service::downloads;
-
-/// Pieces in which a file leaves.
-const PIECE: usize = 64 * 1024;
 
 pub async fn download(
     State(app): State<App>,
@@ -30,7 +28,7 @@ pub async fn download(
     let download = downloads::redeem(&app, &token, peek).await?;
     let headers = [
         (header::CONTENT_TYPE, download.content_type),
-        (header::CONTENT_LENGTH, download.bytes.len().to_string()),
+        (header::CONTENT_LENGTH, download.size.to_string()),
         (
             header::CONTENT_DISPOSITION,
             format!("attachment; filename=\"{}\"", download.filename),
@@ -38,7 +36,8 @@ pub async fn download(
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
     let body = Body::from_stream(Outgoing {
-        rest: download.bytes,
+        pieces: download.pieces,
+        left: download.size,
         settle: download.redeemed.map(|token| Settle {
             app,
             token,
@@ -50,26 +49,29 @@ pub async fn download(
 
 /// A file in pieces that knows whether its last piece was taken.
 struct Outgoing {
-    rest: Bytes,
+    pieces: Pieces,
+    left: u64,
     settle: Option<Settle>,
 }
 
 impl Stream for Outgoing {
-    type Item = Result<Bytes, std::convert::Infallible>;
+    type Item = Result<Bytes, FilesError>;
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.rest.is_empty() {
-            return Poll::Ready(None);
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let piece = ready!(self.pieces.as_mut().poll_next(context));
+        match &piece {
+            Some(Ok(piece)) => {
+                self.left = self.left.saturating_sub(piece.len() as u64);
+                // Who sends a body of known length does not ask for its end.
+                let complete = self.left == 0;
+                if let Some(settle) = &mut self.settle {
+                    settle.complete = complete;
+                }
+            }
+            Some(Err(error)) => tracing::error!(%error, "a download broke off"),
+            None => {}
         }
-        let length = self.rest.len().min(PIECE);
-        let piece = self.rest.split_to(length);
-        // Who sends a body of known length does not ask for its end.
-        if self.rest.is_empty()
-            && let Some(settle) = &mut self.settle
-        {
-            settle.complete = true;
-        }
-        Poll::Ready(Some(Ok(piece)))
+        Poll::Ready(piece)
     }
 }
 

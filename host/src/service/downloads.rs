@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::json;
 use sqlx::AnyConnection;
 
@@ -13,7 +12,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::token::LinkToken;
-use crate::files::FilesError;
+use crate::files::{FilesError, Pieces};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 
@@ -115,7 +114,9 @@ pub async fn issue(
 
 /// A file on its way out.
 pub struct Download {
-    pub bytes: Bytes,
+    pub pieces: Pieces,
+    /// Bytes.
+    pub size: u64,
     pub filename: String,
     pub content_type: String,
     /// Set for a single-use link: must be given back when the read breaks off.
@@ -140,7 +141,7 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
         .ok_or_else(unknown)?;
     drop(connection);
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
-    let bytes = match app.files.get(&file).await {
+    let pieces = match app.files.read_in_pieces(&file).await {
         Err(FilesError::Tampered { expected, actual }) => {
             report_tampering(app, &envelope, &expected, &actual).await?;
             return Err(ServiceError::Conflict(
@@ -160,7 +161,8 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
         redeemed = Some(token);
     }
     Ok(Download {
-        bytes,
+        pieces,
+        size: file.size.unsigned_abs(),
         filename: link.filename,
         content_type: file.content_type,
         redeemed,
