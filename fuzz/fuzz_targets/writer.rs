@@ -7,7 +7,13 @@ use holdfast_documents::{
 
 libfuzzer_sys::fuzz_target!(|pdf: &[u8]| {
     let field = FilledField {
-        areas: vec![Area { page: 1, x: 0.1, y: 0.1, w: 0.3, h: 0.05 }],
+        areas: vec![Area {
+            page: 1,
+            x: 0.1,
+            y: 0.1,
+            w: 0.3,
+            h: 0.05,
+        }],
         value: FieldValue::Text("value".into()),
     };
     let request = |kind| MarkRequest {
