@@ -150,6 +150,8 @@ impl SealingKey {
             return Err(unusable("the signature is larger than its place"));
         }
         pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
+        // What others could not verify must not be vaulted, whatever prepared it.
+        verify(&pdf).map_err(unusable)?;
         Ok(pdf)
     }
 

@@ -7,6 +7,8 @@
     reason = "tests fail by panicking"
 )]
 
+#[path = "../../guest-rules/reader/tests/support/mod.rs"]
+mod builder;
 mod components;
 mod crash;
 mod customers;

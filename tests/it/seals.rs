@@ -2,11 +2,14 @@
 //! the host's sealing key, valid in independent validators).
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use holdfast::config::Config;
 use holdfast::domain::organization::Scope;
 use holdfast::sealing;
 use serde_json::{Value, json};
 
+use crate::builder::PdfBuilder;
 use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 
 /// The authoritative copy's bytes, as they lie in the vault.
@@ -96,6 +99,40 @@ async fn uploads_are_sealed() {
     assert_eq!(seal["whole"], true, "{seal}");
 }
 
+/// A document certified against any change is kept byte for byte, without mark
+/// and seal; its copy is marked.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_certified_against_changes_is_kept_as_it_is() {
+    let app = TestApp::start().await;
+    let mut certified = PdfBuilder::new();
+    let signature = certified.object(
+        "<< /Type /Sig /Filter /Adobe.PPKLite /SubFilter /adbe.pkcs7.detached /Contents <00> \
+         /ByteRange [0 1 2 3] /Reference [<< /Type /SigRef /TransformMethod /DocMDP \
+         /TransformParams << /Type /TransformParams /P 1 /V /1.2 >> >>] >>",
+    );
+    certified.catalog(&format!("/Perms << /DocMDP {signature} 0 R >>"));
+    certified.page_with(
+        "/MediaBox [0 0 612 792]",
+        "",
+        "BT /F1 12 Tf 72 700 Td (Certified contract) Tj ET",
+    );
+    let certified = certified.build();
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    let stored = app.upload(&upload, "application/pdf", &certified, &[]);
+    stored.await.data(201);
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.post(&vault_in, json!({})).await.data(200);
+    assert_eq!(vaulted(&app), certified);
+    let copy = std::fs::read(&app.objects("copies")[0]).unwrap();
+    assert!(pdf::text(&copy).contains("Non-authoritative copy"));
+    let ledger = app.get(&format!("/partner/envelopes/{id}/custody")).await;
+    assert!(ledger.text().contains("\"seal_certificate_hash\":null"));
+}
+
 /// Past the end of its certificate a key seals nothing: the service does not
 /// start, and one that is running refuses.
 #[tokio::test(flavor = "multi_thread")]
@@ -109,6 +146,13 @@ async fn an_expired_key_seals_nothing() {
     assert!(refused.contains("ended at"), "{refused}");
     let refused = key.seal(Vec::new(), 0..0, key.expires_at());
     assert!(refused.is_err());
+    let later = Config {
+        data_dir: app.data.path().into(),
+        clock_offset: Some(Duration::from_secs(6 * 365 * 86_400)),
+        ..Config::default()
+    };
+    let refused = holdfast::app::start(later).await.err().unwrap();
+    assert!(refused.to_string().contains("ended at"), "{refused}");
 }
 
 /// Every document that can be vaulted at all carries a seal that poppler and

@@ -18,7 +18,7 @@ const MAX_SIGNATURE_BYTES: u32 = 64 * 1024;
 
 /// Stands for a number of the byte range until the file's length is known: ten digits, like the
 /// widest number of a PDF that this component writes.
-const PLACEHOLDER: i64 = 1_234_567_890;
+const PLACEHOLDER: usize = 1_234_567_890;
 
 /// Appends an invisible signature field and an empty place for its signature.
 ///
@@ -49,8 +49,10 @@ pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<SealSpace> {
     signature.set("Type", "Sig");
     signature.set("Filter", "Adobe.PPKLite");
     signature.set("SubFilter", "ETSI.CAdES.detached");
-    let range = [0, PLACEHOLDER, PLACEHOLDER, PLACEHOLDER].map(Object::Integer);
-    signature.set("ByteRange", Object::Array(range.to_vec()));
+    let placeholder = Object::Integer(PLACEHOLDER as i64);
+    let mut range = vec![placeholder; 4];
+    range[0] = Object::Integer(0);
+    signature.set("ByteRange", range);
     let empty = vec![0; request.signature_bytes as usize];
     signature.set("Contents", Object::String(empty, StringFormat::Hexadecimal));
     signature.set("M", Object::string_literal(at.in_pdf()));
@@ -145,28 +147,31 @@ fn enter_in_form(target: &mut Target, widget: lopdf::ObjectId) -> Result<()> {
 }
 
 /// Finds the empty place in the appended part and writes the byte range around it.
+///
+/// New objects follow the changed ones, which hold what somebody else wrote and may look like
+/// ours: the last that fits is ours.
 fn locate(bytes: &mut [u8], appended: usize, signature_bytes: usize) -> Result<Range<usize>> {
     let lost = || other("the place of the signature was lost");
     let hexadecimal = [&b"<"[..], &vec![b'0'; 2 * signature_bytes], b">"].concat();
-    let start = appended + find(&bytes[appended..], &hexadecimal).ok_or_else(lost)?;
+    let start = appended + find_last(&bytes[appended..], &hexadecimal).ok_or_else(lost)?;
     let end = start + hexadecimal.len();
-    let range = [0, start, end, bytes.len() - end];
-    let mut at = appended;
-    for number in &range[1..] {
-        let placeholder = PLACEHOLDER.to_string();
-        at += find(&bytes[at..], placeholder.as_bytes()).ok_or_else(lost)?;
-        let written = format!("{number:<width$}", width = placeholder.len());
-        if written.len() != placeholder.len() {
-            return Err(over_limit("10 digits of file length"));
-        }
-        bytes[at..at + written.len()].copy_from_slice(written.as_bytes());
-        at += written.len();
+    let placeholder = byte_range([PLACEHOLDER; 3]);
+    let written = byte_range([start, end, bytes.len() - end]);
+    if written.len() != placeholder.len() {
+        return Err(over_limit("10 digits of file length"));
     }
+    let at = appended + find_last(&bytes[appended..], placeholder.as_bytes()).ok_or_else(lost)?;
+    bytes[at..at + written.len()].copy_from_slice(written.as_bytes());
     Ok(start..end)
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+/// The entry as lopdf writes it, each number filled up to ten digits.
+fn byte_range([start, end, rest]: [usize; 3]) -> String {
+    format!("/ByteRange[0 {start:<10} {end:<10} {rest:<10}]")
+}
+
+fn find_last(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes
         .windows(wanted.len())
-        .position(|window| window == wanted)
+        .rposition(|window| window == wanted)
 }

@@ -5,7 +5,7 @@ mod callbacks;
 mod caller;
 mod docs;
 mod downloads;
-mod error;
+pub(crate) mod error;
 mod extract;
 mod notes;
 mod once;
