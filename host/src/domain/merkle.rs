@@ -1,0 +1,537 @@
+//! The Merkle tree of RFC 6962, section 2, kept in tiles.
+//!
+//! A hash on tile level `l` stands for 256^l leaves; a tile holds up to 256
+//! hashes of one level side by side. Whatever a proof needs can be computed from
+//! a few tiles, and only the last tile of a level ever grows.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of a leaf or of a node.
+pub type Hash = [u8; 32];
+
+/// Hashes of a full tile.
+pub const TILE: u64 = 256;
+
+/// Levels of the tree within one tile.
+const TILE_HEIGHT: u32 = 8;
+
+/// RFC 6962: `SHA-256(0x00 || leaf)`.
+pub fn leaf_hash(leaf: &[u8]) -> Hash {
+    Sha256::new()
+        .chain_update([0])
+        .chain_update(leaf)
+        .finalize()
+        .into()
+}
+
+/// RFC 6962: `SHA-256(0x01 || left || right)`.
+pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
+    Sha256::new()
+        .chain_update([1])
+        .chain_update(left)
+        .chain_update(right)
+        .finalize()
+        .into()
+}
+
+/// A hash from its hex text.
+pub fn parse(text: &str) -> Option<Hash> {
+    hex::decode(text).ok()?.try_into().ok()
+}
+
+/// Which tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TileId {
+    /// 0 holds leaves.
+    pub level: u32,
+    /// From the left.
+    pub index: u64,
+}
+
+impl TileId {
+    /// The tile that holds a leaf.
+    pub fn of_leaf(index: u64) -> Self {
+        place(0, index).0
+    }
+}
+
+/// Some tiles of a log, enough for what is asked of them.
+#[derive(Clone, Debug, Default)]
+pub struct Tiles(HashMap<TileId, Vec<Hash>>);
+
+/// A tile that the answer needs is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the log has no hash {position} in tile {}/{}", tile.level, tile.index)]
+pub struct Missing {
+    /// Where it should be.
+    pub tile: TileId,
+    /// Which of its hashes.
+    pub position: usize,
+}
+
+/// The tiles on the right edge of a tree of `size` leaves: those that grow next.
+pub fn edge(size: u64) -> Vec<TileId> {
+    (0..)
+        .map_while(|level| {
+            let hashes = size.checked_shr(TILE_HEIGHT * level)?;
+            (level == 0 || hashes > 0).then_some(TileId {
+                level,
+                index: hashes / TILE,
+            })
+        })
+        .collect()
+}
+
+impl Tiles {
+    /// Adds a tile.
+    pub fn insert(&mut self, id: TileId, hashes: Vec<Hash>) {
+        self.0.insert(id, hashes);
+    }
+
+    /// A tile's hashes.
+    pub fn get(&self, id: TileId) -> Option<&[Hash]> {
+        self.0.get(&id).map(Vec::as_slice)
+    }
+
+    /// Appends a leaf behind `size` others. Needs the tiles of [`edge`]; returns
+    /// those that changed.
+    pub fn append(&mut self, size: u64, leaf: Hash) -> Result<Vec<TileId>, Missing> {
+        let mut changed = Vec::new();
+        let (mut hash, mut index) = (leaf, size);
+        for level in 0.. {
+            let id = TileId {
+                level,
+                index: index / TILE,
+            };
+            let position = (index % TILE) as usize;
+            let tile = self.0.entry(id).or_default();
+            if tile.len() != position {
+                return Err(Missing { tile: id, position });
+            }
+            tile.push(hash);
+            changed.push(id);
+            if tile.len() < TILE as usize {
+                break;
+            }
+            hash = root(tile);
+            index = id.index;
+        }
+        Ok(changed)
+    }
+
+    /// The hash of the leaf with this index.
+    pub fn leaf(&self, index: u64) -> Result<Hash, Missing> {
+        self.subtree(0, index)
+    }
+
+    /// The root of the first `size` leaves; that of none is the hash of nothing.
+    pub fn root(&self, size: u64) -> Result<Hash, Missing> {
+        if size == 0 {
+            return Ok(Sha256::digest([]).into());
+        }
+        self.span(&(0..size))
+    }
+
+    /// RFC 6962, section 2.1.1: that the leaf `index` is among the first `size`.
+    pub fn inclusion(&self, index: u64, size: u64) -> Result<Vec<Hash>, Missing> {
+        let spans = inclusion(index, size);
+        spans.iter().map(|span| self.span(span)).collect()
+    }
+
+    /// RFC 6962, section 2.1.2: that the first `old` leaves are the beginning of
+    /// the first `size`.
+    pub fn consistency(&self, old: u64, size: u64) -> Result<Vec<Hash>, Missing> {
+        let spans = consistency(old, size);
+        spans.iter().map(|span| self.span(span)).collect()
+    }
+
+    /// The hash over neighbouring leaves, as RFC 6962 splits them.
+    fn span(&self, span: &Range<u64>) -> Result<Hash, Missing> {
+        let mut subtrees = subtrees(span).into_iter().rev();
+        let Some((level, index)) = subtrees.next() else {
+            return Ok(Sha256::digest([]).into());
+        };
+        let last = self.subtree(level, index)?;
+        subtrees.try_fold(last, |right, (level, index)| {
+            Ok(node_hash(&self.subtree(level, index)?, &right))
+        })
+    }
+
+    /// The root of the full subtree of 2^`level` leaves with this index.
+    fn subtree(&self, level: u32, index: u64) -> Result<Hash, Missing> {
+        let (id, positions) = place(level, index);
+        let tile = self.0.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let hashes = tile.get(positions.clone()).ok_or(Missing {
+            tile: id,
+            position: positions.end - 1,
+        })?;
+        Ok(root(hashes))
+    }
+}
+
+/// The tiles that [`Tiles::inclusion`] needs, its leaf's own among them.
+pub fn tiles_of_inclusion(index: u64, size: u64) -> Vec<TileId> {
+    let mut tiles = tiles_of(&inclusion(index, size));
+    tiles.push(TileId::of_leaf(index));
+    tiles
+}
+
+/// The tiles that [`Tiles::consistency`] needs.
+pub fn tiles_of_consistency(old: u64, size: u64) -> Vec<TileId> {
+    tiles_of(&consistency(old, size))
+}
+
+/// The tiles that [`Tiles::root`] needs.
+pub fn tiles_of_root(size: u64) -> Vec<TileId> {
+    tiles_of(std::slice::from_ref(&(0..size)))
+}
+
+fn tiles_of(spans: &[Range<u64>]) -> Vec<TileId> {
+    let mut tiles: Vec<TileId> = spans
+        .iter()
+        .flat_map(subtrees)
+        .map(|(level, index)| place(level, index).0)
+        .collect();
+    tiles.sort_unstable();
+    tiles.dedup();
+    tiles
+}
+
+/// In which tile a full subtree is, and which of its hashes it covers.
+fn place(level: u32, index: u64) -> (TileId, Range<usize>) {
+    let within = level % TILE_HEIGHT;
+    let first = index << within;
+    let id = TileId {
+        level: level / TILE_HEIGHT,
+        index: first / TILE,
+    };
+    let start = (first % TILE) as usize;
+    (id, start..start + (1 << within))
+}
+
+/// The root of a power of two of neighbouring hashes.
+fn root(hashes: &[Hash]) -> Hash {
+    match hashes {
+        [] => Sha256::digest([]).into(),
+        [hash] => *hash,
+        _ => {
+            let (left, right) = hashes.split_at(hashes.len() / 2);
+            node_hash(&root(left), &root(right))
+        }
+    }
+}
+
+/// `k` of RFC 6962: the largest power of two below `size`, which is above 1.
+fn split(size: u64) -> u64 {
+    1 << (63 - (size - 1).leading_zeros())
+}
+
+/// The full subtrees (level, index) that make up a span, from the left.
+fn subtrees(span: &Range<u64>) -> Vec<(u32, u64)> {
+    let mut found = Vec::new();
+    let mut start = span.start;
+    while start < span.end {
+        let left = span.end - start;
+        let level = (63 - left.leading_zeros()).min(start.trailing_zeros());
+        found.push((level, start >> level));
+        start += 1 << level;
+    }
+    found
+}
+
+fn inclusion(index: u64, size: u64) -> Vec<Range<u64>> {
+    let mut spans = Vec::new();
+    let (mut start, mut end) = (0, size);
+    while end - start > 1 {
+        let middle = start + split(end - start);
+        if index < middle {
+            spans.push(middle..end);
+            end = middle;
+        } else {
+            spans.push(start..middle);
+            start = middle;
+        }
+    }
+    spans.reverse();
+    spans
+}
+
+fn consistency(old: u64, size: u64) -> Vec<Range<u64>> {
+    if old == 0 || old == size {
+        return Vec::new();
+    }
+    let mut spans = Vec::new();
+    let (mut start, mut end) = (0, size);
+    let mut whole = true;
+    while old != end {
+        let middle = start + split(end - start);
+        if old <= middle {
+            spans.push(middle..end);
+            end = middle;
+        } else {
+            spans.push(start..middle);
+            start = middle;
+            whole = false;
+        }
+    }
+    if !whole {
+        spans.push(start..end);
+    }
+    spans.reverse();
+    spans
+}
+
+/// Whether `proof` shows that a leaf with this hash is the leaf `index` of the
+/// tree with this size and root (RFC 9162, section 2.1.3.2).
+pub fn includes(leaf: Hash, index: u64, proof: &[Hash], size: u64, expected: &Hash) -> bool {
+    if index >= size {
+        return false;
+    }
+    let (mut first, mut last) = (index, size - 1);
+    let mut hash = leaf;
+    for sibling in proof {
+        if last == 0 {
+            return false;
+        }
+        if first & 1 == 1 || first == last {
+            hash = node_hash(sibling, &hash);
+            while first & 1 == 0 && first != 0 {
+                first >>= 1;
+                last >>= 1;
+            }
+        } else {
+            hash = node_hash(&hash, sibling);
+        }
+        first >>= 1;
+        last >>= 1;
+    }
+    last == 0 && hash == *expected
+}
+
+/// Whether `proof` shows that the tree of size `old` is the beginning of that of
+/// `size` (RFC 9162, section 2.1.4.2).
+pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash) -> bool {
+    if old == size {
+        return proof.is_empty() && old_root == root;
+    }
+    if old > size {
+        return false;
+    }
+    if old == 0 {
+        return proof.is_empty();
+    }
+    let own_root = old.is_power_of_two().then_some(*old_root);
+    let mut proof = own_root.iter().chain(proof);
+    let Some(start) = proof.next() else {
+        return false;
+    };
+    let (mut first, mut last) = (old - 1, size - 1);
+    while first & 1 == 1 {
+        first >>= 1;
+        last >>= 1;
+    }
+    let (mut before, mut now) = (*start, *start);
+    for hash in proof {
+        if last == 0 {
+            return false;
+        }
+        if first & 1 == 1 || first == last {
+            before = node_hash(hash, &before);
+            now = node_hash(hash, &now);
+            while first & 1 == 0 && first != 0 {
+                first >>= 1;
+                last >>= 1;
+            }
+        } else {
+            now = node_hash(&now, hash);
+        }
+        first >>= 1;
+        last >>= 1;
+    }
+    last == 0 && before == *old_root && now == *root
+}
+
+#[cfg(test)]
+mod tests {
+    use ct_merkle::mem_backed_tree::MemoryBackedTree;
+    use ct_merkle::{ConsistencyProof, InclusionProof, RootHash};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A log of leaves `0`, `1`, …, with all its tiles.
+    fn log(size: u64) -> Tiles {
+        let mut tiles = Tiles::default();
+        for index in 0..size {
+            tiles
+                .append(index, leaf_hash(&index.to_be_bytes()))
+                .unwrap();
+        }
+        tiles
+    }
+
+    /// The same log in somebody else's code.
+    fn independent(size: u64) -> MemoryBackedTree<sha2_next::Sha256, Vec<u8>> {
+        let mut tree = MemoryBackedTree::new();
+        for index in 0..size {
+            tree.push(index.to_be_bytes().to_vec());
+        }
+        tree
+    }
+
+    /// The vectors of the reference implementation of RFC 6962.
+    #[test]
+    fn roots_are_those_of_the_reference() {
+        let leaves = [
+            "",
+            "00",
+            "10",
+            "2021",
+            "3031",
+            "40414243",
+            "5051525354555657",
+            "606162636465666768696a6b6c6d6e6f",
+        ];
+        let roots = [
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+            "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+        ];
+        let mut tiles = Tiles::default();
+        assert_eq!(hex::encode(tiles.root(0).unwrap()), roots[0]);
+        for (size, (leaf, root)) in (1..).zip(leaves.iter().zip(&roots[1..])) {
+            let leaf = leaf_hash(&hex::decode(leaf).unwrap());
+            tiles.append(size - 1, leaf).unwrap();
+            assert_eq!(hex::encode(tiles.root(size).unwrap()), *root, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_log_of_several_levels_agrees_with_another_implementation() {
+        const SIZE: u64 = 256 * 256 + 300;
+        let tiles = log(SIZE);
+        let tree = independent(SIZE);
+        let theirs = tree.root();
+        let root = tiles.root(SIZE).unwrap();
+        assert_eq!(root.as_slice(), theirs.as_bytes().as_slice());
+        for index in [0, 1, 255, 256, 65_535, 65_536, SIZE - 1] {
+            let proof = tiles.inclusion(index, SIZE).unwrap();
+            let leaf = leaf_hash(&index.to_be_bytes());
+            assert!(includes(leaf, index, &proof, SIZE, &root));
+            let theirs = tree.prove_inclusion(index as usize);
+            assert_eq!(proof.concat(), theirs.as_bytes());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn proofs_are_those_of_another_implementation(size in 1..1500u64, at in 0.0..1.0f64) {
+            let tiles = log(size);
+            let tree = independent(size);
+            let root = tiles.root(size).unwrap();
+            let theirs = tree.root();
+            prop_assert_eq!(root.as_slice(), theirs.as_bytes().as_slice());
+
+            let index = (at * size as f64) as u64;
+            let leaf = leaf_hash(&index.to_be_bytes());
+            let proof = tiles.inclusion(index, size).unwrap();
+            let theirs = tree.prove_inclusion(index as usize);
+            prop_assert_eq!(proof.concat(), theirs.as_bytes());
+            prop_assert!(includes(leaf, index, &proof, size, &root));
+            let theirs = InclusionProof::<sha2_next::Sha256>::try_from_bytes(proof.concat()).unwrap();
+            let leaf = index.to_be_bytes().to_vec();
+            prop_assert!(tree.root().verify_inclusion(&leaf, index, &theirs).is_ok());
+
+            let old = index + 1;
+            let old_root = tiles.root(old).unwrap();
+            let proof = tiles.consistency(old, size).unwrap();
+            prop_assert!(extends(old, &old_root, &proof, size, &root));
+            if old < size {
+                let added = (size - old) as usize;
+                let theirs = tree.prove_consistency(added);
+                prop_assert_eq!(proof.concat(), theirs.as_bytes());
+                let theirs =
+                    ConsistencyProof::<sha2_next::Sha256>::try_from_bytes(proof.concat()).unwrap();
+                let before = RootHash::new(old_root.into(), old);
+                prop_assert!(tree.root().verify_consistency(&before, &theirs).is_ok());
+            }
+        }
+
+        /// Every place where a proof can be wrong.
+        #[test]
+        fn a_wrong_proof_is_refused(size in 2..600u64, at in 0.0..1.0f64, bit in 0..256usize) {
+            let tiles = log(size);
+            let root = tiles.root(size).unwrap();
+            let index = (at * size as f64) as u64;
+            let leaf = leaf_hash(&index.to_be_bytes());
+            let proof = tiles.inclusion(index, size).unwrap();
+            let flipped = |hash: &Hash| {
+                let mut hash = *hash;
+                hash[bit / 8] ^= 1 << (bit % 8);
+                hash
+            };
+            prop_assert!(!includes(flipped(&leaf), index, &proof, size, &root));
+            prop_assert!(!includes(leaf, index, &proof, size, &flipped(&root)));
+            prop_assert!(!includes(leaf, index + size, &proof, size, &root));
+            prop_assert!(!includes(leaf, index, &proof[1..], size, &root));
+            let mut longer = proof.clone();
+            longer.push(leaf);
+            prop_assert!(!includes(leaf, index, &longer, size, &root));
+            for position in 0..proof.len() {
+                let mut wrong = proof.clone();
+                wrong[position] = flipped(&wrong[position]);
+                prop_assert!(!includes(leaf, index, &wrong, size, &root));
+            }
+
+            let old = index.max(1);
+            let old_root = tiles.root(old).unwrap();
+            let proof = tiles.consistency(old, size).unwrap();
+            prop_assert!(!extends(old, &flipped(&old_root), &proof, size, &root));
+            prop_assert!(!extends(old, &old_root, &proof, size, &flipped(&root)));
+            prop_assert!(!extends(size + 1, &old_root, &proof, size, &root));
+            for position in 0..proof.len() {
+                let mut wrong = proof.clone();
+                wrong[position] = flipped(&wrong[position]);
+                prop_assert!(!extends(old, &old_root, &wrong, size, &root));
+            }
+        }
+    }
+
+    /// What a proof says it needs is enough for it.
+    #[test]
+    fn the_named_tiles_are_enough() {
+        const SIZE: u64 = 700;
+        let all = log(SIZE);
+        let only = |ids: Vec<TileId>| {
+            let mut some = Tiles::default();
+            for id in ids {
+                some.insert(id, all.get(id).unwrap().to_vec());
+            }
+            some
+        };
+        for index in [0, 255, 256, 511, 512, 699] {
+            let some = only(tiles_of_inclusion(index, SIZE));
+            assert_eq!(some.inclusion(index, SIZE), all.inclusion(index, SIZE));
+            assert_eq!(some.leaf(index), all.leaf(index));
+            let some = only(tiles_of_consistency(index, SIZE));
+            assert_eq!(some.consistency(index, SIZE), all.consistency(index, SIZE));
+        }
+        let some = only(tiles_of_root(SIZE));
+        assert_eq!(some.root(SIZE), all.root(SIZE));
+        let mut growing = only(edge(SIZE));
+        growing.append(SIZE, leaf_hash(b"next")).unwrap();
+        let missing = Tiles::default().root(SIZE).unwrap_err();
+        assert_eq!((missing.tile.level, missing.tile.index), (0, 2));
+    }
+}
