@@ -1,52 +1,48 @@
 //! The key that seals authoritative copies: a PAdES signature (ETSI EN 319 142-1,
-//! level B-B) with ECDSA on P-256. A certification authority of this installation
-//! issues its certificate on the first start, unless an operator brought a key.
+//! level B-B; B-T with a time stamping authority) with ECDSA on P-256. A
+//! certification authority of this installation issues its certificate on the
+//! first start, unless an operator brought a key.
 //!
 //! Signing is deterministic (RFC 6979): a pipeline that is run again seals the
 //! same bytes with the same signature.
+
+mod authority;
+mod signed;
+mod timestamp;
 
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::str::FromStr as _;
-use std::time::Duration;
 
 use cms::builder::{SignedDataBuilder, SignerInfoBuilder};
 use cms::cert::{CertificateChoices, IssuerAndSerialNumber};
 use cms::content_info::ContentInfo;
-use cms::signed_data::{EncapsulatedContentInfo, SignedData, SignerIdentifier, SignerInfo};
-use der::asn1::{Any, GeneralizedTime, ObjectIdentifier, OctetString, SetOfVec};
-use der::{Decode as _, Encode as _, EncodePem as _, Sequence};
-use p256::ecdsa::signature::Verifier as _;
-use p256::ecdsa::{DerSignature, SigningKey, VerifyingKey};
-use p256::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, LineEnding};
+use cms::signed_data::{EncapsulatedContentInfo, SignedData, SignerIdentifier, SignerInfos};
+use der::asn1::{Any, ObjectIdentifier, OctetString, SetOfVec};
+use der::{Decode as _, Encode as _, Sequence};
+use p256::ecdsa::{DerSignature, SigningKey};
+use p256::pkcs8::DecodePrivateKey as _;
 use sha2::{Digest as _, Sha256};
 use x509_cert::Certificate;
 use x509_cert::attr::Attribute;
-use x509_cert::builder::{Builder as _, CertificateBuilder, Profile};
-use x509_cert::name::Name;
-use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
-use x509_cert::time::{Time, Validity};
 
 use crate::domain::clock::Timestamp;
-use crate::domain::token::random;
+pub use timestamp::{Stamp, TimestampAuthority, TimestampError};
 
 const ID_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
-const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
-/// RFC 5652, section 11.2.
-const MESSAGE_DIGEST: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.4");
+const ID_SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
 /// RFC 5035.
 const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
+/// RFC 3161, appendix A.
+const TIME_STAMP_TOKEN: ObjectIdentifier =
+    ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.14");
 
-/// Life of our own authority, and of a key that it certifies.
-const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
-const KEY_LIFE: Duration = Duration::from_secs(5 * 365 * 86_400);
-
-/// Room for a signature with a short chain of certificates.
-pub const SIGNATURE_BYTES: u32 = 8 * 1024;
+/// Room for a signature with a short chain of certificates, and a time stamp
+/// with another.
+pub const SIGNATURE_BYTES: u32 = 16 * 1024;
 
 /// Why a seal cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +83,7 @@ impl SealingKey {
     /// The key in `folder`; made with an authority of its own when there is none.
     pub fn open_or_make(folder: &Path, now: Timestamp) -> Result<Self, SealError> {
         if !folder.join("key.pem").exists() {
-            make(folder, now)?;
+            authority::make(folder, now)?;
         }
         Self::read(&folder.join("key.pem"), &folder.join("certificates.pem"))
     }
@@ -97,6 +93,26 @@ impl SealingKey {
         let key = SigningKey::from_pkcs8_pem(&fs::read_to_string(key)?).map_err(unusable)?;
         let certificates =
             Certificate::load_pem_chain(&fs::read(certificates)?).map_err(unusable)?;
+        Self::of(key, certificates)
+    }
+
+    /// The one key of a PKCS #12 file (RFC 7292) and its certificates.
+    pub fn read_pkcs12(file: &Path, password: &str) -> Result<Self, SealError> {
+        let store = p12_keystore::KeyStore::from_pkcs12(&fs::read(file)?, password);
+        let store = store.map_err(unusable)?;
+        let (_, chain) = store
+            .private_key_chain()
+            .ok_or_else(|| unusable("the PKCS #12 file holds no private key"))?;
+        let key = SigningKey::from_pkcs8_der(chain.key()).map_err(unusable)?;
+        let certificates = chain
+            .chain()
+            .iter()
+            .map(|certificate| Certificate::from_der(certificate.as_der()))
+            .collect::<der::Result<_>>();
+        Self::of(key, certificates.map_err(unusable)?)
+    }
+
+    fn of(key: SigningKey, certificates: Vec<Certificate>) -> Result<Self, SealError> {
         let own = certificates
             .first()
             .ok_or_else(|| unusable("there is no certificate"))?;
@@ -127,14 +143,13 @@ impl SealingKey {
         Ok(())
     }
 
-    /// Signs all of a document but the empty `place`, and writes the signature
-    /// into it.
-    pub fn seal(
+    /// Signs all of a document but the empty `place`.
+    pub fn sign(
         &self,
-        mut pdf: Vec<u8>,
+        pdf: Vec<u8>,
         place: Range<usize>,
         now: Timestamp,
-    ) -> Result<Vec<u8>, SealError> {
+    ) -> Result<Unstamped, SealError> {
         self.check(now)?;
         let empty = pdf
             .get(place.clone())
@@ -143,19 +158,13 @@ impl SealingKey {
         if !empty {
             return Err(unusable("the document has no empty place for a signature"));
         }
-        let digest = digest_around(&pdf, &place);
-        let signature = hex::encode(self.signed(&digest).map_err(unusable)?);
-        let digits = place.start + 1..place.end - 1;
-        if signature.len() > digits.len() {
-            return Err(unusable("the signature is larger than its place"));
-        }
-        pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
-        // What others could not verify must not be vaulted, whatever prepared it.
-        verify(&pdf).map_err(unusable)?;
-        Ok(pdf)
+        let signed = self
+            .signed(&digest_around(&pdf, &place))
+            .map_err(unusable)?;
+        Ok(Unstamped { pdf, place, signed })
     }
 
-    fn signed(&self, digest: &[u8; 32]) -> Result<Vec<u8>, cms::builder::Error> {
+    fn signed(&self, digest: &[u8; 32]) -> Result<SignedData, cms::builder::Error> {
         let own = &self.certificates[0];
         let content = EncapsulatedContentInfo {
             econtent_type: ID_DATA,
@@ -166,7 +175,7 @@ impl SealingKey {
             serial_number: own.tbs_certificate.serial_number.clone(),
         });
         let sha_256 = AlgorithmIdentifierOwned {
-            oid: SHA_256,
+            oid: signed::SHA_256,
             parameters: None,
         };
         let mut signer =
@@ -188,12 +197,84 @@ impl SealingKey {
             signed.add_certificate(CertificateChoices::Certificate(certificate.clone()))?;
         }
         signed.add_signer_info::<SigningKey, DerSignature>(signer)?;
-        Ok(signed.build()?.to_der()?)
+        Ok(signed.build()?.content.decode_as()?)
     }
+}
+
+/// A signature that is not in its document yet.
+pub struct Unstamped {
+    pdf: Vec<u8>,
+    /// From `<` to `>`.
+    place: Range<usize>,
+    signed: SignedData,
+}
+
+impl Unstamped {
+    /// What a time stamp vouches for: the SHA-256 of the signature (RFC 3161,
+    /// appendix A).
+    pub fn signature_digest(&self) -> [u8; 32] {
+        let signer = self.signed.signer_infos.0.get(0);
+        let signature = signer.map(|signer| signer.signature.as_bytes());
+        Sha256::digest(signature.unwrap_or_default()).into()
+    }
+
+    /// Whether a token of so many bytes goes into the document with it.
+    pub fn has_room_for(&self, token: usize) -> bool {
+        let own = self.signed.to_der().map_or(usize::MAX, |own| own.len());
+        // The attribute's own frame, and longer lengths around it.
+        const FRAME: usize = 64;
+        own.saturating_add(token).saturating_add(FRAME) <= (self.place.len() - 2) / 2
+    }
+
+    /// The sealed document, with the authority's token when there is one.
+    pub fn finish(self, token: Option<&[u8]>) -> Result<Vec<u8>, SealError> {
+        let Self {
+            mut pdf,
+            place,
+            signed,
+        } = self;
+        let message = match token {
+            None => message(&signed),
+            Some(token) => with_token(signed, token).and_then(|signed| message(&signed)),
+        };
+        let signature = hex::encode(message.map_err(unusable)?);
+        let digits = place.start + 1..place.end - 1;
+        if signature.len() > digits.len() {
+            return Err(unusable("the signature is larger than its place"));
+        }
+        pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
+        // What others could not verify must not be vaulted, whatever prepared it.
+        verify(&pdf).map_err(unusable)?;
+        Ok(pdf)
+    }
+}
+
+fn message(signed: &SignedData) -> der::Result<Vec<u8>> {
+    let content = ContentInfo {
+        content_type: ID_SIGNED_DATA,
+        content: Any::encode_from(signed)?,
+    };
+    content.to_der()
+}
+
+/// Puts a token among what is not signed.
+fn with_token(mut signed: SignedData, token: &[u8]) -> der::Result<SignedData> {
+    let mut signers = signed.signer_infos.0.into_vec();
+    if let Some(signer) = signers.first_mut() {
+        let attribute = Attribute {
+            oid: TIME_STAMP_TOKEN,
+            values: SetOfVec::try_from(vec![Any::from_der(token)?])?,
+        };
+        signer.unsigned_attrs = Some(SetOfVec::try_from(vec![attribute])?);
+    }
+    signed.signer_infos = SignerInfos(SetOfVec::try_from(signers)?);
+    Ok(signed)
 }
 
 /// A seal that holds.
 pub struct Seal {
+    /// What a time stamping authority says of it, if it was asked.
+    pub stamp: Option<Result<Stamp, String>>,
     /// SHA-256 of the certificate it was made with, lower-case hex.
     pub certificate: String,
     /// Whose certificate that is.
@@ -211,46 +292,29 @@ pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
     let place = place(pdf).ok_or("there is no seal over the whole document")?;
     let digits = &pdf[place.start + 1..place.end - 1];
     let padded = hex::decode(digits).map_err(|_| "the seal's place holds no signature")?;
-    let mut reader = der::SliceReader::new(&padded).map_err(|error| error.to_string())?;
-    let content = ContentInfo::decode(&mut reader).map_err(|error| format!("the seal: {error}"))?;
-    let signed: SignedData = content
-        .content
-        .decode_as()
-        .map_err(|error| format!("the seal: {error}"))?;
-    let [signer] = signed.signer_infos.0.as_slice() else {
-        return Err("the seal has not exactly one signer".into());
-    };
-    let certificate = certificate_of(&signed, signer).ok_or("the seal has no certificate")?;
+    let signed = signed::read(&padded).map_err(|error| format!("the seal: {error}"))?;
+    let (signer, certificate) =
+        signed::signer(&signed).map_err(|why| format!("the seal: {why}"))?;
     let print = fingerprint(certificate).map_err(|error| error.to_string())?;
-    let attribute = |oid| -> Option<&Any> {
-        let attributes = signer.signed_attrs.as_ref()?;
-        let attribute = attributes.iter().find(|attribute| attribute.oid == oid)?;
-        attribute.values.get(0)
-    };
-    let digest = attribute(MESSAGE_DIGEST).and_then(|value| value.decode_as::<OctetString>().ok());
-    if digest.is_none_or(|digest| digest.as_bytes() != digest_around(pdf, &place)) {
+    if signed::message_digest(signer).as_deref() != Some(&digest_around(pdf, &place)) {
         return Err("the document was changed after it was sealed".into());
     }
-    let named = attribute(SIGNING_CERTIFICATE_V2)
+    let named = signed::attribute(signer, SIGNING_CERTIFICATE_V2)
         .and_then(|value| value.decode_as::<SigningCertificateV2>().ok())
         .and_then(|named| Some(hex::encode(named.certs.first()?.cert_hash.as_bytes())));
     if named.as_deref() != Some(print.as_str()) {
         return Err("the seal names another certificate than it carries".into());
     }
-    let holds = || -> Result<(), Box<dyn std::error::Error>> {
-        let info = certificate
-            .tbs_certificate
-            .subject_public_key_info
-            .to_der()?;
-        let key = VerifyingKey::from_public_key_der(&info)?;
-        let signature = DerSignature::try_from(signer.signature.as_bytes())?;
-        // What is signed is the set itself, not the member of the structure
-        // (RFC 5652, section 5.4).
-        key.verify(&signer.signed_attrs.to_der()?, &signature)?;
-        Ok(())
-    };
-    holds().map_err(|error| format!("the seal's signature does not hold: {error}"))?;
+    signed::verify(signer, certificate).map_err(|why| format!("the seal: {why}"))?;
+    let token = signer.unsigned_attrs.as_ref().and_then(|attributes| {
+        let attribute = attributes
+            .iter()
+            .find(|attribute| attribute.oid == TIME_STAMP_TOKEN)?;
+        attribute.values.get(0)?.to_der().ok()
+    });
+    let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
     Ok(Seal {
+        stamp: token.map(|token| Stamp::open(token, &digest)),
         certificate: print,
         subject: certificate.tbs_certificate.subject.to_string(),
     })
@@ -276,20 +340,6 @@ fn place(pdf: &[u8]) -> Option<Range<usize>> {
     (whole && bracketed).then_some(start..end)
 }
 
-fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a Certificate> {
-    let SignerIdentifier::IssuerAndSerialNumber(named) = &signer.sid else {
-        return None;
-    };
-    signed.certificates.as_ref()?.0.iter().find_map(|choice| {
-        let CertificateChoices::Certificate(certificate) = choice else {
-            return None;
-        };
-        let known = &certificate.tbs_certificate;
-        (known.issuer == named.issuer && known.serial_number == named.serial_number)
-            .then_some(certificate)
-    })
-}
-
 fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
     Sha256::new()
         .chain_update(&pdf[..place.start])
@@ -300,103 +350,4 @@ fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
 
 fn fingerprint(certificate: &Certificate) -> der::Result<String> {
     Ok(hex::encode(Sha256::digest(certificate.to_der()?)))
-}
-
-/// A new authority and a key that it certifies. Written beside and renamed, so
-/// that of two processes starting together one wins whole.
-fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
-    let authority_key = new_key();
-    let authority_name = name("holdfast sealing authority")?;
-    let authority = certificate(
-        Profile::Root,
-        &authority_name,
-        &authority_key,
-        &authority_key,
-        (now, AUTHORITY_LIFE),
-    )?;
-    let key = new_key();
-    let profile = Profile::Leaf {
-        issuer: authority_name,
-        enable_key_agreement: false,
-        enable_key_encipherment: false,
-    };
-    let subject = name("holdfast vault")?;
-    let own = certificate(profile, &subject, &key, &authority_key, (now, KEY_LIFE))?;
-
-    let parent = folder.parent().unwrap_or(folder);
-    fs::create_dir_all(parent)?;
-    let beside = tempfile::tempdir_in(parent)?;
-    let secret = |name: &str, key: &SigningKey| -> Result<(), SealError> {
-        let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
-        Ok(write(&beside.path().join(name), text.as_bytes())?)
-    };
-    secret("key.pem", &key)?;
-    secret("authority-key.pem", &authority_key)?;
-    let mut chain = String::new();
-    for certificate in [own, authority] {
-        chain += &certificate.to_pem(LineEnding::LF).map_err(unusable)?;
-    }
-    write(&beside.path().join("certificates.pem"), chain.as_bytes())?;
-    match fs::rename(beside.path(), folder) {
-        Ok(()) => {
-            // It is no temporary folder any more.
-            let _ = beside.keep();
-            fs::File::open(parent)?.sync_all()?;
-            Ok(())
-        }
-        Err(_) if folder.join("key.pem").exists() => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Only its owner may read it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-fn new_key() -> SigningKey {
-    loop {
-        // One in 2^32 is not below the curve's order.
-        if let Ok(key) = SigningKey::from_slice(&random::<32>()) {
-            return key;
-        }
-    }
-}
-
-fn name(common: &str) -> Result<Name, SealError> {
-    Name::from_str(&format!("CN={common}")).map_err(unusable)
-}
-
-fn certificate(
-    profile: Profile,
-    subject: &Name,
-    key: &SigningKey,
-    issuer: &SigningKey,
-    (from, life): (Timestamp, Duration),
-) -> Result<Certificate, SealError> {
-    let time = |at: Timestamp| -> Result<Time, SealError> {
-        let since = Duration::from_secs(at.as_seconds().unsigned_abs());
-        let time = GeneralizedTime::from_unix_duration(since).map_err(unusable)?;
-        Ok(Time::GeneralTime(time))
-    };
-    let validity = Validity {
-        not_before: time(from)?,
-        not_after: time(from + life)?,
-    };
-    let mut serial = random::<16>();
-    // Positive, and never shortened by a leading zero.
-    serial[0] = serial[0] & 0x7f | 0x40;
-    let serial = SerialNumber::new(&serial).map_err(unusable)?;
-    let public = SubjectPublicKeyInfoOwned::from_key(*key.verifying_key()).map_err(unusable)?;
-    CertificateBuilder::new(profile, serial, validity, subject.clone(), public, issuer)
-        .and_then(|builder| builder.build::<DerSignature>())
-        .map_err(unusable)
 }

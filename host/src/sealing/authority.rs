@@ -1,0 +1,125 @@
+//! A certification authority of this installation's own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use der::EncodePem as _;
+use der::asn1::GeneralizedTime;
+use p256::ecdsa::{DerSignature, SigningKey};
+use p256::pkcs8::{EncodePrivateKey as _, LineEnding};
+use x509_cert::Certificate;
+use x509_cert::builder::{Builder as _, CertificateBuilder, Profile};
+use x509_cert::name::Name;
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::SubjectPublicKeyInfoOwned;
+use x509_cert::time::{Time, Validity};
+
+use super::{SealError, unusable};
+use crate::domain::clock::Timestamp;
+use crate::domain::token::random;
+
+/// Life of our own authority, and of a key that it certifies.
+const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
+const KEY_LIFE: Duration = Duration::from_secs(5 * 365 * 86_400);
+
+/// A new authority and a key that it certifies. Written beside and renamed, so
+/// that of two processes starting together one wins whole.
+pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
+    let authority_key = new_key();
+    let authority_name = name("holdfast sealing authority")?;
+    let authority = certificate(
+        Profile::Root,
+        &authority_name,
+        &authority_key,
+        &authority_key,
+        (now, AUTHORITY_LIFE),
+    )?;
+    let key = new_key();
+    let profile = Profile::Leaf {
+        issuer: authority_name,
+        enable_key_agreement: false,
+        enable_key_encipherment: false,
+    };
+    let subject = name("holdfast vault")?;
+    let own = certificate(profile, &subject, &key, &authority_key, (now, KEY_LIFE))?;
+
+    let parent = folder.parent().unwrap_or(folder);
+    fs::create_dir_all(parent)?;
+    let beside = tempfile::tempdir_in(parent)?;
+    let secret = |name: &str, key: &SigningKey| -> Result<(), SealError> {
+        let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
+        Ok(write(&beside.path().join(name), text.as_bytes())?)
+    };
+    secret("key.pem", &key)?;
+    secret("authority-key.pem", &authority_key)?;
+    let mut chain = String::new();
+    for certificate in [own, authority] {
+        chain += &certificate.to_pem(LineEnding::LF).map_err(unusable)?;
+    }
+    write(&beside.path().join("certificates.pem"), chain.as_bytes())?;
+    match fs::rename(beside.path(), folder) {
+        Ok(()) => {
+            // It is no temporary folder any more.
+            let _ = beside.keep();
+            fs::File::open(parent)?.sync_all()?;
+            Ok(())
+        }
+        Err(_) if folder.join("key.pem").exists() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Only its owner may read it.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn new_key() -> SigningKey {
+    loop {
+        // One in 2^32 is not below the curve's order.
+        if let Ok(key) = SigningKey::from_slice(&random::<32>()) {
+            return key;
+        }
+    }
+}
+
+fn name(common: &str) -> Result<Name, SealError> {
+    Name::from_str(&format!("CN={common}")).map_err(unusable)
+}
+
+fn certificate(
+    profile: Profile,
+    subject: &Name,
+    key: &SigningKey,
+    issuer: &SigningKey,
+    (from, life): (Timestamp, Duration),
+) -> Result<Certificate, SealError> {
+    let time = |at: Timestamp| -> Result<Time, SealError> {
+        let since = Duration::from_secs(at.as_seconds().unsigned_abs());
+        let time = GeneralizedTime::from_unix_duration(since).map_err(unusable)?;
+        Ok(Time::GeneralTime(time))
+    };
+    let validity = Validity {
+        not_before: time(from)?,
+        not_after: time(from + life)?,
+    };
+    let mut serial = random::<16>();
+    // Positive, and never shortened by a leading zero.
+    serial[0] = serial[0] & 0x7f | 0x40;
+    let serial = SerialNumber::new(&serial).map_err(unusable)?;
+    let public = SubjectPublicKeyInfoOwned::from_key(*key.verifying_key()).map_err(unusable)?;
+    CertificateBuilder::new(profile, serial, validity, subject.clone(), public, issuer)
+        .and_then(|builder| builder.build::<DerSignature>())
+        .map_err(unusable)
+}

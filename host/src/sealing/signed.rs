@@ -1,0 +1,103 @@
+//! Signed messages (RFC 5652) with one signer, as seals and time stamps are.
+
+use cms::cert::CertificateChoices;
+use cms::content_info::ContentInfo;
+use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
+use der::asn1::{Any, ObjectIdentifier, OctetString};
+use der::{Decode as _, Encode as _};
+use ring::signature as algorithms;
+use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+use x509_cert::Certificate;
+
+pub(super) const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
+const SHA_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");
+const SHA_512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3");
+/// RFC 5652, section 11.2.
+const MESSAGE_DIGEST: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.4");
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const P_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
+
+/// A message's structure, behind which zeros may stand.
+pub(super) fn read(bytes: &[u8]) -> der::Result<SignedData> {
+    let mut reader = der::SliceReader::new(bytes)?;
+    ContentInfo::decode(&mut reader)?.content.decode_as()
+}
+
+/// The one signer, and the certificate that it names.
+pub(super) fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate), String> {
+    let [signer] = signed.signer_infos.0.as_slice() else {
+        return Err("it has not exactly one signer".into());
+    };
+    let certificate = certificate_of(signed, signer).ok_or("it has no certificate")?;
+    Ok((signer, certificate))
+}
+
+/// The first value of a signed attribute.
+pub(super) fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&Any> {
+    let attributes = signer.signed_attrs.as_ref()?;
+    attributes
+        .iter()
+        .find(|attribute| attribute.oid == oid)?
+        .values
+        .get(0)
+}
+
+/// The digest of what was signed, as the signer says.
+pub(super) fn message_digest(signer: &SignerInfo) -> Option<Vec<u8>> {
+    let digest = attribute(signer, MESSAGE_DIGEST)?.decode_as::<OctetString>();
+    Some(digest.ok()?.as_bytes().to_vec())
+}
+
+/// The digest of `content` with the signer's algorithm.
+pub(super) fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
+    match signer.digest_alg.oid {
+        SHA_256 => Ok(Sha256::digest(content).to_vec()),
+        SHA_384 => Ok(Sha384::digest(content).to_vec()),
+        SHA_512 => Ok(Sha512::digest(content).to_vec()),
+        other => Err(format!("its digest algorithm {other} is not known")),
+    }
+}
+
+/// That the signature over the signed attributes is of the certificate's key.
+pub(super) fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
+    let info = &certificate.tbs_certificate.subject_public_key_info;
+    let curve =
+        || -> Option<ObjectIdentifier> { info.algorithm.parameters.as_ref()?.decode_as().ok() };
+    let kind = info.algorithm.oid;
+    let algorithm: &dyn VerificationAlgorithm = match (kind, curve(), signer.digest_alg.oid) {
+        (RSA, _, SHA_256) => &algorithms::RSA_PKCS1_2048_8192_SHA256,
+        (RSA, _, SHA_384) => &algorithms::RSA_PKCS1_2048_8192_SHA384,
+        (RSA, _, SHA_512) => &algorithms::RSA_PKCS1_2048_8192_SHA512,
+        (EC, Some(P_256), SHA_256) => &algorithms::ECDSA_P256_SHA256_ASN1,
+        (EC, Some(P_256), SHA_384) => &algorithms::ECDSA_P256_SHA384_ASN1,
+        (EC, Some(P_384), SHA_256) => &algorithms::ECDSA_P384_SHA256_ASN1,
+        (EC, Some(P_384), SHA_384) => &algorithms::ECDSA_P384_SHA384_ASN1,
+        _ => return Err("its kind of key and digest is not known".into()),
+    };
+    // What is signed is the set itself, not the member of the structure
+    // (RFC 5652, section 5.4).
+    let attributes = signer
+        .signed_attrs
+        .to_der()
+        .map_err(|error| error.to_string())?;
+    UnparsedPublicKey::new(algorithm, info.subject_public_key.raw_bytes())
+        .verify(&attributes, signer.signature.as_bytes())
+        .map_err(|_| "its signature does not hold".into())
+}
+
+fn certificate_of<'a>(signed: &'a SignedData, signer: &SignerInfo) -> Option<&'a Certificate> {
+    let SignerIdentifier::IssuerAndSerialNumber(named) = &signer.sid else {
+        return None;
+    };
+    signed.certificates.as_ref()?.0.iter().find_map(|choice| {
+        let CertificateChoices::Certificate(certificate) = choice else {
+            return None;
+        };
+        let known = &certificate.tbs_certificate;
+        (known.issuer == named.issuer && known.serial_number == named.serial_number)
+            .then_some(certificate)
+    })
+}

@@ -1,0 +1,204 @@
+//! Time stamps of an authority (RFC 3161): somebody else's word on when a seal
+//! was there.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cmpv2::status::PkiStatus;
+use der::asn1::{Int, ObjectIdentifier, OctetString};
+use der::{Decode as _, Encode as _};
+use url::Url;
+use x509_cert::ext::pkix::ExtendedKeyUsage;
+use x509_cert::spki::AlgorithmIdentifierOwned;
+use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion, TstInfo};
+
+use super::signed;
+use crate::domain::clock::Timestamp;
+use crate::domain::token::random;
+
+/// RFC 3161, section 2.4.2.
+const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.1.4");
+/// RFC 3161, section 2.3.
+const TIME_STAMPING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.8");
+
+/// How long an authority may take, and how often it is asked.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const ATTEMPTS: u32 = 2;
+/// More than any token.
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+/// Why there is no time stamp.
+#[derive(Debug, thiserror::Error)]
+pub enum TimestampError {
+    /// No answer.
+    #[error("the time stamping authority did not answer: {0}")]
+    Unreachable(String),
+    /// An answer that is none.
+    #[error("the time stamping authority answered with status {0}")]
+    Status(u16),
+    /// A token that does not hold.
+    #[error("the time stamping authority gave no usable token: {0}")]
+    Unusable(String),
+}
+
+/// A time stamp that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the authority saw the seal.
+    pub at: Timestamp,
+    /// Subject of the authority's certificate.
+    pub authority: String,
+    token: Vec<u8>,
+}
+
+impl Stamp {
+    /// Its token in base64.
+    pub fn base64(&self) -> String {
+        STANDARD.encode(&self.token)
+    }
+
+    /// Bytes of its token.
+    pub fn size(&self) -> usize {
+        self.token.len()
+    }
+
+    /// Checks a token: that it is about `digest`, and that its signature is of a
+    /// certificate that may stamp times. Whom to trust is for the reader to say.
+    pub fn open(token: Vec<u8>, digest: &[u8; 32]) -> Result<Self, String> {
+        Self::checked(token, digest, None)
+    }
+
+    fn checked(token: Vec<u8>, digest: &[u8; 32], nonce: Option<&Int>) -> Result<Self, String> {
+        let message = signed::read(&token).map_err(|error| error.to_string())?;
+        let content = &message.encap_content_info;
+        if content.econtent_type != TST_INFO {
+            return Err("it holds no time".into());
+        }
+        let info = content
+            .econtent
+            .as_ref()
+            .and_then(|content| content.decode_as::<OctetString>().ok())
+            .ok_or("it holds no time")?;
+        let (signer, certificate) = signed::signer(&message)?;
+        if signed::message_digest(signer) != Some(signed::digest(signer, info.as_bytes())?) {
+            return Err("it was changed after it was signed".into());
+        }
+        signed::verify(signer, certificate)?;
+        let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
+        let purposes = purposes.map_err(|error| error.to_string())?;
+        if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
+            return Err("its certificate is not for time stamps".into());
+        }
+        let info = TstInfo::from_der(info.as_bytes()).map_err(|error| error.to_string())?;
+        let imprint = &info.message_imprint;
+        let same = imprint.hash_algorithm.oid == signed::SHA_256
+            && imprint.hashed_message.as_bytes() == digest;
+        if !same {
+            return Err("it is about something else".into());
+        }
+        if nonce.is_some() && info.nonce.as_ref() != nonce {
+            return Err("it answers another question".into());
+        }
+        Ok(Self {
+            at: Timestamp::from_millis(0) + info.gen_time.to_unix_duration(),
+            authority: certificate.tbs_certificate.subject.to_string(),
+            token,
+        })
+    }
+}
+
+/// An authority that stamps times, at its address.
+pub struct TimestampAuthority {
+    url: Url,
+    http: reqwest::Client,
+}
+
+impl TimestampAuthority {
+    /// The authority at an address that the operator chose.
+    pub fn new(url: Url) -> reqwest::Result<Self> {
+        let http = reqwest::Client::builder()
+            .timeout(TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(Self { url, http })
+    }
+
+    /// A token about a SHA-256 digest.
+    pub async fn stamp(&self, digest: &[u8; 32]) -> Result<Stamp, TimestampError> {
+        let mut attempt = 1;
+        loop {
+            match self.ask(digest).await {
+                Err(TimestampError::Unreachable(_)) if attempt < ATTEMPTS => attempt += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn ask(&self, digest: &[u8; 32]) -> Result<Stamp, TimestampError> {
+        let unusable = |error: &dyn std::fmt::Display| TimestampError::Unusable(error.to_string());
+        let unreachable =
+            |error: reqwest::Error| TimestampError::Unreachable(error.without_url().to_string());
+        let nonce = nonce().map_err(|error| unusable(&error))?;
+        let request = request(digest, &nonce).map_err(|error| unusable(&error))?;
+        let mut response = self
+            .http
+            .post(self.url.clone())
+            .header("content-type", "application/timestamp-query")
+            .body(request)
+            .send()
+            .await
+            .map_err(unreachable)?;
+        if !response.status().is_success() {
+            return Err(TimestampError::Status(response.status().as_u16()));
+        }
+        let mut answer = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(unreachable)? {
+            answer.extend_from_slice(&piece);
+            if answer.len() > ANSWER_LIMIT {
+                return Err(unusable(&"it is too large"));
+            }
+        }
+        let token = token(&answer).map_err(TimestampError::Unusable)?;
+        Stamp::checked(token, digest, Some(&nonce)).map_err(TimestampError::Unusable)
+    }
+}
+
+/// A random positive number.
+fn nonce() -> der::Result<Int> {
+    let mut bytes = random::<16>();
+    // Never shortened by a leading zero.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Int::new(&bytes)
+}
+
+fn request(digest: &[u8; 32], nonce: &Int) -> der::Result<Vec<u8>> {
+    let request = TimeStampReq {
+        version: TspVersion::V1,
+        message_imprint: MessageImprint {
+            hash_algorithm: AlgorithmIdentifierOwned {
+                oid: signed::SHA_256,
+                parameters: None,
+            },
+            hashed_message: OctetString::new(digest.to_vec())?,
+        },
+        req_policy: None,
+        nonce: Some(nonce.clone()),
+        cert_req: true,
+        extensions: None,
+    };
+    request.to_der()
+}
+
+fn token(answer: &[u8]) -> Result<Vec<u8>, String> {
+    let answer = TimeStampResp::from_der(answer).map_err(|error| error.to_string())?;
+    if !matches!(
+        answer.status.status,
+        PkiStatus::Accepted | PkiStatus::GrantedWithMods
+    ) {
+        return Err("it was not granted".into());
+    }
+    let token = answer.time_stamp_token.ok_or("there is none")?;
+    token.to_der().map_err(|error| error.to_string())
+}
