@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
-use crate::config::{Config, EMBEDDED};
+use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles};
 use crate::delivery::guard;
 use crate::domain::clock::Clock;
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -20,9 +20,10 @@ use crate::domain::token::random;
 use crate::files::{Files, FilesError};
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
-use crate::sealing::{SealError, SealingKey};
+use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::issuer::Issuer;
+use crate::service::log::Sequencer;
 use crate::service::rate_limit::RateLimits;
 use crate::service::{ServiceError, uploads};
 use crate::store::{Store, StoreError};
@@ -47,6 +48,10 @@ pub struct Service {
     pub(crate) issuer: Option<Issuer>,
     /// Seals authoritative copies.
     pub(crate) sealing: SealingKey,
+    /// Vouches for the time of a seal.
+    pub(crate) timestamps: Option<TimestampAuthority>,
+    /// Extends the log of all ledgers.
+    pub(crate) log: Sequencer,
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) metrics: Metrics,
     /// Bytes of uploads that may be held in memory.
@@ -82,6 +87,12 @@ pub enum StartError {
     /// The key that seals authoritative copies.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// The key that signs the log's checkpoints.
+    #[error("cannot set up the key for checkpoints")]
+    Log,
+    /// Settings that do not go together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The HTTP client for providers.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -107,23 +118,37 @@ pub fn open_files(config: &Config) -> Result<Files, StartError> {
 
 /// Wires everything together.
 pub async fn start(config: Config) -> Result<App, StartError> {
-    // Several TLS users share the process; the first start decides for all.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let files = open_files(&config)?;
+    start_with(config, files).await
+}
+
+/// As [`start`], with a given object store.
+pub async fn start_with(config: Config, files: Files) -> Result<App, StartError> {
+    use_one_tls();
     prepare_data_folder(&config.data_dir)?;
     let master = master_key(&config.data_dir)?;
     let store = open_store(&config).await?;
-    let files = open_files(&config)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
     let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
     let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
     let sealer = Arc::new(sealer);
-    let sealing = match &config.seal {
-        Some(given) => SealingKey::read(&given.key_file, &given.certificates_file),
-        None => SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now()),
+    let sealing = match config.seal.key()? {
+        SealingKeyFiles::Own => {
+            SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
+        }
+        SealingKeyFiles::Pem(key, certificates) => SealingKey::read(&key, &certificates)?,
+        SealingKeyFiles::Pkcs12(file, password) => {
+            let password = std::fs::read_to_string(password).map_err(SealError::Io)?;
+            SealingKey::read_pkcs12(&file, password.trim_end_matches(['\r', '\n']))?
+        }
     };
-    let sealing = sealing?;
     sealing.check(clock.now())?;
+    let timestamps = match &config.seal.timestamp_url {
+        Some(url) => Some(TimestampAuthority::new(url.clone())?),
+        None => None,
+    };
+    let log = Sequencer::new(&derived(&master, "ledger checkpoints")).ok_or(StartError::Log)?;
     let metrics = Metrics::new(components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
@@ -147,6 +172,8 @@ pub async fn start(config: Config) -> Result<App, StartError> {
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
         sealing,
+        timestamps,
+        log,
         sealer,
         metrics,
         config,
@@ -238,6 +265,11 @@ impl Service {
         locks.insert(envelope.clone(), Arc::downgrade(&lock));
         lock
     }
+}
+
+/// Several TLS users share the process; the first call decides for all.
+pub(crate) fn use_one_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {

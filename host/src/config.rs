@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 /// Variables with our prefix that belong to the build or to the tests.
-const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated"];
+const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills"];
 
 /// Every setting of the service.
 #[derive(Clone, Debug, Deserialize)]
@@ -53,7 +53,7 @@ pub struct Config {
     pub providers: Providers,
     /// The key that seals authoritative copies; one is made in the data folder
     /// when none is given. Nodes that share a vault share a key.
-    pub seal: Option<SealFiles>,
+    pub seal: Seal,
     /// Webhook delivery.
     pub webhooks: Webhooks,
     /// Logging.
@@ -70,14 +70,59 @@ pub enum Environment {
     Production,
 }
 
-/// `[seal]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SealFiles {
+/// `[seal]`. A key is given as PEM files or as one PKCS #12 file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Seal {
     /// PKCS #8 key on P-256, in PEM.
-    pub key_file: PathBuf,
+    pub key_file: Option<PathBuf>,
     /// Its certificate first, then those up to the authority's, in PEM.
-    pub certificates_file: PathBuf,
+    pub certificates_file: Option<PathBuf>,
+    /// Key and certificates in one file (RFC 7292).
+    pub pkcs12_file: Option<PathBuf>,
+    /// A file with the password of that file.
+    pub pkcs12_password_file: Option<PathBuf>,
+    /// A time stamping authority (RFC 3161); without one a seal has no time but
+    /// this host's.
+    pub timestamp_url: Option<Url>,
+}
+
+/// Where the sealing key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SealingKeyFiles {
+    /// In the data folder; made on the first start.
+    Own,
+    /// PEM: the key, and its certificates.
+    Pem(PathBuf, PathBuf),
+    /// PKCS #12: the file, and the one with its password.
+    Pkcs12(PathBuf, PathBuf),
+}
+
+impl Seal {
+    /// Which of the three it is.
+    pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
+        let given = (
+            &self.key_file,
+            &self.certificates_file,
+            &self.pkcs12_file,
+            &self.pkcs12_password_file,
+        );
+        match given {
+            (None, None, None, None) => Ok(SealingKeyFiles::Own),
+            (Some(key), Some(certificates), None, None) => {
+                Ok(SealingKeyFiles::Pem(key.clone(), certificates.clone()))
+            }
+            (None, None, Some(file), Some(password)) => {
+                Ok(SealingKeyFiles::Pkcs12(file.clone(), password.clone()))
+            }
+            _ => Err(ConfigError::Refused {
+                key: "seal".into(),
+                why: "needs key_file and certificates_file, or pkcs12_file and \
+                      pkcs12_password_file, or none of them"
+                    .into(),
+            }),
+        }
+    }
 }
 
 /// `[auth]`.
@@ -273,7 +318,7 @@ impl Default for Config {
             clock_offset: None,
             auth: Auth::default(),
             providers: Providers::default(),
-            seal: None,
+            seal: Seal::default(),
             webhooks: Webhooks::default(),
             log: Log::default(),
         }
@@ -345,6 +390,7 @@ impl Config {
                 why: "must be https".into(),
             });
         }
+        self.seal.key()?;
         let signing = &self.providers.signing;
         if signing.default != EMBEDDED && !signing.instances.contains_key(&signing.default) {
             return Err(ConfigError::Refused {

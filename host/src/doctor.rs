@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use crate::app::App;
+use crate::service::log;
 
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// `database`, `storage`, `mail`, `seal`, `components` or `providers`.
+    /// `database`, `storage`, `mail`, `seal`, `ledger`, `components` or `providers`.
     pub name: &'static str,
     /// It works.
     pub ok: bool,
@@ -30,6 +31,7 @@ pub async fn checks(app: &App) -> Vec<Check> {
         Check::from("storage", storage(app).await),
         Check::from("mail", mail(app)),
         Check::from("seal", seal(app)),
+        Check::from("ledger", ledger(app).await),
         Check::from("components", components(app)),
         Check::from("providers", providers(app)),
     ]
@@ -62,6 +64,10 @@ fn seal(app: &App) -> Result<String, String> {
         "a key that is good until {}",
         app.sealing.expires_at()
     ))
+}
+
+async fn ledger(app: &App) -> Result<String, String> {
+    log::check(app).await.map_err(|error| error.to_string())
 }
 
 fn components(app: &App) -> Result<String, String> {

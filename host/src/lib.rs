@@ -10,7 +10,8 @@
 //! | [`components`] | WebAssembly: engines, typed calls, egress |
 //! | `room` | the built-in signing room, a provider like any other |
 //! | `store` | every line of SQL |
-//! | `files` | stored bytes |
+//! | [`files`] | stored bytes |
+//! | `faults` | deaths at named places, in debug builds |
 //! | `delivery` | what goes out to addresses that others chose |
 //! | `worker` | work that was committed with the change that asked for it |
 //! | [`evidence`] | checking a released bundle, offline |
@@ -32,7 +33,9 @@ pub mod doctor;
 #[allow(missing_docs, reason = "plain records; each type says what it is")]
 pub mod domain;
 pub mod evidence;
-mod files;
+mod faults;
+#[allow(missing_docs, reason = "public for tests that let a store fail")]
+pub mod files;
 #[allow(missing_docs, reason = "handlers are named by their routes")]
 pub mod http;
 pub mod metrics;

@@ -102,6 +102,24 @@ pub struct Metrics {
     pub jobs_failed: Gauge,
     /// Envelopes that expired.
     pub expired: Counter,
+    /// Seals that no time stamping authority vouches for.
+    pub without_trusted_time: Counter,
+    /// Times that another checkpoint of a size was found published.
+    pub ledger_forks: Counter,
+    /// Ledger entries that wait for their place in the log.
+    pub ledger_pending: Gauge,
+    /// Entries in the log of all ledgers.
+    pub ledger_size: Gauge,
+    /// Vaulted envelopes that were re-read.
+    pub integrity_checked: Counter,
+    /// Envelopes in the vault or released from it.
+    pub integrity_total: Gauge,
+    /// Of those, re-read in the last seven days.
+    pub integrity_this_week: Gauge,
+    /// Of those, with something that does not hold.
+    pub integrity_problems: Gauge,
+    /// Stored objects removed because no row points to them.
+    pub orphans_removed: Counter,
 }
 
 impl Metrics {
@@ -116,6 +134,15 @@ impl Metrics {
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
             expired: Counter::default(),
+            without_trusted_time: Counter::default(),
+            ledger_forks: Counter::default(),
+            ledger_pending: Gauge::default(),
+            ledger_size: Gauge::default(),
+            integrity_checked: Counter::default(),
+            integrity_total: Gauge::default(),
+            integrity_this_week: Gauge::default(),
+            integrity_problems: Gauge::default(),
+            orphans_removed: Counter::default(),
         };
         let registry = &mut metrics.registry;
         registry.register(
@@ -149,6 +176,51 @@ impl Metrics {
             "envelopes_expired",
             "Envelopes that expired",
             metrics.expired.clone(),
+        );
+        registry.register(
+            "seals_without_trusted_time",
+            "Seals that no time stamping authority vouches for",
+            metrics.without_trusted_time.clone(),
+        );
+        registry.register(
+            "ledger_forks",
+            "Times that another checkpoint of a size was found published",
+            metrics.ledger_forks.clone(),
+        );
+        registry.register(
+            "ledger_pending",
+            "Ledger entries that wait for their place in the log",
+            metrics.ledger_pending.clone(),
+        );
+        registry.register(
+            "ledger_size",
+            "Entries in the log of all ledgers",
+            metrics.ledger_size.clone(),
+        );
+        registry.register(
+            "integrity_checked",
+            "Vaulted envelopes that were re-read",
+            metrics.integrity_checked.clone(),
+        );
+        registry.register(
+            "integrity_envelopes",
+            "Envelopes in the vault or released from it",
+            metrics.integrity_total.clone(),
+        );
+        registry.register(
+            "integrity_checked_in_a_week",
+            "Of those, re-read in the last seven days",
+            metrics.integrity_this_week.clone(),
+        );
+        registry.register(
+            "integrity_with_problems",
+            "Of those, with something that does not hold",
+            metrics.integrity_problems.clone(),
+        );
+        registry.register(
+            "orphans_removed",
+            "Stored objects removed because no row points to them",
+            metrics.orphans_removed.clone(),
         );
         registry.register(
             "component_call_failures",

@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::files::FilesError;
 use crate::service::access;
 use crate::store::idempotency;
 use crate::{http, worker};
@@ -22,6 +23,9 @@ pub enum ServeError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The object store does not do what the vault needs.
+    #[error("cannot use the object store: {0}")]
+    Storage(FilesError),
     /// The listener failed.
     #[error("serving failed: {0}")]
     Serve(std::io::Error),
@@ -37,6 +41,7 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
+    app.files.check().await.map_err(ServeError::Storage)?;
     // Before the first request, which could claim one of them again.
     if let Err(error) = idempotency::forget_claims(&app.store).await {
         tracing::error!(%error, "requests of an earlier run could not be given back");

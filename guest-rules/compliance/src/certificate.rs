@@ -11,7 +11,9 @@ use crate::types::{ComponentIdentity, EnvelopeFacts};
 /// Members and their order follow the specification; `issuer`,
 /// `signer_timeline`, `legal_notices` and `rules_component` are what check 7
 /// says a certificate holds. `identity_verification` is there only when a
-/// signer was challenged, and changes neither checks nor score.
+/// signer was challenged, and changes neither checks nor score;
+/// `ledger_checkpoint` is the signed head of the log of all custody ledgers that
+/// the facts name in their attribute of that name.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -67,11 +69,18 @@ pub fn certificate(
             version: &component.version,
             sha256: &component.sha256,
         },
+        ledger_checkpoint: attribute(facts, "ledger_checkpoint"),
     };
     // A struct of strings, numbers and lists always serializes.
     let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
     text.push('\n');
     text
+}
+
+fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
+    let mut attributes = facts.attributes.iter();
+    let found = attributes.find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str())
 }
 
 const LEGAL_NOTICES: &[&str] = &[
@@ -139,6 +148,8 @@ struct Certificate<'a> {
     signer_timeline: Vec<SignerEvent<'a>>,
     legal_notices: &'a [&'a str],
     rules_component: RulesComponent<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger_checkpoint: Option<&'a str>,
 }
 
 #[derive(Serialize)]

@@ -281,6 +281,7 @@ fn the_certificate_has_the_specified_members() {
     );
     assert_eq!(json["rules_component"]["sha256"], "b".repeat(64));
     assert_eq!(json.get("identity_verification"), None);
+    assert_eq!(json.get("ledger_checkpoint"), None);
 }
 
 #[test]

@@ -4,8 +4,10 @@
 //! to stderr. Exit status 0, or a clear error and 1.
 
 mod keys;
+mod ledger;
 mod organizations;
 mod output;
+mod vault;
 mod verify;
 
 use std::path::PathBuf;
@@ -56,10 +58,13 @@ enum Command {
     #[command(subcommand)]
     Token(TokenCommand),
     /// Check a released bundle (folder or zip), or an envelope of this installation.
-    Verify {
-        /// A folder, a zip, or an envelope id.
-        subject: String,
-    },
+    Verify(verify::Verify),
+    /// What is in the vault.
+    #[command(subcommand)]
+    Vault(vault::Command),
+    /// The log of all custody ledgers, watched from outside.
+    #[command(subcommand)]
+    Ledger(ledger::Command),
     /// Look at each dependency.
     Doctor,
 }
@@ -127,7 +132,9 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         Command::Token(TokenCommand::Issue(request)) => {
             issue_token(&config, output, &request).await?
         }
-        Command::Verify { subject } => return verify::run(&subject, config, output).await,
+        Command::Verify(verify) => return verify::run(verify, config, output).await,
+        Command::Vault(command) => return vault::run(command, config, output).await,
+        Command::Ledger(command) => return ledger::run(command, output).await,
         Command::Doctor => return look(config, output).await,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,9 @@
 //! `holdfast verify`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use clap::Args;
 
 use super::Failure;
 use super::output::Output;
@@ -10,21 +12,43 @@ use crate::components;
 use crate::config::Config;
 use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
-use crate::evidence::{self, Bundle, Report};
+use crate::evidence::{self, Bundle, Report, Trusted};
 use crate::service::{Caller, custody};
 use crate::store::organizations;
 
+#[derive(Args)]
+pub struct Verify {
+    /// A folder, a zip, or an envelope id.
+    subject: String,
+    /// A head of the log that you kept: what `ledger monitor` wrote, the answer
+    /// of `/ledger/head`, or a checkpoint. With `?since=` of the bundle's own
+    /// size, a later head does too.
+    #[arg(long, value_name = "FILE")]
+    head: Option<PathBuf>,
+    /// The log's public key, as you know it.
+    #[arg(long)]
+    key: Option<String>,
+}
+
 /// Checks a bundle without anything of this installation, or an envelope of it.
-pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    let subject = verify.subject.as_str();
+    let trusted = Trusted {
+        key: verify.key,
+        head: verify.head.map(std::fs::read_to_string).transpose()?,
+    };
     let report = match EnvelopeId::parse(subject) {
-        Some(_) if !Path::new(subject).exists() => verify_envelope(subject, config).await?,
+        Some(_) if !Path::new(subject).exists() => {
+            verify_envelope(subject, &trusted, config).await?
+        }
         _ => {
             let bundle = Bundle::read(Path::new(subject))?;
             // Native code is made anew: nothing on this machine is trusted.
             let cache =
                 std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
             let loaded = components::load_compliance(cache.clone(), random::<32>());
-            let report = loaded.map(|(_, compliance)| evidence::verify(&bundle, &compliance));
+            let report =
+                loaded.map(|(_, compliance)| evidence::verify(&bundle, &compliance, &trusted));
             let _ = std::fs::remove_dir_all(&cache);
             report??
         }
@@ -37,7 +61,7 @@ pub async fn run(subject: &str, config: Config, output: &Output) -> Result<ExitC
     })
 }
 
-async fn verify_envelope(id: &str, config: Config) -> Result<Report, Failure> {
+async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<Report, Failure> {
     let app = app::start(config).await?;
     let mut connection = app.store.read().await?;
     let organizations = organizations::list(&mut connection).await?;
@@ -47,7 +71,8 @@ async fn verify_envelope(id: &str, config: Config) -> Result<Report, Failure> {
         match custody::bundle(&app, &caller, id).await {
             Ok(zip) => {
                 let bundle = Bundle::from_zip(zip)?;
-                return Ok(evidence::verify(&bundle, &app.components.rules.compliance)?);
+                let rules = &app.components.rules.compliance;
+                return Ok(evidence::verify(&bundle, rules, trusted)?);
             }
             Err(crate::service::ServiceError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, Mac};
 use holdfast_default_components::DEFAULT_COMPONENTS;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -23,7 +24,7 @@ use wasmtime::component::Component;
 const NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Which component something is. Goes into every decision it makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub name: String,
     pub version: String,

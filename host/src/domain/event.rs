@@ -8,7 +8,7 @@ use super::envelope::{Envelope, words};
 use super::id::{EnvelopeId, EventId, OrgId};
 
 words! {
-    /// The event types of the specification and the contract.
+    /// The event types of the specification and the contract, and one of our own.
     EventType {
         EnvelopeCreated = "envelope.created",
         EnvelopeSent = "envelope.sent",
@@ -25,6 +25,8 @@ words! {
         VaultComplianceFailed = "vault.compliance.failed",
         VaultReleased = "vault.released",
         VaultTamperDetected = "vault.tamper_detected",
+        // An addition: a seal that no time stamping authority vouches for.
+        VaultWithoutTrustedTime = "vault.without_trusted_time",
     }
 }
 

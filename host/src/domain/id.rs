@@ -119,6 +119,10 @@ prefixed_id!(
 prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
 prefixed_id!(JobId, "job_");
+prefixed_id!(
+    /// A decision to vault; never shown.
+    IntentId, "int_"
+);
 prefixed_id!(RequestId, "req_");
 prefixed_id!(
     /// A payment asked for at signing.

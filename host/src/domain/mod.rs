@@ -10,9 +10,12 @@
 //! | vault in, vault out | storing the authoritative copy; releasing it for good |
 //! | custodian | who keeps the authoritative copy for the secured party |
 //! | custody ledger | the hash-chained history of an envelope |
+//! | log | the Merkle tree of the entries of all custody ledgers |
+//! | checkpoint | the log's head, signed |
 //! | event | something a webhook receiver may want to know |
 //! | job | work that has to be done after a change was committed |
 
+pub mod checkpoint;
 pub mod clock;
 pub mod envelope;
 pub mod event;
@@ -20,6 +23,7 @@ pub mod field;
 pub mod hash;
 pub mod id;
 pub mod ledger;
+pub mod merkle;
 pub mod organization;
 pub mod seal;
 pub mod template;

@@ -4,6 +4,8 @@
 //! `custody-ledger.json`. Nothing of the installation that made it is needed
 //! but the rules component that it names.
 
+mod log;
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -18,6 +20,8 @@ use crate::sealing;
 use crate::service::custody::{
     AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER,
 };
+
+pub use log::Trusted;
 
 /// Files larger than this are no part of a bundle.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;
@@ -105,7 +109,11 @@ impl Bundle {
 }
 
 /// Runs every check on a bundle.
-pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError> {
+pub fn verify(
+    bundle: &Bundle,
+    rules: &Compliance,
+    trusted: &Trusted,
+) -> Result<Report, BundleError> {
     let authoritative = bundle.file(AUTHORITATIVE)?;
     let copy = bundle.file(COPY)?;
     let certificate_text = bundle.file(CERTIFICATE)?;
@@ -166,7 +174,10 @@ pub fn verify(bundle: &Bundle, rules: &Compliance) -> Result<Report, BundleError
             .and_then(Value::as_str);
         findings.push(hash_finding(check, name, bytes, recorded));
     }
-    findings.push(seal(authoritative, stored));
+    if let Ok(ledger) = &ledger {
+        findings.extend(log::findings(ledger, &certificate, trusted));
+    }
+    findings.extend(seal(authoritative, stored));
     let certified = certificate["document_integrity"]["document_hash"].as_str();
     findings.push(hash_finding(
         "certified hash",
@@ -210,14 +221,17 @@ fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<
 }
 
 /// The seal holds, and was made with the certificate that the ledger names.
-fn seal(authoritative: &[u8], stored: Option<&Value>) -> Finding {
+fn seal(authoritative: &[u8], stored: Option<&Value>) -> Vec<Finding> {
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
         let why = "no seal is recorded: the document is certified against any change";
-        return finding(CHECK, stored.is_some(), why.into());
+        return vec![finding(CHECK, stored.is_some(), why.into())];
     };
-    match sealing::verify(authoritative) {
+    let seal = sealing::verify(authoritative);
+    let told = stored.map(|stored| &stored["trusted_time"]);
+    let time = seal.as_ref().ok().and_then(|seal| time(seal, told));
+    let seal = match seal {
         Ok(seal) if seal.certificate == recorded => finding(
             CHECK,
             true,
@@ -232,7 +246,32 @@ fn seal(authoritative: &[u8], stored: Option<&Value>) -> Finding {
             ),
         ),
         Err(why) => finding(CHECK, false, why),
-    }
+    };
+    [Some(seal), time].into_iter().flatten().collect()
+}
+
+/// What a time stamping authority says, and that it agrees with the ledger. That
+/// there was none to ask is nothing to tell.
+fn time(seal: &sealing::Seal, told: Option<&Value>) -> Option<Finding> {
+    const CHECK: &str = "trusted time";
+    let told = told.filter(|told| !told.is_null());
+    Some(match (&seal.stamp, told) {
+        (None, None) => return None,
+        (Some(Ok(stamp)), Some(told)) if told["at"] == stamp.at.to_string() => finding(
+            CHECK,
+            true,
+            format!("{} saw the seal at {}", stamp.authority, stamp.at),
+        ),
+        (None, Some(told)) if told["status"] == "no trusted time" => {
+            let reason = told["reason"].as_str().unwrap_or_default();
+            finding(CHECK, true, format!("no trusted time: {reason}"))
+        }
+        (Some(Err(why)), _) => finding(CHECK, false, format!("the time stamp: {why}")),
+        _ => {
+            let why = "the time stamp in the seal is not the one in the ledger";
+            finding(CHECK, false, why.into())
+        }
+    })
 }
 
 /// Evaluates the recorded facts again with the very component that is named,

@@ -6,10 +6,11 @@
 
 mod spool;
 
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::local::LocalFileSystem;
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
 use url::Url;
 
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
 use crate::domain::id::{OrgId, RequestId};
@@ -33,6 +35,9 @@ const PART: usize = 5 * 1024 * 1024;
 /// Parts on their way at once, while the next is filled: 10 MiB in all for each
 /// file, as many files may be stored at once.
 const PARTS_AT_ONCE: usize = 1;
+
+/// How long the store may be silent. Its own retries are within.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,49 @@ impl Area {
     }
 }
 
+impl Area {
+    const ALL: [Self; 8] = [
+        Self::Uploads,
+        Self::Templates,
+        Self::Signed,
+        Self::Vault,
+        Self::Copies,
+        Self::Certificates,
+        Self::Archive,
+        Self::Room,
+    ];
+}
+
+/// An object's key, taken apart: `area/bucket/organization/owner/SHA-256`.
+pub struct Key {
+    pub area: Area,
+    pub org: OrgId,
+    /// What it belongs to, for example an envelope's id.
+    pub owner: String,
+    text: String,
+}
+
+impl Key {
+    /// None for what is not a document of an organization.
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let [area, _bucket, org, owner, _sha256] = parts[..] else {
+            return None;
+        };
+        Some(Self {
+            area: Area::ALL.into_iter().find(|known| known.folder() == area)?,
+            org: OrgId::parse(org)?,
+            owner: owner.to_owned(),
+            text: text.to_owned(),
+        })
+    }
+
+    /// As the object store knows it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 /// A file on its way out.
 pub type Pieces = BoxStream<'static, Result<Bytes, FilesError>>;
 
@@ -85,6 +133,18 @@ pub enum FilesError {
     Tampered { expected: String, actual: String },
     #[error("the stored object is gone")]
     Gone,
+    /// The store gave fewer bytes than it says it has: not a change of them.
+    #[error("the object store broke off in the middle of an object")]
+    BrokenOff,
+    /// The store did not answer in time.
+    #[error("the object store did not answer in time")]
+    TimedOut,
+    /// There is an object already.
+    #[error("there is such an object already")]
+    Exists,
+    /// The store would overwrite: nothing authoritative may lie there.
+    #[error("the object store overwrites an object that it was asked to create")]
+    Overwrites,
     /// The folder for uploads on their way.
     #[error("upload folder: {0}")]
     Spool(#[source] std::io::Error),
@@ -120,6 +180,9 @@ fn kind(error: &object_store::Error) -> &'static str {
 #[derive(Clone)]
 pub struct Files {
     store: Arc<dyn ObjectStore>,
+    /// Where the objects are, if that is a folder of this machine.
+    folder: Option<PathBuf>,
+    patience: Duration,
 }
 
 impl Files {
@@ -128,8 +191,18 @@ impl Files {
         std::fs::create_dir_all(folder).map_err(|error| FilesError::Url(error.to_string()))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self {
-            store: Arc::new(store),
+            folder: Some(folder.to_owned()),
+            ..Self::over(Arc::new(store), PATIENCE)
         })
+    }
+
+    /// A given store; `patience` is how long it may be silent.
+    pub fn over(store: Arc<dyn ObjectStore>, patience: Duration) -> Self {
+        Self {
+            store,
+            folder: None,
+            patience,
+        }
     }
 
     /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from
@@ -150,9 +223,7 @@ impl Files {
         });
         let (store, prefix) = object_store::parse_url_opts(&url, options)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix);
-        Ok(Self {
-            store: Arc::new(store),
-        })
+        Ok(Self::over(Arc::new(store), PATIENCE))
     }
 
     /// Stores bytes under their hash. Bytes that are there already count as
@@ -167,19 +238,54 @@ impl Files {
     ) -> Result<StoredFile, FilesError> {
         let size = bytes.len() as i64;
         let file = named(area, org, owner, sha256(&bytes), size, content_type);
+        let stored = self.create(&file.key, bytes).await;
+        if let Err(FilesError::Store(error)) = &stored {
+            abort_on_io_error(error);
+        }
+        // Whatever the answer was: the bytes are there, or they are not.
+        match (stored, self.verify(&file).await) {
+            (_, Ok(())) => Ok(file),
+            (Ok(()), Err(error)) | (Err(FilesError::Exists), Err(error)) => Err(error),
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    /// Creates an object; one that is there already stays.
+    async fn create(&self, key: &str, bytes: Bytes) -> Result<(), FilesError> {
         let options = PutOptions::from(PutMode::Create);
-        let path = Path::from(file.key.as_str());
-        match self
-            .store
-            .put_opts(&path, PutPayload::from_bytes(bytes), options)
-            .await
-        {
-            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
-                self.verify(&file).await?;
-                Ok(file)
-            }
+        let path = Path::from(key);
+        let payload = PutPayload::from_bytes(bytes);
+        let put = self.store.put_opts(&path, payload, options);
+        match self.in_time(put).await? {
+            Ok(_) => Ok(()),
+            Err(object_store::Error::AlreadyExists { .. }) => Err(FilesError::Exists),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Keeps bytes under a name for good. The same bytes again are kept already;
+    /// others are refused as [`FilesError::Tampered`].
+    pub async fn keep(&self, name: &str, bytes: Bytes) -> Result<(), FilesError> {
+        let expected = sha256(&bytes);
+        match self.create(name, bytes).await {
+            Ok(()) => return Ok(()),
+            Err(FilesError::Exists) => {}
+            Err(error) => return Err(error),
+        }
+        let kept = self.in_time(self.store.get(&Path::from(name))).await??;
+        let actual = sha256(&self.in_time(kept.bytes()).await??);
+        if actual == expected {
+            Ok(())
+        } else {
+            Err(FilesError::Tampered { expected, actual })
+        }
+    }
+
+    /// Awaits one answer of the store, not for ever.
+    async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, FilesError> {
+        tokio::time::timeout(self.patience, answer)
+            .await
+            .map_err(|_| FilesError::TimedOut)
     }
 
     /// Stores a spooled upload, in parts when it is large. The key holds the
@@ -199,7 +305,7 @@ impl Files {
         let (sha256, size) = (upload.sha256().to_owned(), upload.size() as i64);
         let file = named(area, org, owner, sha256, size, content_type);
         let path = Path::from(file.key.as_str());
-        let parts = self.store.put_multipart(&path).await?;
+        let parts = self.in_time(self.store.put_multipart(&path)).await??;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
         let mut piece = vec![0; 256 * 1024];
@@ -208,26 +314,37 @@ impl Files {
             if length == 0 {
                 break;
             }
-            writer.wait_for_capacity(PARTS_AT_ONCE).await?;
+            self.in_time(writer.wait_for_capacity(PARTS_AT_ONCE))
+                .await??;
             writer.write(&piece[..length]);
         }
-        writer.finish().await?;
+        self.in_time(writer.finish()).await??;
         self.verify(&file).await?;
         Ok(file)
     }
 
     /// Reads a file back and re-hashes it, without holding it in memory.
-    async fn verify(&self, file: &StoredFile) -> Result<(), FilesError> {
-        let mut pieces = self
-            .store
-            .get(&Path::from(file.key.as_str()))
-            .await?
-            .into_stream();
+    pub async fn verify(&self, file: &StoredFile) -> Result<(), FilesError> {
+        let (mut pieces, size) = self.open_object(file).await?;
         let mut hasher = Sha256::new();
-        while let Some(piece) = pieces.try_next().await? {
+        let mut read = 0;
+        while let Some(piece) = self.in_time(pieces.try_next()).await?? {
+            read += piece.len() as u64;
             hasher.update(&piece);
         }
+        whole(read, size)?;
         same(file, hex::encode(hasher.finalize()))
+    }
+
+    /// An object's bytes as they come, and how many the store says there are.
+    async fn open_object(
+        &self,
+        file: &StoredFile,
+    ) -> Result<(BoxStream<'static, object_store::Result<Bytes>>, u64), FilesError> {
+        let path = Path::from(file.key.as_str());
+        let object = self.in_time(self.store.get(&path)).await??;
+        let size = object.meta.size;
+        Ok((object.into_stream(), size))
     }
 
     /// A file in pieces, re-hashed before the first of them leaves and once
@@ -235,8 +352,7 @@ impl Files {
     /// not leave.
     pub async fn read_in_pieces(&self, file: &StoredFile) -> Result<Pieces, FilesError> {
         self.verify(file).await?;
-        let path = Path::from(file.key.as_str());
-        let pieces = self.store.get(&path).await?.into_stream();
+        let (pieces, _) = self.open_object(file).await?;
         let state = (pieces, Sha256::new(), file.size, file.clone());
         let checked = futures::stream::try_unfold(state, |state| async move {
             let (mut pieces, mut hasher, left, file) = state;
@@ -255,33 +371,109 @@ impl Files {
 
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
-        let bytes = self
-            .store
-            .get(&Path::from(file.key.as_str()))
-            .await?
-            .bytes()
-            .await?;
+        let (mut pieces, size) = self.open_object(file).await?;
+        let mut bytes = BytesMut::with_capacity(usize::try_from(size).unwrap_or_default());
+        while let Some(piece) = self.in_time(pieces.try_next()).await?? {
+            bytes.extend_from_slice(&piece);
+        }
+        whole(bytes.len() as u64, size)?;
+        let bytes = bytes.freeze();
         same(file, sha256(&bytes))?;
         Ok(bytes)
     }
 
     /// Removes a file; one that is gone already is removed.
     pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
-        match self.store.delete(&Path::from(key)).await {
+        match self.in_time(self.store.delete(&Path::from(key))).await? {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Writes, reads and removes a probe, which is nobody else's.
+    /// Creates a probe, which is nobody else's, finds that it cannot be created
+    /// again, reads and removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`FilesError::Overwrites`] for a store that does not know how to create
+    /// only: two nodes could then write two authoritative copies.
     pub async fn check(&self) -> Result<(), FilesError> {
-        let path = Path::from(format!("probe/{}", RequestId::new()));
+        let name = format!("probe/{}", RequestId::new());
+        let path = Path::from(name.as_str());
+        self.create(&name, Bytes::from_static(b"probe")).await?;
+        let again = self.create(&name, Bytes::from_static(b"other")).await;
+        let read = self.in_time(self.store.get(&path)).await??;
+        let read = self.in_time(read.bytes()).await??;
+        self.in_time(self.store.delete(&path)).await??;
+        match again {
+            Err(FilesError::Exists) if *read == *b"probe" => Ok(()),
+            Ok(()) | Err(FilesError::Exists) => Err(FilesError::Overwrites),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The keys of objects that were last written before `before`.
+    pub fn older_than(&self, before: Timestamp) -> BoxStream<'static, Result<String, FilesError>> {
         self.store
-            .put(&path, PutPayload::from_static(b"probe"))
-            .await?;
-        self.store.get(&path).await?.bytes().await?;
-        self.store.delete(&path).await?;
-        Ok(())
+            .list(None)
+            .map_err(FilesError::from)
+            .try_filter_map(move |object| async move {
+                let old = object.last_modified.timestamp_millis() < before.as_millis();
+                Ok(old.then(|| object.location.to_string()))
+            })
+            .boxed()
+    }
+
+    /// Removes what writes to a folder left behind that were cut off before
+    /// `before`; other stores do that themselves. Returns how many there were.
+    pub async fn remove_cut_off_writes(&self, before: Timestamp) -> Result<u64, FilesError> {
+        let Some(folder) = self.folder.clone() else {
+            return Ok(0);
+        };
+        tokio::task::spawn_blocking(move || remove_staged(&folder, before))
+            .await
+            .map_err(|error| FilesError::Spool(std::io::Error::other(error)))?
+            .map_err(FilesError::Spool)
+    }
+}
+
+/// Objects are written as `name#number` and then linked to their name.
+fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            removed += remove_staged(&entry.path(), before)?;
+            continue;
+        }
+        let name = entry.file_name();
+        let staged = name.to_str().and_then(|name| name.rsplit_once('#'));
+        let staged = staged.is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
+        let written = metadata.modified()?.duration_since(UNIX_EPOCH);
+        let written = written.map_or(i64::MAX, |since| since.as_millis() as i64);
+        if staged && written < before.as_millis() {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// A folder whose disk fails must not be written to any more: what a later write
+/// says cannot be believed (PostgreSQL does the same since 2018).
+fn abort_on_io_error(error: &object_store::Error) {
+    const EIO: i32 = 5;
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let code = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::raw_os_error);
+        if code == Some(EIO) {
+            tracing::error!("the disk of the object folder failed: stopping at once");
+            std::process::abort();
+        }
+        cause = error.source();
     }
 }
 
@@ -304,6 +496,13 @@ fn named(
         size,
         content_type: content_type.into(),
     }
+}
+
+fn whole(read: u64, size: u64) -> Result<(), FilesError> {
+    if read < size {
+        return Err(FilesError::BrokenOff);
+    }
+    Ok(())
 }
 
 fn same(file: &StoredFile, actual: String) -> Result<(), FilesError> {

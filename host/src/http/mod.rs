@@ -7,6 +7,7 @@ mod docs;
 mod downloads;
 pub(crate) mod error;
 mod extract;
+mod ledger;
 mod notes;
 mod once;
 mod openapi;
@@ -52,7 +53,7 @@ pub fn router(app: App) -> Router {
     let served = document.clone();
     let page = docs::page(&document);
     Router::new()
-        .nest("/api/v2", api)
+        .nest("/api/v2", api.merge(ledger::tiles()))
         .route(
             "/api/v2/openapi.json",
             get(move || async move { axum::Json(&*served).into_response() }),
@@ -264,7 +265,26 @@ fn api() -> ApiRouter<App> {
                 ),
             ),
         )
+        // Everybody.
+        .api_route(
+            "/ledger/head",
+            get_with(
+                ledger::head,
+                describe(
+                    "getLedgerHead",
+                    "The signed head of the log of all custody ledgers",
+                    &[404],
+                ),
+            ),
+        )
         // Web app.
+        .api_route(
+            "/envelopes/{id}",
+            get_with(
+                web::envelope,
+                describe("readEnvelope", "Read an envelope, as its organization", &[]),
+            ),
+        )
         .api_route(
             "/envelopes/{id}/bundle",
             get_with(
@@ -371,7 +391,7 @@ fn say(allowance: &Allowance, headers: &mut header::HeaderMap) {
 
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    if let Err(error) = crate::worker::count_jobs(&app).await {
+    if let Err(error) = crate::worker::update_gauges(&app).await {
         tracing::warn!(%error, "jobs could not be counted");
     }
     match app.metrics.text() {

@@ -3,13 +3,66 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse as _;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::caller::Admin;
 use super::error::HttpError;
 use super::extract::ResourceId;
-use super::reply::FileReply;
+use super::partner::views::EnvelopeView;
+use super::reply::{FileReply, Found, Reply};
 use crate::app::App;
-use crate::service::custody;
+use crate::domain::clock::Timestamp;
+use crate::service::{custody, envelopes, vault_in};
+
+/// An envelope as its organization sees it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "status": "completed", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "envelope_kind": "esign",
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:41:07.250Z",
+    "vaulted": false, "compliant": false, "metadata": { "document_source": "template" },
+    "vault_error": {
+        "step": "fetch", "message": "provider.signing cloud: the provider did not answer",
+        "failures": 2, "failed_at": "2026-11-21T09:41:13.002Z",
+    },
+}]))]
+pub struct OwnEnvelope {
+    #[serde(flatten)]
+    envelope: EnvelopeView,
+    /// Why a signed envelope is not in the vault yet; tried again until it is.
+    vault_error: Option<VaultError>,
+}
+
+/// Where vault-in stopped.
+#[derive(Serialize, JsonSchema)]
+pub struct VaultError {
+    /// `fetch`, `time`, `seal`, `copy`, `certify`, `record` or `settle`.
+    step: String,
+    message: String,
+    /// In a row.
+    failures: i64,
+    failed_at: Timestamp,
+}
+
+pub async fn envelope(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OwnEnvelope>, HttpError> {
+    let envelope = envelopes::get(&app, &caller, &id).await?;
+    let failure = vault_in::failure(&app, &envelope).await?;
+    Ok(Reply::new(&OwnEnvelope {
+        envelope: EnvelopeView::from(&envelope),
+        vault_error: failure.map(|failure| VaultError {
+            step: failure.step,
+            message: failure.message,
+            failures: failure.count,
+            failed_at: failure.at,
+        }),
+    }))
+}
 
 /// The evidence bundle of a released envelope, as one zip.
 pub async fn bundle(

@@ -1,14 +1,21 @@
 //! The custody ledger of an envelope, and its evidence bundle.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, ServiceError, envelopes as envelope_service};
+use super::log::LogEvidence;
+use super::{Caller, ServiceError, envelopes as envelope_service, log};
 use crate::app::App;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::LedgerEntry;
 use crate::store::ledger;
+
+/// How long the newest entries may take to get their places.
+const PLACE_WAIT: Duration = Duration::from_millis(100);
+const PLACE_WAITS: u32 = 30;
 
 /// `custody-ledger.json`, and the answer of the custody endpoint.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -20,22 +27,48 @@ use crate::store::ledger;
         "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
         "hash": "1f5c0d9a7e7b0a3c44d1b2f58a0e9c6d3b8a7f6e5d4c3b2a19080f7e6d5c4b3a",
     }],
+    "log": {
+        "checkpoint": "vault.example/ledger\n1\nXcnaeacGWamtVZy3Ad7Zoqudgjqt0klgz+Nw7/RgQyg=\n\n— vault.example/ledger x5Ah…\n",
+        "public_key": "vault.example/ledger+c7902100+AQ3k…",
+        "inclusion": [{ "sequence": 1, "leaf_index": 0, "proof": [] }],
+    },
 }]))]
 pub struct CustodyLedger {
     pub envelope_id: EnvelopeId,
     pub org_id: OrgId,
     pub entries: Vec<LedgerEntry>,
+    /// That the entries are in the log of all ledgers; the newest follow within
+    /// a second or two.
+    pub log: Option<LogEvidence>,
 }
 
 /// The ledger of an envelope of the caller's organization.
+///
+/// Entries that were written just now are given their places in the log first:
+/// by this process, or within a second by the node that extends the log.
 pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedger, ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
-    let mut connection = app.store.read().await?;
-    Ok(CustodyLedger {
-        entries: ledger::list(&mut connection, &envelope.org, &envelope.id).await?,
-        envelope_id: envelope.id,
-        org_id: envelope.org,
-    })
+    let (org, id) = (&envelope.org, &envelope.id);
+    let mut waits = 0;
+    loop {
+        let mut connection = app.store.read().await?;
+        let entries = ledger::list(&mut connection, org, id).await?;
+        drop(connection);
+        let log = log::evidence(app, org, id).await?;
+        let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
+        if proved >= entries.len() || waits == PLACE_WAITS {
+            return Ok(CustodyLedger {
+                envelope_id: envelope.id,
+                org_id: envelope.org,
+                entries,
+                log,
+            });
+        }
+        if log::sequence(app).await? == 0 {
+            waits += 1;
+            tokio::time::sleep(PLACE_WAIT).await;
+        }
+    }
 }
 
 /// File names inside a bundle.

@@ -13,7 +13,7 @@ use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::store::{Tx, envelopes, jobs, organizations, signers};
+use crate::store::{Tx, envelopes, organizations, signers};
 use crate::worker;
 
 /// Fields shown in `envelope.completed`, and the size they may have together.
@@ -249,17 +249,7 @@ async fn complete(
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
     if organization.is_some_and(|organization| organization.settings.auto_vault) {
-        let payload = json!({ "envelope": envelope.id });
-        let key = envelope.id.to_string();
-        jobs::insert(
-            tx,
-            &envelope.org,
-            worker::VAULT_JOB,
-            Some(&key),
-            &payload,
-            now,
-        )
-        .await?;
+        worker::insert_vault_job(tx, envelope, now).await?;
     }
     Ok(())
 }

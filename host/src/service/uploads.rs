@@ -13,7 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::files::{Area, FilesError, Spooled};
-use crate::store::{Tx, envelopes};
+use crate::store::{Tx, envelopes, vault};
 
 /// 50 MiB.
 pub const UPLOAD_LIMIT: u64 = 52_428_800;
@@ -100,6 +100,7 @@ pub async fn attach(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     envelopes::set_upload(tx, envelope, status, file, now).await?;
+    vault::forget_intent(tx, envelope).await?;
     let details =
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     events::record(

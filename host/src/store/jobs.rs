@@ -55,6 +55,64 @@ pub async fn insert(
     Ok(())
 }
 
+/// As [`insert`], but a job of the kind and key that was set aside is taken up
+/// again.
+pub async fn insert_or_revive(
+    tx: &mut Tx,
+    org: &OrgId,
+    kind: &str,
+    dedup_key: &str,
+    payload: &serde_json::Value,
+    run_at: Timestamp,
+) -> Result<(), StoreError> {
+    insert(tx, org, kind, Some(dedup_key), payload, run_at).await?;
+    sqlx::query(
+        "update job set state = 'waiting', run_at = $4, attempts = 0
+         where bucket = $1 and kind = $2 and dedup_key = $3 and state = 'failed'",
+    )
+    .bind(org.bucket())
+    .bind(kind)
+    .bind(dedup_key)
+    .bind(run_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Removes a job whose work somebody else has done.
+pub async fn remove(
+    tx: &mut Tx,
+    org: &OrgId,
+    kind: &str,
+    dedup_key: &str,
+) -> Result<(), StoreError> {
+    sqlx::query("delete from job where bucket = $1 and kind = $2 and dedup_key = $3")
+        .bind(org.bucket())
+        .bind(kind)
+        .bind(dedup_key)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Leases a job that is still being worked on for longer. False when it is no
+/// longer this worker's.
+pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<bool, StoreError> {
+    let mut tx = store.begin().await?;
+    let renewed = sqlx::query(
+        "update job set run_at = $4 where bucket = $1 and job_id = $2 and lease_epoch = $3",
+    )
+    .bind(job.org.bucket())
+    .bind(job.id.as_str())
+    .bind(job.lease_epoch)
+    .bind(until.to_string())
+    .execute(&mut *tx)
+    .await?
+    .rows_affected();
+    tx.commit().await?;
+    Ok(renewed == 1)
+}
+
 /// Leases up to `limit` due jobs until `now` + `lease`.
 pub async fn claim(
     store: &Store,

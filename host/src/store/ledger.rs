@@ -5,7 +5,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use super::row::{Columns, json_text};
-use super::{StoreError, Tx};
+use super::{StoreError, Tx, log};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::{LedgerEntry, NewEntry};
 
@@ -46,6 +46,7 @@ pub async fn append(
     .bind(&entry.hash)
     .execute(&mut **tx)
     .await?;
+    log::enqueue(tx, org, envelope, &entry).await?;
     Ok(entry)
 }
 

@@ -27,6 +27,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     8 "0008_signing_room",
     9 "0009_partner_surface",
     10 "0010_frozen_issuer",
+    11 "0011_pipeline_and_log",
 ];
 
 /// The row that is the lock.

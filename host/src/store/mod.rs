@@ -15,16 +15,20 @@ use tokio::sync::Notify;
 
 mod dialect;
 mod migrate;
-mod row;
+pub mod row;
 
 pub mod api_keys;
+pub mod chores;
 pub mod customers;
 pub mod downloads;
 pub mod envelopes;
 pub mod events;
 pub mod idempotency;
+pub mod integrity;
 pub mod jobs;
 pub mod ledger;
+pub mod log;
+pub mod objects;
 pub mod organizations;
 pub mod payments;
 pub mod rate_windows;

@@ -1,8 +1,10 @@
 //! Reading columns: text to domain values, with the row named when one does
 //! not hold what it must.
 
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
 
@@ -88,20 +90,8 @@ impl Columns<'_> {
     }
 
     pub fn optional_file(&self, column: &str) -> Result<Option<StoredFile>, StoreError> {
-        #[derive(serde::Deserialize)]
-        struct FileRow {
-            key: String,
-            sha256: String,
-            size: i64,
-            content_type: String,
-        }
-        let file: Option<FileRow> = self.optional_json(column)?;
-        Ok(file.map(|file| StoredFile {
-            key: file.key,
-            sha256: file.sha256,
-            size: file.size,
-            content_type: file.content_type,
-        }))
+        let file: Option<Kept> = self.optional_json(column)?;
+        Ok(file.map(|file| file.0))
     }
 
     fn inconsistent(&self, why: String) -> StoreError {
@@ -113,17 +103,45 @@ impl Columns<'_> {
     }
 }
 
+/// A stored file as a row holds it. Nothing else writes its key anywhere.
+#[derive(Clone, Debug)]
+pub struct Kept(pub StoredFile);
+
+#[derive(Serialize, Deserialize)]
+struct FileRow<'a> {
+    key: Cow<'a, str>,
+    sha256: Cow<'a, str>,
+    size: i64,
+    content_type: Cow<'a, str>,
+}
+
+impl Serialize for Kept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = FileRow {
+            key: self.0.key.as_str().into(),
+            sha256: self.0.sha256.as_str().into(),
+            size: self.0.size,
+            content_type: self.0.content_type.as_str().into(),
+        };
+        row.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Kept {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let row = FileRow::deserialize(deserializer)?;
+        Ok(Self(StoredFile {
+            key: row.key.into_owned(),
+            sha256: row.sha256.into_owned(),
+            size: row.size,
+            content_type: row.content_type.into_owned(),
+        }))
+    }
+}
+
 /// How a stored file is written into a row.
 pub(super) fn file_json(file: Option<&StoredFile>) -> Option<String> {
-    file.map(|file| {
-        json!({
-            "key": file.key,
-            "sha256": file.sha256,
-            "size": file.size,
-            "content_type": file.content_type,
-        })
-        .to_string()
-    })
+    file.map(|file| json_text(&Kept(file.clone())))
 }
 
 /// A value that is serialized into a text column.

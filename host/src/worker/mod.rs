@@ -2,7 +2,7 @@
 //!
 //! | Job | Payload | Does |
 //! |---|---|---|
-//! | `envelope.vault` | `envelope` | vaults a signed envelope |
+//! | `envelope.vault` | `envelope` | vaults a signed or uploaded envelope |
 //! | `signer.invite` | `envelope`, `position` | mails a signing link |
 //! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
 //! | `object.delete` | `key` | removes stored bytes nobody points to any more |
@@ -20,29 +20,33 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::Envelope;
 use crate::domain::id::EnvelopeId;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{Caller, ServiceError, expiry, lifecycle, signing};
-use crate::store::StoreError;
+use crate::service::{Caller, ServiceError, envelopes, expiry, integrity, lifecycle, log, signing};
 use crate::store::jobs::{self, ClaimedJob};
+use crate::store::{self, StoreError, Tx};
 
 pub use mail::INVITE_JOB;
 
-/// Vaults a signed envelope.
+/// Vaults an envelope.
 pub const VAULT_JOB: &str = "envelope.vault";
 /// Ends the signing of an expired envelope at its provider.
 pub const ARCHIVE_JOB: &str = "submission.archive";
 /// Removes stored bytes.
 pub const DELETE_OBJECT_JOB: &str = "object.delete";
 
-/// A job that was not settled within its lease is somebody else's.
-const LEASE: Duration = Duration::from_secs(30);
+/// A job whose lease ran out is somebody else's. Whoever works on it renews it.
+pub const LEASE: Duration = Duration::from_secs(15);
+const RENEWAL: Duration = Duration::from_secs(5);
 /// Jobs in hand at once.
 const AT_ONCE: usize = 8;
 /// How long a lost wake-up can go unnoticed.
@@ -56,6 +60,8 @@ pub async fn run(app: App, stop: CancellationToken) {
         tracing::error!(%error, "leases of an earlier run could not be taken back");
     }
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
+    let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
+    let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
@@ -83,14 +89,30 @@ pub async fn run(app: App, stop: CancellationToken) {
         }
     }
     while in_hand.join_next().await.is_some() {}
-    if let Err(error) = periodic.await {
-        tracing::error!(%error, "the periodic work did not end well");
+    for (what, work) in [
+        ("periodic", periodic),
+        ("log", sequencer),
+        ("sweeps", sweeps),
+    ] {
+        if let Err(error) = work.await {
+            tracing::error!(what, %error, "background work did not end well");
+        }
     }
 }
 
 /// Brings the gauges of the metrics up to date.
-pub async fn count_jobs(app: &App) -> Result<(), StoreError> {
+pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
     let mut connection = app.store.read().await?;
+    let waiting = store::log::pending_count(&mut connection).await?;
+    app.metrics.ledger_pending.set(waiting);
+    if let Some(head) = store::log::head(&mut connection).await? {
+        app.metrics.ledger_size.set(head.size.cast_signed());
+    }
+    let since = app.clock.now() - integrity::PERIOD;
+    let progress = store::integrity::progress(&mut connection, since).await?;
+    app.metrics.integrity_total.set(progress.total);
+    app.metrics.integrity_this_week.set(progress.checked);
+    app.metrics.integrity_problems.set(progress.with_problems);
     let counts = jobs::counts(&mut connection).await?;
     app.metrics.jobs_waiting.set(counts.waiting);
     app.metrics.jobs_failed.set(counts.failed);
@@ -98,7 +120,7 @@ pub async fn count_jobs(app: &App) -> Result<(), StoreError> {
 }
 
 async fn work(app: App, job: ClaimedJob) {
-    let outcome = perform(&app, &job).await;
+    let outcome = perform_leased(&app, &job).await;
     let count = |outcome: &str| {
         let labels = JobLabels {
             kind: job.kind.clone(),
@@ -113,7 +135,10 @@ async fn work(app: App, job: ClaimedJob) {
         }
         Err(error) => {
             let attempt = usize::try_from(job.attempts - 1).unwrap_or(usize::MAX);
-            let wait = RETRY_SECONDS.get(attempt).filter(|_| !error.is_final());
+            let wait = RETRY_SECONDS.get(attempt);
+            // A signed contract is never given up.
+            let wait = wait.or(RETRY_SECONDS.last().filter(|_| job.kind == VAULT_JOB));
+            let wait = wait.filter(|_| !error.is_final());
             let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
             let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
             tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
@@ -177,12 +202,43 @@ struct AboutObject {
     key: String,
 }
 
+/// Has an envelope vaulted at `run_at`. One that waits already stands for it.
+pub async fn insert_vault_job(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    run_at: Timestamp,
+) -> Result<(), StoreError> {
+    let payload = json!({ "envelope": envelope.id });
+    let key = envelope.id.as_str();
+    jobs::insert_or_revive(tx, &envelope.org, VAULT_JOB, key, &payload, run_at).await
+}
+
+/// Does a job and meanwhile keeps its lease.
+async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
+    let work = std::pin::pin!(perform(app, job));
+    let renewals = async {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            let until = app.clock.now() + LEASE;
+            if let Err(error) = jobs::renew(&app.store, job, until).await {
+                tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
+            }
+        }
+    };
+    tokio::select! {
+        outcome = work => outcome,
+        never = renewals => never,
+    }
+}
+
 async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
     match job.kind.as_str() {
         VAULT_JOB => {
             let AboutEnvelope { envelope } = payload(job)?;
             let caller = Caller::system(job.org.clone());
-            vault_in::vault_in(app, &caller, envelope.as_str(), Entrance::Signed).await?;
+            let id = envelope.as_str();
+            let entrance = Entrance::of(&envelopes::get(app, &caller, id).await?);
+            vault_in::vault_in(app, &caller, id, entrance).await?;
         }
         ARCHIVE_JOB => {
             let AboutEnvelope { envelope } = payload(job)?;

@@ -1,4 +1,5 @@
-//! What is due by time: expiry, use of keys, kept answers.
+//! What is due by time: expiry, use of keys, kept answers, the sealing key, and
+//! looking after what is in the vault.
 //!
 //! Everything here may run on several nodes at once, and may be missed.
 
@@ -7,11 +8,15 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::service::{ServiceError, access, expiry, idempotency};
+use crate::service::{ServiceError, access, expiry, idempotency, integrity, orphans};
 use crate::store;
 
 /// Period of all periodic work, unless a setting says otherwise.
 const PERIOD: Duration = Duration::from_secs(10);
+
+const DAY: Duration = Duration::from_secs(86_400);
+/// A sealing key that ends sooner is said each day.
+const SEAL_WARNING: Duration = Duration::from_secs(30 * 86_400);
 
 /// Works until told to stop.
 pub(super) async fn run(app: App, stop: CancellationToken) {
@@ -21,6 +26,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("expiry", expire(&app).await),
             ("use of keys", access::flush_key_usage(&app).await),
             ("kept answers", forget_answers(&app).await),
+            ("sealing key", check_seal(&app).await),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");
@@ -31,6 +37,46 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             () = tokio::time::sleep(period) => {}
         }
     }
+}
+
+/// Re-reads what is in the vault, and looks for bytes that nobody needs: slow
+/// work, beside everything else.
+pub(super) async fn sweep(app: App, stop: CancellationToken) {
+    let period = app.config.sweep_interval.unwrap_or(PERIOD);
+    while !stop.is_cancelled() {
+        let looked = match integrity::sweep(&app).await {
+            Ok(looked) => looked.len(),
+            Err(error) => {
+                tracing::error!(%error, "the vault could not be re-read");
+                0
+            }
+        };
+        if let Err(error) = orphans::sweep_when_due(&app).await {
+            tracing::error!(%error, "orphaned objects could not be looked for");
+        }
+        if looked > 0 {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(period) => {}
+        }
+    }
+}
+
+/// A key that is about to end is said each day, and one that has ended each day
+/// again: nothing is sealed with it.
+async fn check_seal(app: &App) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    if !store::chores::claim(&app.store, "seal", now, now + DAY).await? {
+        return Ok(());
+    }
+    app.sealing.check(now)?;
+    if app.sealing.check(now + SEAL_WARNING).is_err() {
+        let ends = app.sealing.expires_at();
+        tracing::warn!(%ends, "the sealing key's certificate ends soon");
+    }
+    Ok(())
 }
 
 async fn expire(app: &App) -> Result<(), ServiceError> {

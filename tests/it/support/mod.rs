@@ -1,11 +1,13 @@
 //! A service of its own for each test: the real router, worker, database and
 //! object folder. Helpers act through the public API only.
 
+pub mod faulty;
 pub mod form;
 pub mod pdf;
 pub mod postgres;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -14,10 +16,12 @@ use axum::http::{Method, Request, StatusCode};
 use holdfast::app;
 use holdfast::config::Config;
 use holdfast::domain::clock::Clock;
-use holdfast::domain::id::{KeyId, OrgId};
+use holdfast::domain::id::{EnvelopeId, KeyId, OrgId};
+use holdfast::domain::ledger::GENESIS;
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
-use holdfast::store::{Store, api_keys, organizations};
+use holdfast::files::Files;
+use holdfast::store::{Store, api_keys, ledger, organizations};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -111,8 +115,33 @@ impl TestApp {
             ..Config::default()
         };
         change(&mut config);
+        let files = app::open_files(&config).unwrap();
+        Self::over(data, config, files, settings).await
+    }
+
+    /// Whose object folder fails in one area, from now on and as told.
+    pub async fn faulty(
+        fault: faulty::Fault,
+        area: &'static str,
+        settings: OrgSettings,
+    ) -> (Self, Arc<faulty::Faulty>) {
+        let data = tempfile::tempdir().unwrap();
+        share_native_code(data.path());
+        let config = Config {
+            data_dir: data.path().into(),
+            ..Config::default()
+        };
+        let store = faulty::Faulty::new(&data.path().join("objects"), fault, area);
+        let files = Files::over(store.clone(), Duration::from_millis(500));
+        let mut app = Self::over(data, config, files, settings).await;
+        // Who waits for a retry asks often.
+        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        (app, store)
+    }
+
+    async fn over(data: TempDir, config: Config, files: Files, settings: OrgSettings) -> Self {
         let store = app::open_store(&config).await.unwrap();
-        let app = app::start(config).await.unwrap();
+        let app = app::start_with(config, files).await.unwrap();
         let (org, key) = new_organization(&store, settings, Scope::ALL).await;
         let stop = tokio_util::sync::CancellationToken::new();
         tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));
@@ -156,7 +185,15 @@ impl TestApp {
     /// A web-app admin of another organization.
     pub fn other_admin(&self) -> String {
         let org = operator(self.data.path(), &["org", "create", "--name", "Oak"]);
-        let org = org["org_id"].as_str().unwrap();
+        self.admin_of(org["org_id"].as_str().unwrap())
+    }
+
+    /// A web-app admin of the organization.
+    pub fn admin(&self) -> String {
+        self.admin_of(self.org.as_str())
+    }
+
+    fn admin_of(&self, org: &str) -> String {
         let arguments = [
             "token",
             "issue",
@@ -199,6 +236,14 @@ impl TestApp {
     /// Changes the database's structure behind the service's back.
     pub async fn execute(&self, statement: &'static str) {
         let mut tx = self.store.begin().await.unwrap();
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Empties a table behind the service's back.
+    pub async fn empty(&self, table: &str) {
+        let mut tx = self.store.begin().await.unwrap();
+        let statement = sqlx::AssertSqlSafe(format!("delete from {table}"));
         sqlx::query(statement).execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
     }
@@ -273,6 +318,87 @@ impl TestApp {
     pub async fn get_as(&self, key: &str, path: &str) -> Answer {
         let request = Request::get(api(path)).header("x-api-key", key);
         self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn get_with_bearer(&self, token: &str, path: &str) -> Answer {
+        let request = Request::get(api(path)).header("authorization", format!("Bearer {token}"));
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn metrics(&self) -> String {
+        let request = Request::get("/metrics").body(Body::empty()).unwrap();
+        self.send(request).await.text()
+    }
+
+    pub async fn ready(&self) -> Answer {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        self.send(request).await
+    }
+
+    /// What `holdfast vault sweep` prints; nothing may be wrong.
+    pub fn sweep(&self, more: &[&str]) -> Value {
+        operator(self.data.path(), &[&["vault", "sweep"], more].concat())
+    }
+
+    /// Waits for a sweep to remove a file.
+    pub async fn wait_until_gone(&self, path: &Path) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while path.exists() {
+            assert!(
+                Instant::now() < deadline,
+                "{} is still there",
+                path.display()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Rewrites an envelope's ledger from an entry on, with all hashes right, as
+    /// only who can write to the database can.
+    pub async fn rewrite_ledger(&self, id: &str, from: i64, actor: &str) {
+        let id = EnvelopeId::parse(id).unwrap();
+        let mut tx = self.store.begin().await.unwrap();
+        let mut entries = ledger::list(&mut tx, &self.org, &id).await.unwrap();
+        let mut previous = GENESIS.to_owned();
+        for entry in &mut entries {
+            if entry.sequence == from {
+                entry.actor = actor.into();
+            }
+            entry.previous_hash = previous;
+            entry.hash = entry.computed_hash();
+            previous = entry.hash.clone();
+            let update = "update ledger_entry set actor = $3, previous_hash = $4, hash = $5
+                where envelope_id = $1 and sequence = $2";
+            let update = sqlx::query(update)
+                .bind(id.as_str())
+                .bind(entry.sequence)
+                .bind(&entry.actor)
+                .bind(&entry.previous_hash)
+                .bind(&entry.hash);
+            update.execute(&mut *tx).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    /// Makes a log anew of the entries as they are now.
+    pub async fn rebuild_log(&self) {
+        let mut tx = self.store.begin().await.unwrap();
+        for statement in [
+            "delete from ledger_leaf",
+            "delete from ledger_tile",
+            "delete from ledger_pending",
+            "update ledger_log set tree_size = 0, root_hash = '', checkpoint = null",
+            "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)
+                select bucket, envelope_id, sequence, hash, at from ledger_entry",
+        ] {
+            sqlx::query(statement).execute(&mut *tx).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.count("ledger_pending").await > 0 {
+            assert!(Instant::now() < deadline, "the log is not being extended");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
@@ -433,14 +559,19 @@ pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// What the operator's tool prints.
-pub fn operator(data: &Path, arguments: &[&str]) -> Value {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+/// What the operator's tool does.
+pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
         .env("HOLDFAST_DATA_DIR", data)
         .arg("--json")
         .args(arguments)
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// What the operator's tool prints.
+pub fn operator(data: &Path, arguments: &[&str]) -> Value {
+    let output = operator_output(data, arguments);
     assert!(
         output.status.success(),
         "{}",

@@ -4,4 +4,4 @@ pub mod customers;
 pub mod envelopes;
 pub mod templates;
 pub mod vault;
-mod views;
+pub(super) mod views;

@@ -1,30 +1,36 @@
 //! Vault-in: from an executed document to its authoritative copy.
 //!
-//! The steps: intend, fetch, mark, store, copy, certify, record, settle. The
-//! intent is committed first and freezes the time, so that a pipeline that is
-//! run again after a crash, or twice at once, makes the same bytes under the
-//! same keys; the last transaction lets one of them win.
+//! | Step | Leaves |
+//! |---|---|
+//! | `fetch` | the signed document as the provider, or the uploader, gave it |
+//! | `time` | what the time stamping authority said of the seal, if there is one |
+//! | `seal` | the marked and sealed authoritative copy |
+//! | `copy` | the marked non-authoritative copy |
+//! | `certify` | the evaluated record and its certificate |
+//! | `record` | the custody record |
+//! | `settle` | pointers, custodian, status, ledger and events, in one transaction |
+//!
+//! The intent is committed first and freezes the time; each step is recorded
+//! when it is done. A pipeline that is run again after a crash goes on behind
+//! the last recorded step. Of two that run at once, on two nodes, the first to
+//! record a step decides what it gave, and the last transaction lets one of
+//! them win.
 
-use bytes::Bytes;
-use serde_json::json;
+mod pipeline;
+mod record;
 
-use super::uploads::picture;
-use super::{Caller, ServiceError, envelopes as envelope_service, events, facts, lifecycle};
+use super::{Caller, ServiceError, envelopes as envelope_service, lifecycle};
 use crate::app::App;
-use crate::components::Identity;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::components::rules::{compliance, documents};
-use crate::domain::envelope::{
-    Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
-};
-use crate::domain::event::EventType;
-use crate::domain::id::EnvelopeId;
-use crate::domain::ledger::LedgerEntry;
-use crate::files::Area;
-use crate::sealing::SIGNATURE_BYTES;
-use crate::store::envelopes::VaultedFiles;
-use crate::store::vault::Intent;
-use crate::store::{StoreError, envelopes, ledger, signers, vault};
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::id::{EnvelopeId, IntentId};
+use crate::store::vault::{Failure, Intent};
+use crate::store::{StoreError, ledger, log, vault};
+use crate::worker;
+use pipeline::{Pipeline, Step};
+
+/// The step that gives the executed document.
+pub const SOURCE: &str = Step::Fetch.name();
 
 /// Which of the two endpoints asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +55,19 @@ impl Entrance {
             Self::Upload => "vault_in_upload",
         }
     }
+
+    /// The entrance through which an envelope comes into the vault.
+    pub fn of(envelope: &Envelope) -> Self {
+        if envelope.is_upload {
+            Self::Upload
+        } else {
+            Self::Signed
+        }
+    }
 }
 
-/// Vaults an envelope. One that is vaulted already is returned as it is.
+/// Vaults an envelope. One that is vaulted already is returned as it is, and a
+/// call while another is at work waits for it.
 pub async fn vault_in(
     app: &App,
     caller: &Caller,
@@ -64,17 +80,32 @@ pub async fn vault_in(
     let Some((envelope, intent)) = intend(app, caller, &id, entrance).await? else {
         return envelope_service::get(app, caller, id.as_str()).await;
     };
-    let executed = fetch(app, &envelope).await?;
-    let prepared = prepare(app, &envelope, &intent, executed).await?;
-    match settle(app, &envelope, &intent, &prepared).await {
-        // Another node was faster with the same bytes.
+    let mut pipeline = Pipeline::new(app, &envelope, &intent);
+    match pipeline.run().await {
+        Ok(()) => {}
+        // Another node was faster, or the document was replaced.
         Err(ServiceError::Store(StoreError::Conflict)) => {}
-        result => result?,
+        Err(error) => {
+            let step = pipeline.step();
+            note_failure(app, &envelope, &intent, step.name(), &error).await;
+            return Err(error);
+        }
     }
-    envelope_service::get(app, caller, id.as_str()).await
+    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    if matches!(
+        envelope.status,
+        EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
+    ) {
+        return Ok(envelope);
+    }
+    Err(ServiceError::Conflict(
+        "The envelope was changed while it was being vaulted".into(),
+    ))
 }
 
 /// Asks the rules and records the intent; none when the envelope is vaulted.
+///
+/// A job that goes on with it, should this process die, is committed with it.
 async fn intend(
     app: &App,
     caller: &Caller,
@@ -89,265 +120,24 @@ async fn intend(
         return Ok(None);
     }
     let wanted = Intent {
+        id: IntentId::new(),
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
         frozen_at: now,
         issuer: issuer(app),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
+        checkpoint: log::checkpoint(&mut tx).await?,
     };
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
+    worker::insert_vault_job(&mut tx, &envelope, now + worker::LEASE).await?;
     tx.commit().await?;
     Ok(Some((envelope, intent)))
 }
 
-/// The executed document as the provider, or the uploader, gave it.
-struct Executed {
-    pdf: Bytes,
-    /// The untouched original.
-    source: StoredFile,
-}
-
-async fn fetch(app: &App, envelope: &Envelope) -> Result<Executed, ServiceError> {
-    if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
-        let bytes = app.files.get(upload).await?;
-        let kind = FileType::parse(&upload.content_type).unwrap_or(FileType::Pdf);
-        let pdf = match picture(kind, &bytes) {
-            None => bytes,
-            Some(picture) => app.components.rules.picture_to_pdf(picture).await??.into(),
-        };
-        return Ok(Executed {
-            pdf,
-            source: upload.clone(),
-        });
-    }
-    let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-    else {
-        return Err(ServiceError::Conflict(
-            "Envelope has no signed document".into(),
-        ));
-    };
-    let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let pdf = app
-        .components
-        .providers
-        .signing
-        .signed_document(lease, submission)
-        .await?;
-    let source = app
-        .files
-        .put(
-            Area::Signed,
-            &envelope.org,
-            envelope.id.as_str(),
-            pdf.clone(),
-            "application/pdf",
-        )
-        .await?;
-    Ok(Executed { pdf, source })
-}
-
-/// Everything that is stored before the envelope is vaulted.
-struct Prepared {
-    source: StoredFile,
-    authoritative: StoredFile,
-    copy: StoredFile,
-    certificate: StoredFile,
-    custody_record: StoredFile,
-    facts: compliance::EnvelopeFacts,
-    evaluation: compliance::Evaluation,
-    component: Identity,
-    custodian: Custodian,
-    /// SHA-256 of the certificate that the authoritative copy is sealed with.
-    seal: Option<String>,
-}
-
-async fn prepare(
-    app: &App,
-    envelope: &Envelope,
-    intent: &Intent,
-    executed: Executed,
-) -> Result<Prepared, ServiceError> {
-    let pdf = executed.pdf.clone();
-    let marked = mark(
-        app,
-        envelope,
-        intent,
-        &pdf,
-        documents::CopyKind::Authoritative,
-    );
-    let (sealed, seal) = seal(app, envelope, intent, &pdf, marked.await?).await?;
-    let authoritative = store(app, envelope, Area::Vault, sealed).await?;
-    let copy = mark(
-        app,
-        envelope,
-        intent,
-        &pdf,
-        documents::CopyKind::NonAuthoritative,
-    );
-    let copy = store(app, envelope, Area::Copies, copy.await?).await?;
-    drop(pdf);
-
-    let custodian = Custodian {
-        email: envelope.created_by.clone(),
-        status: CustodianStatus::Accepted,
-    };
-    let facts = facts_as_vaulted(app, envelope, &authoritative, &copy, &custodian).await?;
-    let evaluation = app.components.rules.compliance.evaluate(&facts)?;
-    let frozen_at = intent.frozen_at.to_string();
-    let (certificate_json, component) =
-        app.components
-            .rules
-            .compliance
-            .certificate(&facts, &frozen_at, &intent.issuer)?;
-    let certificate = app
-        .files
-        .put(
-            Area::Certificates,
-            &envelope.org,
-            envelope.id.as_str(),
-            certificate_json.clone().into(),
-            "application/json",
-        )
-        .await?;
-
-    let told = told_ledger(app, envelope, intent).await?;
-    let record = custody_facts(CustodySource {
-        envelope,
-        intent,
-        facts: &facts,
-        evaluation: &evaluation,
-        component: &component,
-        copy: &copy,
-        custodian: &custodian,
-        told: &told,
-        certificate_json,
-    });
-    let record = app.components.rules.custody_record(record).await??;
-    let custody_record = app
-        .files
-        .put(
-            Area::Certificates,
-            &envelope.org,
-            envelope.id.as_str(),
-            record.into(),
-            "application/pdf",
-        )
-        .await?;
-    Ok(Prepared {
-        source: executed.source,
-        authoritative,
-        copy,
-        certificate,
-        custody_record,
-        facts,
-        evaluation,
-        component,
-        custodian,
-        seal,
-    })
-}
-
-/// Seals the marked document. One that came back without a mark is certified
-/// against any change, and is kept as it is.
-async fn seal(
-    app: &App,
-    envelope: &Envelope,
-    intent: &Intent,
-    executed: &Bytes,
-    marked: Vec<u8>,
-) -> Result<(Vec<u8>, Option<String>), ServiceError> {
-    if marked == *executed {
-        return Ok((marked, None));
-    }
-    let request = documents::SealRequest {
-        name: intent.issuer.clone(),
-        reason: format!("Authoritative copy of {}", envelope.id),
-        signed_at: intent.frozen_at.to_string(),
-        signature_bytes: SIGNATURE_BYTES,
-    };
-    let rules = &app.components.rules;
-    let space = rules.prepare_seal(marked.into(), request).await??;
-    let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-    let place = place(space.place_start)..place(space.place_end);
-    let sealed = app.sealing.seal(space.pdf, place, app.clock.now())?;
-    Ok((sealed, Some(app.sealing.fingerprint()?)))
-}
-
-async fn mark(
-    app: &App,
-    envelope: &Envelope,
-    intent: &Intent,
-    pdf: &Bytes,
-    kind: documents::CopyKind,
-) -> Result<Vec<u8>, ServiceError> {
-    let request = documents::MarkRequest {
-        kind,
-        envelope_id: envelope.id.to_string(),
-        secured_party: envelope
-            .secured_party
-            .as_ref()
-            .map(|party| party.name.trim().to_owned())
-            .filter(|name| !name.is_empty()),
-        marked_at: intent.frozen_at.to_string(),
-    };
-    Ok(app.components.rules.mark(pdf.clone(), request).await??)
-}
-
-async fn store(
-    app: &App,
-    envelope: &Envelope,
-    area: Area,
-    bytes: Vec<u8>,
-) -> Result<StoredFile, ServiceError> {
-    let owner = envelope.id.as_str();
-    Ok(app
-        .files
-        .put(area, &envelope.org, owner, bytes.into(), "application/pdf")
-        .await?)
-}
-
-/// The record as the pipeline is about to leave it: the certificate is
-/// evaluated as of the vaulted state.
-async fn facts_as_vaulted(
-    app: &App,
-    envelope: &Envelope,
-    authoritative: &StoredFile,
-    copy: &StoredFile,
-    custodian: &Custodian,
-) -> Result<compliance::EnvelopeFacts, ServiceError> {
-    let vaulted = Envelope {
-        status: EnvelopeStatus::Vaulted,
-        vault: Some(authoritative.clone()),
-        document_hash: Some(authoritative.sha256.clone()),
-        copy: Some(copy.clone()),
-        certificate: Some(authoritative.clone()),
-        ..envelope.clone()
-    };
+/// Why an envelope is not vaulted, if its pipeline stopped.
+pub async fn failure(app: &App, envelope: &Envelope) -> Result<Option<Failure>, ServiceError> {
     let mut connection = app.store.read().await?;
-    let mut facts = facts::compliance_facts(&mut connection, &vaulted).await?;
-    if !facts
-        .custodians
-        .iter()
-        .any(|known| known.email == custodian.email)
-    {
-        facts.custodians.push(compliance::Custodian {
-            email: custodian.email.clone(),
-            status: compliance::CustodianStatus::Accepted,
-        });
-    }
-    Ok(facts)
-}
-
-/// The ledger up to the intent: later entries are no part of the record.
-async fn told_ledger(
-    app: &App,
-    envelope: &Envelope,
-    intent: &Intent,
-) -> Result<Vec<LedgerEntry>, ServiceError> {
-    let mut connection = app.store.read().await?;
-    let mut entries = ledger::list(&mut connection, &envelope.org, &envelope.id).await?;
-    entries.retain(|entry| entry.sequence <= intent.ledger_sequence);
-    Ok(entries)
+    Ok(vault::failure(&mut connection, envelope).await?)
 }
 
 /// How this installation calls itself in documents.
@@ -355,161 +145,28 @@ fn issuer(app: &App) -> String {
     format!("holdfast at {}", app.config.public_url())
 }
 
-struct CustodySource<'a> {
-    envelope: &'a Envelope,
-    intent: &'a Intent,
-    facts: &'a compliance::EnvelopeFacts,
-    evaluation: &'a compliance::Evaluation,
-    component: &'a Identity,
-    copy: &'a StoredFile,
-    custodian: &'a Custodian,
-    told: &'a [LedgerEntry],
-    certificate_json: String,
-}
-
-fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFacts {
-    let CustodySource {
-        envelope,
-        facts,
-        component,
-        ..
-    } = source;
-    documents::CustodyFacts {
-        envelope_id: envelope.id.to_string(),
-        envelope_name: envelope.name.clone(),
-        customer_id: envelope.customer.to_string(),
-        issuer: source.intent.issuer.clone(),
-        recorded_at: source.intent.frozen_at.to_string(),
-        hash_algorithm: "SHA-256".into(),
-        document_hash: facts.document_hash.clone().unwrap_or_default(),
-        copy_hash: source.copy.sha256.clone(),
-        secured_party: facts.secured_party.as_ref().map(|party| party.name.clone()),
-        custodian: source.custodian.email.clone(),
-        parties: facts
-            .submitters
-            .iter()
-            .map(|submitter| documents::Party {
-                name: submitter.name.clone(),
-                email: submitter.email.clone(),
-                role: submitter.role.clone(),
-                signed_at: facts
-                    .signed_documents
-                    .iter()
-                    .find(|signed| signed.signer_email == submitter.email)
-                    .map(|signed| signed.signed_at.clone()),
-            })
-            .collect(),
-        timeline: source.told.iter().map(timeline_entry).collect(),
-        checks: source
-            .evaluation
-            .checks
-            .iter()
-            .map(|check| documents::CheckResult {
-                requirement: check.requirement.clone(),
-                reference: check.ucc_reference.clone(),
-                satisfied: check.satisfied,
-                detail: check.detail.clone(),
-            })
-            .collect(),
-        rules_component: format!(
-            "{} {} ({})",
-            component.name, component.version, component.sha256
-        ),
-        certificate_json: source.certificate_json,
-        attributes: Vec::new(),
-    }
-}
-
-fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {
-    documents::TimelineEntry {
-        at: entry.at.to_string(),
-        actor: entry.actor.clone(),
-        action: entry.action.clone(),
-        detail: entry.hash.clone(),
-    }
-}
-
-/// One transaction: pointers, custodian, status, ledger and events.
-async fn settle(
+/// Shows on the envelope why it is not vaulted. The pipeline's own error comes
+/// first: one in noting it is only logged.
+async fn note_failure(
     app: &App,
-    decided: &Envelope,
+    envelope: &Envelope,
     intent: &Intent,
-    prepared: &Prepared,
-) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &decided.org, &decided.id)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    if envelope.status != decided.status {
-        return Err(StoreError::Conflict.into());
-    }
-    if envelope.upload != decided.upload {
-        return Err(ServiceError::Conflict(
-            "The document was replaced while it was being vaulted".into(),
-        ));
-    }
-    let files = VaultedFiles {
-        authoritative: &prepared.authoritative,
-        copy: &prepared.copy,
-        certificate: &prepared.certificate,
-        custody_record: &prepared.custody_record,
+    step: &str,
+    error: &ServiceError,
+) {
+    tracing::warn!(envelope = %envelope.id, step, %error, "vault-in stopped");
+    let message = match error {
+        ServiceError::Store(_) => "the database did not do its part".to_owned(),
+        ServiceError::Internal(_) => "an internal error".to_owned(),
+        ServiceError::Unreadable { message, reason } => format!("{message}: {reason}"),
+        error => error.to_string(),
     };
-    envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
-    signers::assign_custodian(&mut tx, &envelope, &prepared.custodian, now).await?;
-    vault::finish_intent(&mut tx, &envelope, now).await?;
-
-    let component = json!({
-        "name": prepared.component.name,
-        "version": prepared.component.version,
-        "sha256": prepared.component.sha256,
-    });
-    let facts = serde_json::to_value(&prepared.facts)
-        .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    vault::insert_evaluation(&mut tx, &envelope, &facts, &component, intent.frozen_at).await?;
-    let hash = &prepared.authoritative.sha256;
-    let stored = json!({
-        "document_hash": hash,
-        "signed_document_hash": prepared.source.sha256,
-        "copy_hash": prepared.copy.sha256,
-        "certificate_hash": prepared.certificate.sha256,
-        "custody_record_hash": prepared.custody_record.sha256,
-        "seal_certificate_hash": prepared.seal,
-        "custodian": prepared.custodian.email,
-    });
-    let actor = intent.requested_by.as_str();
-    let action = EventType::VaultStored.as_str();
-    events::record(&mut tx, &envelope, actor, action, stored, now).await?;
-    let evaluated = json!({
-        "score": prepared.evaluation.score,
-        "missing_requirements": prepared.evaluation.missing_requirements,
-        "component": component,
-        "issued_at": intent.frozen_at,
-        "issuer": intent.issuer,
-        "facts": facts,
-    });
-    events::record(
-        &mut tx,
-        &envelope,
-        "system",
-        "compliance.evaluated",
-        evaluated,
-        now,
-    )
-    .await?;
-
-    let path = format!("vault:{}/authoritative", envelope.id);
-    let data = json!({ "path": path, "hash": hash });
-    events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
-    let verdict = if prepared.evaluation.compliant {
-        EventType::VaultCompliancePassed
-    } else {
-        EventType::VaultComplianceFailed
+    let noted = async {
+        let mut tx = app.store.begin().await?;
+        vault::note_failure(&mut tx, envelope, intent, step, &message, app.clock.now()).await?;
+        tx.commit().await
     };
-    let data = json!({
-        "score": prepared.evaluation.score,
-        "missing_requirements": prepared.evaluation.missing_requirements,
-    });
-    events::emit(&mut tx, &envelope, verdict, data, now).await?;
-    Ok(tx.commit().await?)
+    if let Err(error) = noted.await {
+        tracing::error!(envelope = %envelope.id, %error, "the failure could not be noted");
+    }
 }

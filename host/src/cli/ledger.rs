@@ -1,0 +1,176 @@
+//! `holdfast ledger`: watching a log from outside.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::Failure;
+use super::output::Output;
+use crate::app;
+use crate::domain::checkpoint::{Checkpoint, VerifierKey};
+use crate::domain::merkle::{self, Hash};
+use crate::service::log::LogHead;
+
+/// More than any head.
+const ANSWER_LIMIT: usize = 1024 * 1024;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Ask a log for its head, and whether it goes on from the last one seen.
+    Monitor(Monitor),
+}
+
+#[derive(Args)]
+pub struct Monitor {
+    /// The log's `{base_url}`, for example https://vault.example/api/v2.
+    #[arg(long)]
+    url: Url,
+    /// Where the last head is kept; made by the first look.
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    /// The log's public key, as you know it. Without it the first look believes
+    /// the log, and later ones the first.
+    #[arg(long)]
+    key: Option<String>,
+    /// Look again and again, so often; once without it.
+    #[arg(long, value_parser = super::duration)]
+    every: Option<Duration>,
+}
+
+/// What a look found.
+enum Look {
+    First,
+    Same,
+    Grown { from: u64 },
+}
+
+/// Runs a command.
+pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
+    app::use_one_tls();
+    let Command::Monitor(monitor) = command;
+    let http = reqwest::Client::builder()
+        .timeout(Duration::from_secs(30))
+        .build()?;
+    loop {
+        let (head, look) = monitor.look(&http).await?;
+        let text = match look {
+            Look::First => format!("first seen at {} entries", head.size),
+            Look::Same => format!("still at {} entries", head.size),
+            Look::Grown { from } => {
+                format!("grown from {from} to {} entries, consistently", head.size)
+            }
+        };
+        let found = json!({
+            "origin": head.origin,
+            "tree_size": head.size,
+            "root_hash": hex::encode(head.root),
+            "consistent": true,
+        });
+        output.one(&found, &format!("{}: {text}", head.origin));
+        match monitor.every {
+            None => return Ok(ExitCode::SUCCESS),
+            Some(period) => tokio::time::sleep(period).await,
+        }
+    }
+}
+
+impl Monitor {
+    async fn look(&self, http: &reqwest::Client) -> Result<(Checkpoint, Look), Failure> {
+        let seen = match std::fs::read(&self.state) {
+            Ok(text) => Some(serde_json::from_slice::<LogHead>(&text)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let since = seen.as_ref().map(|seen| seen.tree_size);
+        let text = self.ask(http, since).await?;
+        let head: LogHead = serde_json::from_slice::<Answer>(&text)?.data;
+        let key = match (&self.key, &seen) {
+            (Some(key), _) => key,
+            (None, Some(seen)) => &seen.public_key,
+            (None, None) => &head.public_key,
+        };
+        let key = VerifierKey::parse(key).ok_or("the log's key is not a verifier key")?;
+        let checkpoint = key.open(&head.checkpoint)?;
+        let look = match &seen {
+            None => Look::First,
+            Some(seen) => {
+                let seen = key.open(&seen.checkpoint)?;
+                follows(&seen, &checkpoint, &head)?;
+                if seen == checkpoint {
+                    Look::Same
+                } else {
+                    Look::Grown { from: seen.size }
+                }
+            }
+        };
+        keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
+        Ok((checkpoint, look))
+    }
+
+    async fn ask(&self, http: &reqwest::Client, since: Option<u64>) -> Result<Vec<u8>, Failure> {
+        let mut url = self.url.clone();
+        url.path_segments_mut()
+            .map_err(|()| "the address cannot have a path")?
+            .pop_if_empty()
+            .extend(["ledger", "head"]);
+        if let Some(since) = since {
+            url.query_pairs_mut()
+                .append_pair("since", &since.to_string());
+        }
+        let mut answer = http.get(url).send().await?;
+        if since.is_some() && answer.status() == 404 {
+            return Err("NOT CONSISTENT: the log has fewer entries than before".into());
+        }
+        if !answer.status().is_success() {
+            return Err(format!("the log answered with status {}", answer.status()).into());
+        }
+        let mut text = Vec::new();
+        while let Some(piece) = answer.chunk().await? {
+            text.extend_from_slice(&piece);
+            if text.len() > ANSWER_LIMIT {
+                return Err("the log's answer is too large".into());
+            }
+        }
+        Ok(text)
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: LogHead,
+}
+
+fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Failure> {
+    let proof = head
+        .consistency
+        .as_ref()
+        .filter(|proof| proof.from == seen.size)
+        .ok_or("the log gave no consistency proof")?;
+    let proof: Option<Vec<Hash>> = proof.proof.iter().map(|node| merkle::parse(node)).collect();
+    let proof = proof.ok_or("the consistency proof is malformed")?;
+    if merkle::extends(seen.size, &seen.root, &proof, now.size, &now.root) {
+        return Ok(());
+    }
+    Err(format!(
+        "NOT CONSISTENT: the log of {} entries does not begin with the {} entries seen before",
+        now.size, seen.size
+    )
+    .into())
+}
+
+/// Written beside and renamed: a head that was seen is never lost.
+fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    std::io::Write::write_all(&mut file, text)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Re-reading what is in the vault: every file's bytes, the ledger's rows, and
+//! their places in the log. Nothing is taken from a hash that was computed
+//! before.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{ServiceError, events, vault_in};
+use crate::app::App;
+use crate::domain::checkpoint::entry_leaf;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, StoredFile};
+use crate::domain::event::EventType;
+use crate::domain::id::EnvelopeId;
+use crate::domain::ledger::{LedgerEntry, verify_chain};
+use crate::domain::merkle;
+use crate::files::FilesError;
+use crate::store::integrity::{self, Due};
+use crate::store::{StoreError, envelopes, ledger, log, vault};
+
+/// Every envelope in the vault is looked at so often.
+pub const PERIOD: Duration = Duration::from_secs(7 * 86_400);
+/// Who takes an envelope and dies leaves it for so long.
+const LEASE: Duration = Duration::from_secs(600);
+/// Envelopes taken at once.
+const BATCH: i64 = 16;
+
+/// Something that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
+    /// document`, `ledger` or `log`.
+    pub check: String,
+    /// In plain words.
+    pub detail: String,
+    /// What was recorded.
+    pub expected_hash: Option<String>,
+    /// What is there now.
+    pub actual_hash: Option<String>,
+}
+
+impl Problem {
+    fn new(check: &str, detail: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            detail: detail.into(),
+            expected_hash: None,
+            actual_hash: None,
+        }
+    }
+
+    fn with_hashes(mut self, expected: &str, actual: &str) -> Self {
+        self.expected_hash = Some(expected.into());
+        self.actual_hash = Some(actual.into());
+        self
+    }
+}
+
+/// When an envelope that is vaulted `now` is looked at first: somewhere in the
+/// following week, so that what was vaulted together is not read together.
+pub fn first_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
+    let digest = Sha256::digest(envelope.as_str());
+    let share = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+    now + PERIOD.mul_f64(f64::from(share) / f64::from(u32::MAX))
+}
+
+/// An envelope that was looked at.
+pub struct Looked {
+    pub envelope: EnvelopeId,
+    pub problems: Vec<Problem>,
+}
+
+/// Looks at up to 16 envelopes whose turn it is; none when it is nobody's.
+///
+/// Several nodes may sweep at once: each envelope is taken by one.
+pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
+    let now = app.clock.now();
+    let due = integrity::claim(&app.store, now, now + LEASE, BATCH).await?;
+    let mut looked = Vec::new();
+    for due in due {
+        let problems = look(app, &due).await?;
+        app.metrics.integrity_checked.inc();
+        looked.push(Looked {
+            envelope: due.envelope,
+            problems,
+        });
+    }
+    Ok(looked)
+}
+
+/// Looks at one envelope, records what was found, and tells of what is new.
+async fn look(app: &App, due: &Due) -> Result<Vec<Problem>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+    drop(connection);
+    let Some(envelope) = envelope else {
+        return Ok(Vec::new());
+    };
+    let problems = problems(app, &envelope).await?;
+    let now = app.clock.now();
+    let found = (!problems.is_empty()).then(|| json!(problems).to_string());
+    let mut tx = app.store.begin().await?;
+    let known = integrity::problems(&mut tx, due).await?;
+    if found.is_some() && found != known {
+        for problem in &problems {
+            tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "tampering");
+        }
+        let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
+        let first = problems.first();
+        if let (Some(envelope), Some(first)) = (envelope, first) {
+            let data = json!({
+                "expected_hash": first.expected_hash,
+                "actual_hash": first.actual_hash,
+                "problems": problems,
+            });
+            let event_type = EventType::VaultTamperDetected;
+            events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
+        }
+    }
+    integrity::checked(&mut tx, due, now, now + PERIOD, found.as_deref()).await?;
+    tx.commit().await?;
+    Ok(problems)
+}
+
+/// Everything about an envelope's stored record that does not hold.
+async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let places = log::places(&mut connection, &envelope.org, &envelope.id).await?;
+    let entries = ledger::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let source = vault::source(&mut connection, envelope, vault_in::SOURCE).await?;
+    let needed: Vec<_> = places
+        .iter()
+        .map(|(_, index)| merkle::TileId::of_leaf(*index))
+        .collect();
+    let tiles = log::tiles(&mut connection, needed).await?;
+    drop(connection);
+
+    let mut problems = Vec::new();
+    if let Err(error) = verify_chain(&entries) {
+        problems.push(Problem::new("ledger", error.to_string()));
+    }
+    for (sequence, index) in &places {
+        let entry = entries.iter().find(|entry| entry.sequence == *sequence);
+        problems.extend(place_problem(envelope, *sequence, *index, entry, &tiles));
+    }
+    let stored = entries
+        .iter()
+        .rev()
+        .find(|entry| entry.action == EventType::VaultStored.as_str())
+        .map(|entry| &entry.details);
+    if stored.is_none() {
+        problems.push(Problem::new("ledger", "it does not tell of the vaulting"));
+    }
+    let authoritative = envelope.vault.as_ref().or(envelope.archive.as_ref());
+    for (check, member, file) in [
+        ("authoritative copy", "document_hash", authoritative),
+        ("signed document", "signed_document_hash", source.as_ref()),
+        ("copy", "copy_hash", envelope.copy.as_ref()),
+        (
+            "certificate",
+            "certificate_hash",
+            envelope.certificate.as_ref(),
+        ),
+        (
+            "custody record",
+            "custody_record_hash",
+            envelope.custody_record.as_ref(),
+        ),
+    ] {
+        let recorded = stored.and_then(|stored| stored[member].as_str());
+        problems.extend(file_problem(app, check, file, recorded).await?);
+    }
+    Ok(problems)
+}
+
+/// That an entry is what was given its place in the log.
+fn place_problem(
+    envelope: &Envelope,
+    sequence: i64,
+    index: u64,
+    entry: Option<&LedgerEntry>,
+    tiles: &merkle::Tiles,
+) -> Option<Problem> {
+    let Some(entry) = entry else {
+        return Some(Problem::new(
+            "log",
+            format!("entry {sequence} of the ledger is missing: the log has it in place {index}"),
+        ));
+    };
+    let actual = entry_leaf(&envelope.id, sequence, &entry.computed_hash());
+    match tiles.leaf(index) {
+        Ok(expected) if expected == actual => None,
+        Ok(expected) => Some(
+            Problem::new(
+                "log",
+                format!(
+                    "entry {sequence} of the ledger is not the one in place {index} of the log"
+                ),
+            )
+            .with_hashes(&hex::encode(expected), &hex::encode(actual)),
+        ),
+        Err(missing) => Some(Problem::new("log", missing.to_string())),
+    }
+}
+
+/// That a file's bytes are those that the ledger tells of.
+async fn file_problem(
+    app: &App,
+    check: &str,
+    file: Option<&StoredFile>,
+    recorded: Option<&str>,
+) -> Result<Option<Problem>, ServiceError> {
+    let Some(file) = file else {
+        // The source of an envelope vaulted before steps were recorded.
+        return Ok((check != "signed document")
+            .then(|| Problem::new(check, format!("the envelope has no {check}"))));
+    };
+    if let Some(recorded) = recorded.filter(|recorded| *recorded != file.sha256) {
+        let detail = format!("the envelope points to another {check} than was vaulted");
+        return Ok(Some(
+            Problem::new(check, detail).with_hashes(recorded, &file.sha256),
+        ));
+    }
+    match app.files.verify(file).await {
+        Ok(()) => Ok(None),
+        Err(FilesError::Tampered { expected, actual }) => {
+            let detail = format!("the stored {check} was changed");
+            Ok(Some(
+                Problem::new(check, detail).with_hashes(&expected, &actual),
+            ))
+        }
+        Err(FilesError::Gone) => {
+            let detail = format!("the stored {check} is gone");
+            Ok(Some(Problem::new(check, detail)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes it every envelope's turn that was not looked at since `since`.
+pub async fn make_due(app: &App, since: Timestamp) -> Result<(), StoreError> {
+    let mut tx = app.store.begin().await?;
+    integrity::make_due(&mut tx, since, app.clock.now()).await?;
+    tx.commit().await
+}
+
+/// How many envelopes' turn it is.
+pub async fn due(app: &App) -> Result<u64, StoreError> {
+    let mut connection = app.store.read().await?;
+    let due = integrity::due(&mut connection, app.clock.now()).await?;
+    Ok(due.unsigned_abs())
+}

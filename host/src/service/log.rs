@@ -1,0 +1,309 @@
+//! The log of all ledgers: giving entries their places, and proving that they
+//! have them.
+//!
+//! One node at a time extends the log: it holds a lease, and the log's row is
+//! locked while it does. Places, tiles and the signed head are one transaction.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::ServiceError;
+use crate::app::App;
+use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EnvelopeId, OrgId, RequestId};
+use crate::domain::merkle::{self, Missing, TILE, TileId};
+use crate::files::FilesError;
+use crate::store::log;
+
+/// A checkpoint comes each second or each so many entries.
+const BATCH: i64 = 256;
+const PERIOD: Duration = Duration::from_secs(1);
+/// Another node may take over when this node was silent for so long.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// What a node needs to extend the log.
+pub struct Sequencer {
+    signer: CheckpointSigner,
+    /// This process, as the lease names it.
+    holder: String,
+    /// Size of the last tree whose checkpoint is known to be kept.
+    kept: AtomicU64,
+}
+
+impl Sequencer {
+    /// With the secret that all nodes of an installation share.
+    pub fn new(seed: &[u8; 32]) -> Option<Self> {
+        Some(Self {
+            signer: CheckpointSigner::new(seed)?,
+            holder: RequestId::new().to_string(),
+            kept: AtomicU64::new(u64::MAX),
+        })
+    }
+}
+
+impl From<Missing> for ServiceError {
+    fn from(missing: Missing) -> Self {
+        Self::Internal(missing.to_string())
+    }
+}
+
+/// `GET /ledger/head`: the log's head, signed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "origin": "vault.example/ledger", "tree_size": 4711,
+    "root_hash": "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+    "signed_at": "2026-11-21T09:41:08.911Z",
+    "checkpoint": "vault.example/ledger\n4711\nXcnaeacGWamtVZy3Ad7Zoqudgjqt0klgz+Nw7/RgQyg=\n\n— vault.example/ledger x5Ah…\n",
+    "public_key": "vault.example/ledger+c7902100+AQ3k…",
+    "consistency": null,
+}]))]
+pub struct LogHead {
+    /// The log's name.
+    pub origin: String,
+    /// Entries in the log.
+    pub tree_size: u64,
+    /// Root of the tree over them (RFC 6962), hex.
+    pub root_hash: String,
+    /// When it was signed, by this host's clock.
+    pub signed_at: Option<Timestamp>,
+    /// The same as a signed note (C2SP `tlog-checkpoint`).
+    pub checkpoint: String,
+    /// What the note is verified with (C2SP `signed-note`).
+    pub public_key: String,
+    /// With `?since=`: that the tree of that size is the beginning of this one.
+    pub consistency: Option<Consistency>,
+}
+
+/// A consistency proof (RFC 6962, section 2.1.2).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Consistency {
+    /// Size of the older tree.
+    pub from: u64,
+    /// Its nodes, hex.
+    pub proof: Vec<String>,
+}
+
+/// What proves that a ledger's entries are in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogEvidence {
+    /// The signed head that the proofs lead to.
+    pub checkpoint: String,
+    /// What it is verified with.
+    pub public_key: String,
+    /// One for each entry that has its place; the newest may still wait.
+    pub inclusion: Vec<Inclusion>,
+}
+
+/// An inclusion proof (RFC 6962, section 2.1.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Inclusion {
+    /// Of the ledger entry.
+    pub sequence: i64,
+    /// Its place in the log, from 0.
+    pub leaf_index: u64,
+    /// The nodes of the proof, hex.
+    pub proof: Vec<String>,
+}
+
+/// Extends the log until told to stop.
+pub async fn run(app: App, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        let full = match sequence(&app).await {
+            Ok(sequenced) => sequenced == BATCH as usize,
+            Err(error) => {
+                tracing::error!(%error, "the log could not be extended");
+                false
+            }
+        };
+        if full {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(PERIOD) => {}
+        }
+    }
+    // What was written while the last requests were answered.
+    if let Err(error) = sequence(&app).await {
+        tracing::error!(%error, "the log could not be extended");
+    }
+}
+
+/// Gives up to 256 waiting entries their places and signs the new head. Returns
+/// how many: none while another node has the lease.
+pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
+    let idle = signed && !log::any_pending(&mut connection).await?;
+    drop(connection);
+    if idle {
+        let head = head.filter(|head| head.size != app.log.kept.load(Ordering::Relaxed));
+        if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
+            keep(app, size, note).await?;
+        }
+        return Ok(0);
+    }
+
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let lease_until = now + LEASE;
+    let lease = log::lease(&mut tx, &origin(app), &app.log.holder, now, lease_until).await?;
+    let Some(head) = lease else {
+        return Ok(0);
+    };
+    let batch = log::pending(&mut tx, BATCH).await?;
+    let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
+    let mut changed = Vec::new();
+    let mut size = head.size;
+    for entry in &batch {
+        let leaf = entry_leaf(&entry.envelope, entry.sequence, &entry.hash);
+        changed.extend(tiles.append(size, leaf)?);
+        size += 1;
+    }
+    changed.sort_unstable();
+    changed.dedup();
+    for id in changed {
+        log::set_tile(&mut tx, id, tiles.get(id).unwrap_or_default()).await?;
+    }
+    log::place(&mut tx, &batch, head.size).await?;
+    // The root of a tree that has grown past a tile needs finished ones, too.
+    let tiles = log::tiles(&mut tx, merkle::tiles_of_root(size)).await?;
+    let checkpoint = Checkpoint {
+        origin: head.origin,
+        size,
+        root: tiles.root(size)?,
+    };
+    let note = app.log.signer.sign(&checkpoint);
+    log::set_head(&mut tx, size, &checkpoint.root, &note, now).await?;
+    tx.commit().await?;
+    keep(app, size, note).await?;
+    Ok(batch.len())
+}
+
+/// Keeps a checkpoint where nothing is overwritten. One that says otherwise is
+/// there already when the log was cut off or rewritten: its past is then not
+/// what it was.
+async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
+    let name = format!("ledger/checkpoints/{size:020}");
+    match app.files.keep(&name, note.into_bytes().into()).await {
+        Ok(()) => {
+            app.log.kept.store(size, Ordering::Relaxed);
+            Ok(())
+        }
+        Err(error @ FilesError::Tampered { .. }) => {
+            app.metrics.ledger_forks.inc();
+            tracing::error!(size, "another checkpoint of this size was published before");
+            Err(error.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the head is the one that was published.
+pub async fn check(app: &App) -> Result<String, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    drop(connection);
+    let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) else {
+        return Ok("the log is empty".into());
+    };
+    keep(app, size, note).await?;
+    Ok(format!("{size} entries, the head as it was published"))
+}
+
+/// The log's name: this installation's address without its scheme. Fixed with
+/// the first checkpoint.
+fn origin(app: &App) -> String {
+    let url = app.config.base_url();
+    let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    format!("{address}/ledger")
+}
+
+/// The head, and with `since` that it goes on from the tree of that size.
+pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let (head, checkpoint) = head
+        .and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
+        .ok_or(ServiceError::NotFound("Ledger head"))?;
+    let consistency = match since {
+        None => None,
+        Some(from) if from > head.size => {
+            return Err(ServiceError::NotFoundText(format!(
+                "The log has {} entries, not {from}",
+                head.size
+            )));
+        }
+        Some(from) => {
+            let needed = merkle::tiles_of_consistency(from, head.size);
+            let tiles = log::tiles(&mut connection, needed).await?;
+            let proof = tiles.consistency(from, head.size)?;
+            Some(Consistency {
+                from,
+                proof: proof.iter().map(hex::encode).collect(),
+            })
+        }
+    };
+    Ok(LogHead {
+        public_key: app.log.signer.verifier(&head.origin).to_string(),
+        origin: head.origin,
+        tree_size: head.size,
+        root_hash: head.root,
+        signed_at: head.signed_at,
+        checkpoint,
+        consistency,
+    })
+}
+
+/// The first `width` hashes of a tile, one behind the other; all of a full one.
+pub async fn tile(app: &App, id: TileId, width: Option<u64>) -> Result<Vec<u8>, ServiceError> {
+    let missing = || ServiceError::NotFound("Tile");
+    let mut connection = app.store.read().await?;
+    let tiles = log::tiles(&mut connection, [id]).await?;
+    let hashes = tiles.get(id).ok_or_else(missing)?;
+    let width = usize::try_from(width.unwrap_or(TILE)).map_err(|_| missing())?;
+    Ok(hashes.get(..width).ok_or_else(missing)?.concat())
+}
+
+/// That an envelope's entries are in the log, as far as they have their places.
+/// None before the first checkpoint.
+pub async fn evidence(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<LogEvidence>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    // Places first: a head that is read later has them all.
+    let places = log::places(&mut connection, org, envelope).await?;
+    let head = log::head(&mut connection).await?;
+    let Some((head, checkpoint)) =
+        head.and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
+    else {
+        return Ok(None);
+    };
+    let needed: Vec<_> = places
+        .iter()
+        .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, head.size))
+        .collect();
+    let tiles = log::tiles(&mut connection, needed).await?;
+    let mut inclusion = Vec::new();
+    for (sequence, leaf_index) in places {
+        let proof = tiles.inclusion(leaf_index, head.size)?;
+        inclusion.push(Inclusion {
+            sequence,
+            leaf_index,
+            proof: proof.iter().map(hex::encode).collect(),
+        });
+    }
+    Ok(Some(LogEvidence {
+        checkpoint,
+        public_key: app.log.signer.verifier(&head.origin).to_string(),
+        inclusion,
+    }))
+}

@@ -1,0 +1,60 @@
+//! Stored bytes that no row points to: what a process left behind that died
+//! between storing them and saying so, and documents that were replaced.
+
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+
+use super::ServiceError;
+use crate::app::App;
+use crate::files::{Area, Key};
+use crate::store::{StoreError, chores, objects};
+
+/// Younger bytes may be about to be pointed to.
+const AGE: Duration = Duration::from_secs(86_400);
+/// One node looks for them, once in this time.
+const PERIOD: Duration = Duration::from_secs(86_400);
+
+/// Looks for them when it is time.
+pub async fn sweep_when_due(app: &App) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    if chores::claim(&app.store, "orphans", now, now + PERIOD).await? {
+        sweep(app).await?;
+    }
+    Ok(())
+}
+
+/// Removes every object older than a day that no row points to. Returns how
+/// many there were.
+pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
+    let before = app.clock.now() - AGE;
+    let mut removed = app.files.remove_cut_off_writes(before).await?;
+    let mut objects = app.files.older_than(before);
+    while let Some(key) = objects.try_next().await? {
+        // What is no document of an organization is none of ours to judge.
+        let Some(key) = Key::parse(&key) else {
+            continue;
+        };
+        if !wanted(app, &key).await? {
+            app.files.delete(key.text()).await?;
+            removed += 1;
+        }
+    }
+    app.metrics.orphans_removed.inc_by(removed);
+    Ok(removed)
+}
+
+async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
+    let mut connection = app.store.read().await?;
+    let (org, text) = (&key.org, key.text());
+    match key.area {
+        Area::Templates => objects::template_wants(&mut connection, org, text).await,
+        Area::Room => objects::room_wants(&mut connection, org, text).await,
+        Area::Uploads
+        | Area::Signed
+        | Area::Vault
+        | Area::Copies
+        | Area::Certificates
+        | Area::Archive => objects::envelope_wants(&mut connection, org, &key.owner, text).await,
+    }
+}

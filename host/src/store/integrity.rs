@@ -1,0 +1,163 @@
+//! When each vaulted envelope is re-read next, and what the last look found.
+
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::Columns;
+use super::{Store, StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::Envelope;
+use crate::domain::id::{EnvelopeId, OrgId};
+
+/// An envelope whose turn it is.
+#[derive(Clone, Debug)]
+pub struct Due {
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+}
+
+/// How far the checks have come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Envelopes in the vault or released from it.
+    pub total: i64,
+    /// Looked at since the time asked for.
+    pub checked: i64,
+    /// Whose last look found something.
+    pub with_problems: i64,
+}
+
+/// Plans an envelope's first check for `due`.
+pub async fn plan(tx: &mut Tx, envelope: &Envelope, due: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into integrity_check (bucket, envelope_id, org_id, due_at)
+         values ($1, $2, $3, $4) on conflict (bucket, envelope_id) do nothing",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.org.as_str())
+    .bind(due.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Takes up to `limit` envelopes due before `before`; who takes one and dies
+/// leaves it to be taken again after `lease_until`.
+pub async fn claim(
+    store: &Store,
+    before: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<Due>, StoreError> {
+    let mut tx = store.begin().await?;
+    let text = format!(
+        "update integrity_check set due_at = $1 where (bucket, envelope_id) in (
+             select bucket, envelope_id from integrity_check where due_at <= $2
+             order by due_at limit $3 {}
+         )
+         returning org_id, envelope_id",
+        store.dialect().skip_locked()
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(lease_until.to_string())
+        .bind(before.to_string())
+        .bind(limit)
+        .fetch_all(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns {
+                row,
+                table: "integrity_check",
+                id: "envelope_id",
+            };
+            Ok(Due {
+                org: columns.parsed("org_id", OrgId::parse)?,
+                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+            })
+        })
+        .collect()
+}
+
+/// What the last check found, as it was noted.
+pub async fn problems(
+    connection: &mut AnyConnection,
+    due: &Due,
+) -> Result<Option<String>, StoreError> {
+    let row =
+        sqlx::query("select problems from integrity_check where bucket = $1 and envelope_id = $2")
+            .bind(due.org.bucket())
+            .bind(due.envelope.as_str())
+            .fetch_optional(connection)
+            .await?;
+    Ok(row
+        .map(|row| row.try_get("problems"))
+        .transpose()?
+        .flatten())
+}
+
+/// Notes what a check found, and when the next is due.
+pub async fn checked(
+    tx: &mut Tx,
+    due: &Due,
+    now: Timestamp,
+    next: Timestamp,
+    problems: Option<&str>,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update integrity_check set checked_at = $3, due_at = $4, problems = $5
+         where bucket = $1 and envelope_id = $2",
+    )
+    .bind(due.org.bucket())
+    .bind(due.envelope.as_str())
+    .bind(now.to_string())
+    .bind(next.to_string())
+    .bind(problems)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes every envelope due that was not looked at since `since`.
+pub async fn make_due(tx: &mut Tx, since: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "update integrity_check set due_at = $2
+         where due_at > $2 and (checked_at is null or checked_at < $1)",
+    )
+    .bind(since.to_string())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// How many envelopes are due.
+pub async fn due(connection: &mut AnyConnection, now: Timestamp) -> Result<i64, StoreError> {
+    let row = sqlx::query("select count(*) as due from integrity_check where due_at <= $1")
+        .bind(now.to_string())
+        .fetch_one(connection)
+        .await?;
+    Ok(row.try_get("due")?)
+}
+
+/// How far the checks have come since `since`.
+pub async fn progress(
+    connection: &mut AnyConnection,
+    since: Timestamp,
+) -> Result<Progress, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as total,
+             count(case when checked_at >= $1 then 1 end) as checked,
+             count(problems) as with_problems
+         from integrity_check",
+    )
+    .bind(since.to_string())
+    .fetch_one(connection)
+    .await?;
+    Ok(Progress {
+        total: row.try_get("total")?,
+        checked: row.try_get("checked")?,
+        with_problems: row.try_get("with_problems")?,
+    })
+}

@@ -1,0 +1,297 @@
+//! The Merkle log of all ledgers' entries: what waits for its place, the tiles,
+//! and the head.
+//!
+//! These tables belong to the whole installation and hold hashes only.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::Columns;
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::merkle::{Hash, TileId, Tiles};
+
+/// There is one log.
+const LOG: i64 = 1;
+
+/// The log's row.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The log's name, fixed with its first checkpoint.
+    pub origin: String,
+    pub size: u64,
+    /// Root over the first `size` entries, hex.
+    pub root: String,
+    /// The signed note; none before the first.
+    pub checkpoint: Option<String>,
+    pub signed_at: Option<Timestamp>,
+}
+
+/// An entry that waits for its place.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    bucket: i64,
+    pub envelope: EnvelopeId,
+    pub sequence: i64,
+    /// Of the ledger entry, hex.
+    pub hash: String,
+}
+
+/// Has an entry wait for its place. Part of the transaction that appends it.
+pub async fn enqueue(
+    tx: &mut Tx,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    entry: &LedgerEntry,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(entry.sequence)
+    .bind(&entry.hash)
+    .bind(entry.at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Whether any entry waits.
+pub async fn any_pending(connection: &mut AnyConnection) -> Result<bool, StoreError> {
+    let found = sqlx::query("select sequence from ledger_pending limit 1")
+        .fetch_optional(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// How many wait.
+pub async fn pending_count(connection: &mut AnyConnection) -> Result<i64, StoreError> {
+    let row = sqlx::query("select count(*) as waiting from ledger_pending")
+        .fetch_one(connection)
+        .await?;
+    Ok(row.try_get("waiting")?)
+}
+
+/// The oldest entries that wait.
+pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError> {
+    let rows = sqlx::query(
+        "select bucket, envelope_id, sequence, hash from ledger_pending
+         order by at, envelope_id, sequence limit $1",
+    )
+    .bind(limit)
+    .fetch_all(&mut **tx)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns {
+                row,
+                table: "ledger_pending",
+                id: "envelope_id",
+            };
+            Ok(Pending {
+                bucket: columns.number("bucket")?,
+                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                sequence: columns.number("sequence")?,
+                hash: columns.text("hash")?,
+            })
+        })
+        .collect()
+}
+
+/// Takes or keeps the right to extend the log until `until`, and locks its row
+/// until the transaction ends. None while another node has it.
+pub async fn lease(
+    tx: &mut Tx,
+    origin: &str,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Head>, StoreError> {
+    sqlx::query(
+        "insert into ledger_log (log_id, origin, tree_size, root_hash)
+         values ($1, $2, 0, '') on conflict (log_id) do nothing",
+    )
+    .bind(LOG)
+    .bind(origin)
+    .execute(&mut **tx)
+    .await?;
+    let row = sqlx::query(
+        "update ledger_log set holder = $2, lease_until = $4
+         where log_id = $1 and (holder is null or holder = $2 or lease_until <= $3)
+         returning *",
+    )
+    .bind(LOG)
+    .bind(holder)
+    .bind(now.to_string())
+    .bind(until.to_string())
+    .fetch_optional(&mut **tx)
+    .await?;
+    row.as_ref().map(head_of).transpose()
+}
+
+/// The head; none before the first entry.
+pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreError> {
+    let row = sqlx::query("select * from ledger_log where log_id = $1")
+        .bind(LOG)
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(head_of).transpose()
+}
+
+/// The signed note of the head.
+pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
+    Ok(head(connection).await?.and_then(|head| head.checkpoint))
+}
+
+/// Moves the head on.
+pub async fn set_head(
+    tx: &mut Tx,
+    size: u64,
+    root: &Hash,
+    checkpoint: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update ledger_log set tree_size = $2, root_hash = $3, checkpoint = $4, signed_at = $5
+         where log_id = $1",
+    )
+    .bind(LOG)
+    .bind(size.cast_signed())
+    .bind(hex::encode(root))
+    .bind(checkpoint)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives entries their places, from `first` on.
+pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), StoreError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let rows = |columns: usize| -> String {
+        let row = |index: usize| {
+            let values: Vec<String> = (1..=columns)
+                .map(|column| format!("${}", index * columns + column))
+                .collect();
+            format!("({})", values.join(", "))
+        };
+        let rows: Vec<String> = (0..entries.len()).map(row).collect();
+        rows.join(", ")
+    };
+    let insert = format!(
+        "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index) values {}",
+        rows(4)
+    );
+    let mut query = sqlx::query(AssertSqlSafe(insert));
+    for (entry, index) in entries.iter().zip(first..) {
+        query = query
+            .bind(entry.bucket)
+            .bind(entry.envelope.as_str())
+            .bind(entry.sequence)
+            .bind(index.cast_signed());
+    }
+    query.execute(&mut **tx).await?;
+    let delete = format!(
+        "delete from ledger_pending where (bucket, envelope_id, sequence) in (values {})",
+        rows(3)
+    );
+    let mut query = sqlx::query(AssertSqlSafe(delete));
+    for entry in entries {
+        query = query
+            .bind(entry.bucket)
+            .bind(entry.envelope.as_str())
+            .bind(entry.sequence);
+    }
+    query.execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// The places of an envelope's entries: sequence and index, in order.
+pub async fn places(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<(i64, u64)>, StoreError> {
+    let rows = sqlx::query(
+        "select sequence, leaf_index from ledger_leaf where bucket = $1 and envelope_id = $2
+         order by sequence",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let index: i64 = row.try_get("leaf_index")?;
+            Ok((row.try_get("sequence")?, index.cast_unsigned()))
+        })
+        .collect()
+}
+
+/// These tiles, as far as they are there.
+pub async fn tiles(
+    connection: &mut AnyConnection,
+    ids: impl IntoIterator<Item = TileId>,
+) -> Result<Tiles, StoreError> {
+    let mut tiles = Tiles::default();
+    for id in ids {
+        if tiles.get(id).is_some() {
+            continue;
+        }
+        let row = sqlx::query("select * from ledger_tile where level = $1 and tile = $2")
+            .bind(i64::from(id.level))
+            .bind(id.index.cast_signed())
+            .fetch_optional(&mut *connection)
+            .await?;
+        if let Some(row) = row {
+            let columns = Columns {
+                row: &row,
+                table: "ledger_tile",
+                id: "hashes",
+            };
+            tiles.insert(id, columns.parsed("hashes", hashes)?);
+        }
+    }
+    Ok(tiles)
+}
+
+/// Writes a tile that has grown.
+pub async fn set_tile(tx: &mut Tx, id: TileId, hashes: &[Hash]) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into ledger_tile (level, tile, hashes) values ($1, $2, $3)
+         on conflict (level, tile) do update set hashes = excluded.hashes",
+    )
+    .bind(i64::from(id.level))
+    .bind(id.index.cast_signed())
+    .bind(hex::encode(hashes.concat()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+fn hashes(text: &str) -> Option<Vec<Hash>> {
+    let bytes = hex::decode(text).ok()?;
+    let (hashes, rest) = bytes.as_chunks::<32>();
+    rest.is_empty().then(|| hashes.to_vec())
+}
+
+fn head_of(row: &AnyRow) -> Result<Head, StoreError> {
+    let columns = Columns {
+        row,
+        table: "ledger_log",
+        id: "origin",
+    };
+    Ok(Head {
+        origin: columns.text("origin")?,
+        size: columns.number("tree_size")?.cast_unsigned(),
+        root: columns.text("root_hash")?,
+        checkpoint: columns.optional_text("checkpoint")?,
+        signed_at: columns.optional_time("signed_at")?,
+    })
+}

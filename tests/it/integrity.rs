@@ -1,0 +1,240 @@
+//! Tampering is found: by the weekly look, by the check that it concerns, and in
+//! words that say what happened.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{TestApp, operator_output};
+
+/// Objects are read-only on the disk.
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::remove_file(path).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The one object of an envelope in an area.
+fn object(app: &TestApp, area: &str, id: &str) -> std::path::PathBuf {
+    let mut objects = app.objects(area);
+    objects.retain(|path| path.to_string_lossy().contains(id));
+    assert_eq!(objects.len(), 1);
+    objects.remove(0)
+}
+
+/// Runs a sweep that has to find these problems (check, part of the detail) and
+/// no other.
+async fn expect(app: &TestApp, id: &str, problems: &[(&str, &str)]) {
+    let output = operator_output(app.data.path(), &["vault", "sweep"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = report["with_problems"].as_array().unwrap();
+    assert_eq!(output.status.success(), problems.is_empty(), "{report}");
+    let ours = found.iter().find(|envelope| envelope["envelope_id"] == id);
+    let ours: Vec<(&str, &str)> = ours
+        .and_then(|envelope| envelope["problems"].as_array())
+        .into_iter()
+        .flatten()
+        .map(|problem| {
+            (
+                problem["check"].as_str().unwrap(),
+                problem["detail"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(ours.len(), problems.len(), "{ours:?}");
+    for (check, words) in problems {
+        let said = ours
+            .iter()
+            .any(|(name, detail)| name == check && detail.contains(words));
+        assert!(said, "{check}: {words} in {ours:?}");
+    }
+}
+
+/// A service with one vaulted envelope and no other sweep than the test's own.
+async fn vaulted() -> (TestApp, String) {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    // Its entries are in the log.
+    app.get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    (app, id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vault_that_nobody_touched_has_no_problems() {
+    let (app, id) = vaulted().await;
+    expect(&app, &id, &[]).await;
+    let swept = app.sweep(&[]);
+    assert_eq!(swept["checked"], 1);
+    let swept = app.sweep(&["--resume"]);
+    assert_eq!(swept["checked"], 0, "nothing was interrupted");
+    let metrics = app.metrics().await;
+    for line in [
+        "holdfast_integrity_envelopes 1",
+        "holdfast_integrity_checked_in_a_week 1",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_byte_is_found_told_once_and_not_handed_out() {
+    let (app, id) = vaulted().await;
+    let path = object(&app, "vault", &id);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    write(&path, &bytes);
+    let told = [(
+        "authoritative copy",
+        "the stored authoritative copy was changed",
+    )];
+    expect(&app, &id, &told).await;
+    expect(&app, &id, &told).await;
+    let events = app.events(&id).await;
+    let tampering: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["event_type"] == "vault.tamper_detected")
+        .collect();
+    assert_eq!(tampering.len(), 1, "the same finding is told once");
+    let data = &tampering[0]["data"];
+    assert_ne!(data["expected_hash"], data["actual_hash"]);
+    assert_eq!(data["problems"][0]["check"], "authoritative copy");
+    let link = format!("/partner/envelopes/{id}/vault/signed-url");
+    let link = app.get(&link).await.data(200);
+    let denied = app.get(link["signed_url"].as_str().unwrap()).await;
+    assert_eq!(denied.error(409), "Document integrity check failed");
+    assert!(
+        app.metrics()
+            .await
+            .contains("holdfast_integrity_with_problems 1")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_truncated_or_missing_object_is_found() {
+    let (app, id) = vaulted().await;
+    let path = object(&app, "vault", &id);
+    let bytes = std::fs::read(&path).unwrap();
+    write(&path, &bytes[..bytes.len() - 1]);
+    let changed = "the stored authoritative copy was changed";
+    expect(&app, &id, &[("authoritative copy", changed)]).await;
+    write(&path, &bytes);
+    expect(&app, &id, &[]).await;
+    std::fs::remove_file(&path).unwrap();
+    let gone = "the stored authoritative copy is gone";
+    expect(&app, &id, &[("authoritative copy", gone)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn swapped_objects_and_swapped_pointers_are_found() {
+    let app = TestApp::start().await;
+    let (one, other) = (app.vaulted_envelope().await, app.vaulted_envelope().await);
+    let paths = [object(&app, "vault", &one), object(&app, "vault", &other)];
+    let bytes = paths.each_ref().map(|path| std::fs::read(path).unwrap());
+    write(&paths[0], &bytes[1]);
+    write(&paths[1], &bytes[0]);
+    let changed = "the stored authoritative copy was changed";
+    for id in [&one, &other] {
+        expect_some(&app, id, ("authoritative copy", changed)).await;
+    }
+    write(&paths[0], &bytes[0]);
+    write(&paths[1], &bytes[1]);
+    // The row now names the other's document, which is whole.
+    let swap = "update envelope set vault =
+        (select e.vault from envelope e where e.envelope_id <> envelope.envelope_id)
+        where envelope_id = $1";
+    app.change(swap, &one).await;
+    let elsewhere = "the envelope points to another authoritative copy than was vaulted";
+    expect(&app, &one, &[("authoritative copy", elsewhere)]).await;
+}
+
+/// Beside others with problems.
+async fn expect_some(app: &TestApp, id: &str, problem: (&str, &str)) {
+    expect(app, id, &[problem]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_certificate_is_found() {
+    let (app, id) = vaulted().await;
+    let mut files = app.objects("certificates");
+    files.retain(|path| std::fs::read(path).unwrap().starts_with(b"{"));
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    write(
+        &files[0],
+        text.replace("First Example Bank", "Other Example Bank")
+            .as_bytes(),
+    );
+    expect(
+        &app,
+        &id,
+        &[("certificate", "the stored certificate was changed")],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_ledger_row_is_found_by_chain_and_log() {
+    let (app, id) = vaulted().await;
+    let edit = "update ledger_entry set actor = 'somebody else'
+        where envelope_id = $1 and sequence = 2";
+    app.change(edit, &id).await;
+    let told = [
+        (
+            "ledger",
+            "entry 2 was changed: its hash does not match its content",
+        ),
+        ("log", "entry 2 of the ledger is not the one in place"),
+    ];
+    expect(&app, &id, &told).await;
+}
+
+/// Who can edit one row can edit the rest of the chain: the log tells.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_was_rewritten_from_some_entry_on_is_found_by_the_log() {
+    let (app, id) = vaulted().await;
+    app.rewrite_ledger(&id, 2, "somebody else").await;
+    let output = operator_output(app.data.path(), &["vault", "sweep"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = report["with_problems"][0]["problems"].as_array().unwrap();
+    let checks: Vec<&str> = problems
+        .iter()
+        .map(|one| one["check"].as_str().unwrap())
+        .collect();
+    assert!(
+        checks.len() > 2 && checks.iter().all(|check| *check == "log"),
+        "{checks:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_ledger_row_is_found_wherever_it_was() {
+    let (app, id) = vaulted().await;
+    app.change(
+        "delete from ledger_entry where envelope_id = $1 and sequence = 3",
+        &id,
+    )
+    .await;
+    let told = [
+        ("ledger", "entry 3 is missing"),
+        ("log", "entry 3 of the ledger is missing"),
+    ];
+    expect(&app, &id, &told).await;
+
+    // Cut off at its end a chain looks whole.
+    let (app, id) = vaulted().await;
+    let last = "delete from ledger_entry where envelope_id = $1 and sequence =
+        (select max(sequence) from ledger_entry where action <> 'download_link.issued')";
+    app.change(last, &id).await;
+    let output = operator_output(app.data.path(), &["vault", "sweep"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = &report["with_problems"][0]["problems"];
+    assert_eq!(problems[0]["check"], "log", "{report}");
+    assert!(
+        problems[0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("is missing"),
+        "{report}"
+    );
+}

@@ -1,0 +1,226 @@
+//! The log of all custody ledgers, as somebody outside sees it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ct_merkle::{InclusionProof, RootHash};
+use holdfast::domain::checkpoint::VerifierKey;
+use holdfast::domain::merkle::{TileId, Tiles};
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, operator_output};
+
+async fn head(app: &TestApp, query: &str) -> Value {
+    app.get_as("", &format!("/ledger/head{query}"))
+        .await
+        .data(200)
+}
+
+fn bytes(hex_text: &Value) -> Vec<u8> {
+    hex::decode(hex_text.as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let custody = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let log = &custody["log"];
+    let key = VerifierKey::parse(log["public_key"].as_str().unwrap()).unwrap();
+    let checkpoint = key.open(log["checkpoint"].as_str().unwrap()).unwrap();
+    let root = RootHash::<sha2_next::Sha256>::new(checkpoint.root.into(), checkpoint.size);
+    let entries = custody["entries"].as_array().unwrap();
+    let inclusion = log["inclusion"].as_array().unwrap();
+    assert!(entries.len() >= 6);
+    assert_eq!(entries.len(), inclusion.len());
+    for (entry, place) in entries.iter().zip(inclusion) {
+        let proof: Vec<u8> = place["proof"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(bytes)
+            .collect();
+        let proof = InclusionProof::try_from_bytes(proof).unwrap();
+        // RFC 8785: members in order, without spaces.
+        let leaf =
+            json!({ "entry": entry["hash"], "envelope_id": id, "sequence": entry["sequence"] });
+        let leaf = leaf.to_string().into_bytes();
+        let index = place["leaf_index"].as_u64().unwrap();
+        root.verify_inclusion(&leaf, index, &proof).unwrap();
+        let wrong = leaf.iter().map(|byte| byte ^ 1).collect::<Vec<u8>>();
+        assert!(root.verify_inclusion(&wrong, index, &proof).is_err());
+    }
+
+    // The certificate holds the head that there was before.
+    let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&certificate).await.data(200);
+    let before = key
+        .open(certificate["ledger_checkpoint"].as_str().unwrap())
+        .unwrap();
+    assert!(before.size < checkpoint.size);
+    let proof = head(&app, &format!("?since={}", before.size)).await;
+    assert_eq!(proof["consistency"]["from"], before.size);
+
+    // Checkpoints lie in the object store, and are written once.
+    let kept = app.objects("ledger/checkpoints");
+    let name = format!("{:020}", checkpoint.size);
+    let kept = kept.iter().find(|path| path.ends_with(&name)).unwrap();
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), log["checkpoint"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_head_is_public_and_its_tiles_give_its_root() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    app.get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let head = head(&app, "").await;
+    let size = head["tree_size"].as_u64().unwrap();
+    assert_eq!(head["consistency"], Value::Null);
+    let note = app.get_as("", "/ledger/checkpoint").await;
+    assert_eq!(note.text(), head["checkpoint"]);
+    let key = VerifierKey::parse(head["public_key"].as_str().unwrap()).unwrap();
+    let checkpoint = key.open(&note.text()).unwrap();
+    assert_eq!(hex::encode(checkpoint.root), head["root_hash"]);
+    assert!(note.text().contains(&STANDARD.encode(checkpoint.root)));
+    assert_eq!(checkpoint.origin, "127.0.0.1:8080/api/v2/ledger");
+
+    let tile = app
+        .get_as("", &format!("/ledger/tile/0/000.p/{size}"))
+        .await;
+    assert_eq!(tile.status, 200);
+    let mut tiles = Tiles::default();
+    for (index, leaf) in tile.bytes.chunks(32).enumerate() {
+        tiles
+            .append(index as u64, leaf.try_into().unwrap())
+            .unwrap();
+    }
+    assert_eq!(tiles.get(TileId::of_leaf(0)).unwrap().len() as u64, size);
+    assert_eq!(hex::encode(tiles.root(size).unwrap()), head["root_hash"]);
+
+    for missing in [
+        "0/000",
+        "0/001.p/1",
+        "1/000.p/1",
+        "0/x",
+        "a/000",
+        "0/000.p/255",
+    ] {
+        let answer = app.get_as("", &format!("/ledger/tile/{missing}")).await;
+        assert_eq!(answer.error(404), "Tile not found", "{missing}");
+    }
+    let beyond = app
+        .get_as("", &format!("/ledger/head?since={}", size + 1000))
+        .await;
+    assert!(beyond.error(404).contains("entries, not"));
+    app.get_as("", "/ledger/head?since=-1").await.error(400);
+}
+
+/// More than a tile, in batches.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
+    let mut app = TestApp::without_auto_vault().await;
+    app.key = app
+        .key_with_limit(holdfast::domain::organization::Scope::ALL, 100_000)
+        .await;
+    let mut heads = Vec::new();
+    let body = || {
+        let mut body = crate::support::envelope_body(&Value::Null);
+        body["envelope_kind"] = "paper".into();
+        body
+    };
+    for _ in 0..3 {
+        let mut last = String::new();
+        for _ in 0..150 {
+            let created = app.post("/partner/envelopes", body()).await.data(201);
+            last = created["envelope_id"].as_str().unwrap().to_owned();
+        }
+        let custody = app
+            .get(&format!("/partner/envelopes/{last}/custody"))
+            .await
+            .data(200);
+        assert_eq!(custody["log"]["inclusion"].as_array().unwrap().len(), 1);
+        heads.push(head(&app, "").await);
+    }
+    let now = heads.pop().unwrap();
+    assert!(now["tree_size"].as_u64().unwrap() >= 450);
+    let key = VerifierKey::parse(now["public_key"].as_str().unwrap()).unwrap();
+    let root = key.open(now["checkpoint"].as_str().unwrap()).unwrap();
+    let root = RootHash::<sha2_next::Sha256>::new(root.root.into(), root.size);
+    for then in heads {
+        let then = key.open(then["checkpoint"].as_str().unwrap()).unwrap();
+        let proof = head(&app, &format!("?since={}", then.size)).await;
+        let nodes = proof["consistency"]["proof"].as_array().unwrap();
+        let nodes: Vec<u8> = nodes.iter().flat_map(bytes).collect();
+        let nodes = ct_merkle::ConsistencyProof::try_from_bytes(nodes).unwrap();
+        let then = RootHash::new(then.root.into(), then.size);
+        root.verify_consistency(&then, &nodes).unwrap();
+    }
+    let tile = app.get_as("", "/ledger/tile/0/000").await;
+    assert_eq!(tile.bytes.len(), 256 * 32);
+    let above = app.get_as("", "/ledger/tile/1/000.p/1").await;
+    assert_eq!(above.bytes.len(), 32);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_monitor_sees_growth_and_a_rewritten_past() {
+    let app = TestApp::start().await;
+    let url = format!("{}/api/v2", app.listen().await);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("head.json");
+    let state = state.to_str().unwrap();
+    let look = || async {
+        let arguments = ["ledger", "monitor", "--url", &url, "--state", state];
+        let (data, arguments) = (folder.path().to_owned(), arguments.map(str::to_owned));
+        let output = tokio::task::spawn_blocking(move || {
+            operator_output(&data, &arguments.each_ref().map(String::as_str))
+        });
+        let output = output.await.unwrap();
+        (
+            output.status.success(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    let id = app.vaulted_envelope().await;
+    app.get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let (ok, first) = look().await;
+    assert!(ok, "{first}");
+    assert_eq!(look().await, (true, first.clone()));
+    let id = app.vaulted_envelope().await;
+    app.get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let (ok, grown) = look().await;
+    assert!(ok && grown != first, "{grown}");
+    let seen = std::fs::read_to_string(state).unwrap();
+
+    // The operator rewrites an entry and signs a log that has it so from the
+    // beginning.
+    app.rewrite_ledger(&id, 1, "somebody else").await;
+    app.rebuild_log().await;
+    app.vaulted_envelope().await;
+    let (ok, refused) = look().await;
+    assert!(!ok && refused.contains("NOT CONSISTENT"), "{refused}");
+    assert_eq!(
+        std::fs::read_to_string(state).unwrap(),
+        seen,
+        "the evidence stays"
+    );
+    // So does what was published: the node itself says so.
+    let ready = app.ready().await;
+    assert_eq!(ready.status, 503, "{}", ready.text());
+
+    // Cut off, it is shorter than it was.
+    app.execute("delete from ledger_entry").await;
+    app.rebuild_log().await;
+    let (ok, refused) = look().await;
+    assert!(
+        !ok && refused.contains("fewer entries than before"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,223 @@
+//! Vault-in goes on where it stopped, whatever stopped it.
+
+use std::time::Duration;
+
+use holdfast::domain::organization::OrgSettings;
+use holdfast::files::{Files, FilesError};
+use serde_json::{Value, json};
+
+use crate::support::faulty::{Fault, Faulty};
+use crate::support::{CONTRACT, TestApp, envelope_body, form};
+
+/// The step that stores into an area.
+const STEPS: [(&str, &str); 4] = [
+    ("signed", "fetch"),
+    ("vault", "seal"),
+    ("copies", "copy"),
+    ("certificates", "certify"),
+];
+
+fn quiet() -> OrgSettings {
+    OrgSettings {
+        auto_vault: false,
+        ..OrgSettings::default()
+    }
+}
+
+/// What the organization sees of the envelope.
+async fn seen(app: &TestApp, id: &str) -> Value {
+    app.get_with_bearer(&app.admin(), &format!("/envelopes/{id}"))
+        .await
+        .data(200)
+}
+
+async fn exactly_one_of_each(app: &TestApp, id: &str) {
+    for (area, files) in [
+        ("signed", 1),
+        ("vault", 1),
+        ("copies", 1),
+        ("certificates", 2),
+    ] {
+        assert_eq!(app.objects(area).len(), files, "{area}");
+    }
+    let types = app.event_types(id).await;
+    for once in ["vault.stored", "vault.compliance.passed"] {
+        let times = types.iter().filter(|kind| *kind == once).count();
+        assert_eq!(times, 1, "{once} in {types:?}");
+    }
+    let waiting = "job where kind = 'envelope.vault'";
+    assert_eq!(app.count(waiting).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_done_again() {
+    for fault in [Fault::PutFails, Fault::NoSpace, Fault::Stall] {
+        let all = STEPS.map(|(area, step)| async move {
+            let (app, store) = TestApp::faulty(fault, area, quiet()).await;
+            let envelope = app.sent_envelope().await;
+            let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+            form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+            app.wait_for(&id, "completed").await;
+            assert_eq!(seen(&app, &id).await["vault_error"], Value::Null);
+
+            let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
+            for failures in 1..3 {
+                let refused = app.post(&vault_in, json!({})).await;
+                assert_eq!(refused.error(500), "Internal server error");
+                let seen = seen(&app, &id).await;
+                assert_eq!(seen["status"], "completed");
+                let error = &seen["vault_error"];
+                assert_eq!(error["step"], step, "{fault:?}: {error}");
+                assert_eq!(error["failures"], failures);
+                let message = error["message"].as_str().unwrap();
+                assert!(
+                    message.starts_with("object store: ") || message.contains("in time"),
+                    "{message}"
+                );
+                assert!(
+                    !message.contains(&id) && !message.contains('/'),
+                    "{message}"
+                );
+            }
+            let done = STEPS.iter().position(|(_, known)| *known == step).unwrap();
+            // The steps with a time stamp have one record more.
+            let recorded = done + usize::from(done > 0);
+            assert_eq!(app.count("vault_step").await, recorded as i64, "{step}");
+
+            store.fail(0);
+            let vaulted = app.post(&vault_in, json!({})).await.data(200);
+            assert_eq!(vaulted["status"], "vaulted");
+            assert_eq!(seen_error(&app, &id).await, Value::Null);
+            exactly_one_of_each(&app, &id).await;
+        });
+        futures::future::join_all(all).await;
+    }
+}
+
+async fn seen_error(app: &TestApp, id: &str) -> Value {
+    seen(app, id).await["vault_error"].take()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_lost_is_found_by_reading_back() {
+    for (area, step) in STEPS {
+        let (app, _store) = TestApp::faulty(Fault::AnswerLost, area, quiet()).await;
+        let envelope = app.sent_envelope().await;
+        let id = envelope["envelope_id"].as_str().unwrap();
+        form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+        app.wait_for(id, "completed").await;
+        let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
+        let vaulted = app.post(&vault_in, json!({})).await;
+        assert_eq!(vaulted.data(200)["status"], "vaulted", "{step}");
+        exactly_one_of_each(&app, id).await;
+    }
+}
+
+/// Fewer bytes than the store says it has are no tampering.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_breaks_off_is_retried_and_raises_no_alarm() {
+    let (app, store) = TestApp::faulty(Fault::ShortGet, "vault", OrgSettings::default()).await;
+    store.fail(2);
+    let id = app.vaulted_envelope().await;
+    exactly_one_of_each(&app, &id).await;
+
+    let link = format!("/partner/envelopes/{id}/vault/signed-url");
+    let link = app.get(&link).await.data(200);
+    store.fail(1);
+    let url = link["signed_url"].as_str().unwrap();
+    assert_eq!(app.get(url).await.error(500), "Internal server error");
+    let types = app.event_types(&id).await;
+    assert!(
+        !types.contains(&"vault.tamper_detected".to_owned()),
+        "{types:?}"
+    );
+    assert_eq!(app.get(url).await.status, 200, "the link is still good");
+}
+
+/// The worker goes on by itself, with growing waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_envelope_gets_into_the_vault_without_anybody_asking() {
+    let (app, store) = TestApp::faulty(Fault::PutFails, "copies", OrgSettings::default()).await;
+    store.fail(1);
+    let id = app.vaulted_envelope().await;
+    exactly_one_of_each(&app, &id).await;
+}
+
+/// Nobody else's bytes: a document that is replaced while its pipeline stands
+/// still begins anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_is_replaced_begins_anew() {
+    let (app, store) = TestApp::faulty(Fault::PutFails, "copies", quiet()).await;
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.upload(&upload, "application/pdf", CONTRACT, &[])
+        .await
+        .data(201);
+    app.post(&vault_in, json!({})).await.error(500);
+
+    let other = crate::builder::one_page("BT /F1 12 Tf 72 720 Td (Another contract) Tj ET");
+    let stored = app
+        .upload(&upload, "application/pdf", &other, &[])
+        .await
+        .data(201);
+    store.fail(0);
+    app.post(&vault_in, json!({})).await.data(200);
+    let custody = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let entries = custody["entries"].as_array().unwrap();
+    let kept = entries
+        .iter()
+        .find(|entry| entry["action"] == "vault.stored")
+        .unwrap();
+    assert_eq!(kept["details"]["signed_document_hash"], stored["hash"]);
+    let compliance = app
+        .get(&format!("/partner/envelopes/{id}/compliance"))
+        .await
+        .data(200);
+    assert_eq!(compliance["envelope_status"], "vaulted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_overwrites_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Faulty::new(folder.path(), Fault::Overwrites, "probe");
+    let files = Files::over(store, Duration::from_secs(5));
+    let refused = files.check().await.err().unwrap();
+    assert!(matches!(refused, FilesError::Overwrites), "{refused}");
+}
+
+/// What no row points to goes after a day, what one points to stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn orphaned_objects_are_removed_after_a_day() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let kept: Vec<_> = app.objects("").into_iter().collect();
+    let vault = app.objects("vault").remove(0);
+    let folder = vault.parent().unwrap();
+    let orphan = folder.join("0".repeat(64));
+    let cut_off = folder.join(format!("{}#1", "0".repeat(64)));
+    let foreign = app.data.path().join("objects/readme.txt");
+    for path in [&orphan, &cut_off, &foreign] {
+        std::fs::write(path, b"left behind").unwrap();
+    }
+    let young = app.as_of(Duration::from_secs(3600)).await;
+    let swept = young.sweep(&["--orphans"]);
+    assert_eq!(swept["orphans_removed"], 0, "{swept}");
+    let later = app.as_of(Duration::from_secs(25 * 3600)).await;
+    later.wait_until_gone(&orphan).await;
+    later.wait_until_gone(&cut_off).await;
+    assert!(
+        foreign.exists(),
+        "what is no document of ours is left alone"
+    );
+    for path in kept {
+        assert!(path.exists(), "{}", path.display());
+    }
+    assert_eq!(later.wait_for(&id, "vaulted").await["vaulted"], true);
+}
