@@ -14,9 +14,11 @@ Reads one JSON request a line, writes one JSON answer a line. Requests:
       Writes a document of grey upright pages, as large as those of `like` are
       displayed.
 
-  {"do": "seal", "path": path, "authorities": path of PEM certificates}
+  {"do": "seal", "path": path, "authorities": path of PEM certificates,
+   "times": the same for time stamps, or left out}
       -> {"intact", "valid", "trusted", "whole": bool, "level": text}
-      What pyHanko says of the last signature.
+      What pyHanko says of the last signature. With `times` also
+      {"time": {"trusted": bool, "at": text}}, or null without a time stamp.
 """
 
 import json
@@ -160,14 +162,25 @@ def seal(request):
     context = ValidationContext(trust_roots=authorities[-1:], allow_fetching=False)
     with open(request["path"], "rb") as file:
         signature = PdfFileReader(file).embedded_signatures[-1]
-        status = validate_pdf_signature(signature, context)
-    return {
+        times = None
+        if "times" in request:
+            roots = list(load_certs_from_pemder([request["times"]]))
+            times = ValidationContext(trust_roots=roots, allow_fetching=False)
+        status = validate_pdf_signature(signature, context, ts_validation_context=times)
+    answer = {
         "intact": status.intact,
         "valid": status.valid,
         "trusted": status.trusted,
         "whole": status.coverage == SignatureCoverageLevel.ENTIRE_FILE,
         "level": str(signature.sig_object.get("/SubFilter")),
     }
+    if times:
+        stamp = status.timestamp_validity
+        answer["time"] = stamp and {
+            "trusted": stamp.valid and stamp.trusted,
+            "at": stamp.timestamp.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        }
+    return answer
 
 
 DO = {"compare": compare, "blank": blank, "seal": seal}

@@ -31,4 +31,5 @@ mod specification;
 mod store;
 mod support;
 mod tokens;
+mod trusted_time;
 mod vault;

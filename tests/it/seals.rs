@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdfast::config::Config;
-use holdfast::domain::organization::Scope;
+use holdfast::config::{Config, Seal};
+use holdfast::domain::organization::{OrgSettings, Scope};
 use holdfast::sealing;
 use serde_json::{Value, json};
 
 use crate::builder::PdfBuilder;
+use crate::support::authority::openssl;
 use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 
 /// The authoritative copy's bytes, as they lie in the vault.
@@ -153,6 +154,71 @@ async fn an_expired_key_seals_nothing() {
     };
     let refused = holdfast::app::start(later).await.err().unwrap();
     assert!(refused.to_string().contains("ended at"), "{refused}");
+}
+
+/// An operator's own key, in one file with its certificates.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_a_pkcs12_file_seals_when_its_password_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    let own = [
+        "-nodes",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "own.pem",
+        "-subj",
+        "/CN=Example Bank",
+    ];
+    openssl(
+        at,
+        &[&["req", "-x509"], &curve[..], &own, &["-days", "30"]].concat(),
+    );
+    let from = ["-inkey", "key.pem", "-in", "own.pem"];
+    let to = ["-out", "own.p12", "-passout", "file:password"];
+    std::fs::write(at.join("password"), "a long secret\n").unwrap();
+    std::fs::write(at.join("wrong"), "another secret\n").unwrap();
+    openssl(at, &[&["pkcs12", "-export"], &from[..], &to].concat());
+
+    let given = |password: &str| Seal {
+        pkcs12_file: Some(at.join("own.p12")),
+        pkcs12_password_file: Some(at.join(password)),
+        ..Seal::default()
+    };
+    let seal = given("password");
+    let app = TestApp::with(|config| config.seal = seal, OrgSettings::default()).await;
+    app.vaulted_envelope().await;
+    let seal = sealing::verify(&vaulted(&app)).unwrap();
+    assert_eq!(seal.subject, "CN=Example Bank");
+    let said = pdf::seal(&vaulted(&app), &at.join("own.pem"));
+    assert_eq!(said["intact"], true, "{said}");
+
+    let data = tempfile::tempdir().unwrap();
+    let config = Config {
+        data_dir: data.path().into(),
+        seal: given("wrong"),
+        ..Config::default()
+    };
+    let refused = holdfast::app::start(config)
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(refused.contains("not usable"), "{refused}");
+    assert!(!refused.contains("secret"), "{refused}");
+    let half = Config {
+        seal: Seal {
+            key_file: Some(at.join("key.pem")),
+            ..Seal::default()
+        },
+        ..Config::default()
+    };
+    let refused = half.checked().err().unwrap().to_string();
+    assert!(
+        refused.starts_with("invalid setting: seal: needs key_file and"),
+        "{refused}"
+    );
 }
 
 /// Every document that can be vaulted at all carries a seal that poppler and

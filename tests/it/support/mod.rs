@@ -1,6 +1,7 @@
 //! A service of its own for each test: the real router, worker, database and
 //! object folder. Helpers act through the public API only.
 
+pub mod authority;
 pub mod faulty;
 pub mod form;
 pub mod pdf;
@@ -514,6 +515,30 @@ impl TestApp {
         form::sign(self, &url).await;
         self.wait_for(&id, "vaulted").await;
         id
+    }
+
+    /// Waits until an event of this type is in the outbox.
+    pub async fn wait_for_event(&self, id: &str, event_type: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self
+            .event_types(id)
+            .await
+            .iter()
+            .any(|known| known == event_type)
+        {
+            assert!(Instant::now() < deadline, "no {event_type}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Releases an envelope, and what `holdfast verify` then says of it.
+    pub async fn released_and_verified(&self, id: &str) -> Value {
+        let path = format!("/partner/envelopes/{id}/vault-out");
+        self.post(&path, release_form()).await.data(200);
+        let (data, id) = (self.data.path().to_owned(), id.to_owned());
+        let verified =
+            tokio::task::spawn_blocking(move || operator_output(&data, &["verify", &id]));
+        serde_json::from_slice(&verified.await.unwrap().stdout).unwrap()
     }
 
     /// The types of an envelope's events, in the order of the outbox.

@@ -37,11 +37,22 @@ pub fn signatures(pdf: &[u8]) -> String {
 /// What pyHanko says of a document's last signature, with the last of the
 /// certificates in `authorities` as its root.
 pub fn seal(pdf: &[u8], authorities: &Path) -> serde_json::Value {
+    asked_of_the_seal(pdf, serde_json::json!({ "authorities": authorities }))
+}
+
+/// The same of one with a time stamp, whose root is in `times`.
+pub fn stamped_seal(pdf: &[u8], authorities: &Path, times: &Path) -> serde_json::Value {
+    asked_of_the_seal(
+        pdf,
+        serde_json::json!({ "authorities": authorities, "times": times }),
+    )
+}
+
+fn asked_of_the_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::Value {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(pdf).unwrap();
-    let request = serde_json::json!({
-        "do": "seal", "path": file.path(), "authorities": authorities,
-    });
+    request["do"] = "seal".into();
+    request["path"] = serde_json::json!(file.path());
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
     let mut readers = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/readers.py"))

@@ -1,0 +1,203 @@
+//! A time stamping authority (RFC 3161): OpenSSL behind HTTP.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use tempfile::TempDir;
+
+const CONFIG: &str = "
+[req]
+distinguished_name = name
+[name]
+[authority]
+basicConstraints = critical,CA:true
+keyUsage = critical,keyCertSign
+[stamps]
+extendedKeyUsage = critical,timeStamping
+[other]
+extendedKeyUsage = critical,codeSigning
+[tsa]
+default_tsa = settings
+[settings]
+serial = serial
+digests = sha256, sha384, sha512
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+ess_cert_id_alg = sha256
+";
+
+/// How it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Right,
+    /// A token for other bytes.
+    OtherBytes,
+    /// An earlier answer.
+    Replayed,
+    /// With a certificate that is for something else.
+    OtherPurpose,
+    /// No token.
+    Garbage,
+    /// An error.
+    Unavailable,
+    /// For ever.
+    Endless,
+}
+
+pub struct Authority {
+    pub url: String,
+    folder: TempDir,
+}
+
+struct Answering {
+    folder: PathBuf,
+    manner: Manner,
+}
+
+impl Authority {
+    /// `key`: as `openssl req -newkey` writes it, for example `rsa:2048`.
+    pub async fn start(key: &[&str], manner: Manner) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        std::fs::write(at.join("openssl.cnf"), CONFIG).unwrap();
+        std::fs::write(at.join("serial"), "01").unwrap();
+        let purpose = match manner {
+            Manner::OtherPurpose => "other",
+            _ => "stamps",
+        };
+        let common = [
+            "req",
+            "-x509",
+            "-nodes",
+            "-days",
+            "3650",
+            "-config",
+            "openssl.cnf",
+        ];
+        let root = [
+            "-newkey", "rsa:2048", "-keyout", "root.key", "-out", "root.pem",
+        ];
+        let root = [
+            &root[..],
+            &["-subj", "/CN=Example Time Root", "-extensions", "authority"],
+        ];
+        openssl(at, &[&common[..], &root.concat()].concat());
+        let own = [
+            "-keyout",
+            "own.key",
+            "-out",
+            "own.pem",
+            "-subj",
+            "/CN=Example Time",
+        ];
+        let by = [
+            "-CA",
+            "root.pem",
+            "-CAkey",
+            "root.key",
+            "-extensions",
+            purpose,
+        ];
+        openssl(at, &[&common[..], key, &own, &by].concat());
+
+        let state = Arc::new(Answering {
+            folder: at.to_owned(),
+            manner,
+        });
+        let router = Router::new().route("/", post(answer)).with_state(state);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, folder }
+    }
+
+    /// The certificate of its root.
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("root.pem")
+    }
+}
+
+async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "application/timestamp-reply")];
+    match state.manner {
+        Manner::Unavailable => {
+            let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+            return (status, kind, axum::body::Body::empty());
+        }
+        Manner::Garbage => return (200.try_into().unwrap(), kind, "no token".into()),
+        Manner::Endless => {
+            let pieces = futures::stream::repeat_with(|| {
+                Ok::<_, std::io::Error>(Bytes::from(vec![0; 4096]))
+            });
+            return (
+                200.try_into().unwrap(),
+                kind,
+                axum::body::Body::from_stream(pieces),
+            );
+        }
+        Manner::Right | Manner::OtherBytes | Manner::Replayed | Manner::OtherPurpose => {}
+    }
+    let at = state.folder.as_path();
+    match state.manner {
+        Manner::OtherBytes => {
+            std::fs::write(at.join("other"), b"other bytes").unwrap();
+            openssl(
+                at,
+                &[
+                    "ts", "-query", "-data", "other", "-sha256", "-cert", "-out", "query",
+                ],
+            );
+        }
+        Manner::Replayed if at.join("query").exists() => {}
+        _ => std::fs::write(at.join("query"), &query).unwrap(),
+    }
+    let reply = [
+        "ts",
+        "-reply",
+        "-queryfile",
+        "query",
+        "-signer",
+        "own.pem",
+        "-inkey",
+        "own.key",
+    ];
+    let to = ["-config", "openssl.cnf", "-out", "reply"];
+    // OpenSSL itself refuses a certificate for something else.
+    if state.manner == Manner::OtherPurpose {
+        return (
+            200.try_into().unwrap(),
+            kind,
+            refused(at, &[&reply[..], &to].concat()).into(),
+        );
+    }
+    openssl(at, &[&reply[..], &to].concat());
+    let reply = std::fs::read(at.join("reply")).unwrap();
+    (200.try_into().unwrap(), kind, reply.into())
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new("openssl")
+        .current_dir(folder)
+        .args(arguments)
+        .output();
+    assert!(!output.unwrap().status.success());
+    std::fs::read(folder.join("reply")).unwrap_or_default()
+}
+
+/// Runs OpenSSL, which the set-up installs.
+pub fn openssl(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("openssl")
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("openssl: run tests/set-up test");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+}

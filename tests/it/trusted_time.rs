@@ -1,0 +1,144 @@
+//! A time stamping authority vouches for the time of a seal, or it is said
+//! everywhere that none does.
+
+use holdfast::domain::organization::OrgSettings;
+use holdfast::sealing;
+use serde_json::Value;
+
+use crate::support::authority::{Authority, Manner};
+use crate::support::{TestApp, pdf};
+
+async fn stamped_by(authority: &Authority) -> TestApp {
+    let url = authority.url.parse().unwrap();
+    TestApp::with(
+        |config| config.seal.timestamp_url = Some(url),
+        OrgSettings::default(),
+    )
+    .await
+}
+
+/// What the ledger tells of the vaulting.
+async fn stored(app: &TestApp, id: &str) -> Value {
+    let custody = app
+        .get(&format!("/partner/envelopes/{id}/custody"))
+        .await
+        .data(200);
+    let entries = custody["entries"].as_array().unwrap();
+    let stored = entries
+        .iter()
+        .find(|entry| entry["action"] == "vault.stored");
+    stored.unwrap()["details"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
+    let rsa = ["-newkey", "rsa:3072", "-sha256"];
+    let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    for key in [&rsa[..], &curve[..]] {
+        let authority = Authority::start(key, Manner::Right).await;
+        let app = stamped_by(&authority).await;
+        let id = app.vaulted_envelope().await;
+        let sealed = std::fs::read(&app.objects("vault")[0]).unwrap();
+        let seal = sealing::verify(&sealed).unwrap();
+        let stamp = seal.stamp.unwrap().unwrap();
+        assert_eq!(stamp.authority, "CN=Example Time");
+
+        let certificates = app.data.path().join("keys/seal/certificates.pem");
+        let said = pdf::stamped_seal(&sealed, &certificates, &authority.root());
+        assert_eq!(said["time"]["trusted"], true, "{said}");
+        assert_eq!(said["time"]["at"], stamp.at.to_string(), "{said}");
+        assert_eq!(said["trusted"], true, "{said}");
+        assert_eq!(said["whole"], true, "{said}");
+
+        let time = &stored(&app, &id).await["trusted_time"];
+        assert_eq!(time["status"], "stamped");
+        assert_eq!(time["at"], stamp.at.to_string());
+        let types = app.event_types(&id).await;
+        assert!(
+            !types.contains(&"vault.without_trusted_time".to_owned()),
+            "{types:?}"
+        );
+        let report = app.released_and_verified(&id).await;
+        assert_eq!(report["valid"], true, "{report}");
+        let said = finding(&report, "trusted time");
+        assert!(
+            said["detail"]
+                .as_str()
+                .unwrap()
+                .contains("CN=Example Time saw the seal at")
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_usable_time_stamp_the_seal_is_made_and_everybody_is_told() {
+    let cases = [
+        (Manner::Unavailable, "answered with status 503"),
+        (Manner::Garbage, "gave no usable token"),
+        (Manner::OtherBytes, "it is about something else"),
+        (Manner::OtherPurpose, "gave no usable token"),
+        (Manner::Endless, "it is too large"),
+    ];
+    for (manner, reason) in cases {
+        let authority = Authority::start(&["-newkey", "rsa:2048"], manner).await;
+        let app = stamped_by(&authority).await;
+        let id = app.vaulted_envelope().await;
+        let time = &stored(&app, &id).await["trusted_time"];
+        assert_eq!(time["status"], "no trusted time", "{manner:?}");
+        let told = time["reason"].as_str().unwrap();
+        assert!(told.contains(reason), "{manner:?}: {told}");
+        let events = app.events(&id).await;
+        let event = events
+            .iter()
+            .find(|event| event["event_type"] == "vault.without_trusted_time");
+        assert_eq!(event.unwrap()["data"]["reason"], told);
+        let metrics = app.metrics().await;
+        assert!(metrics.contains("holdfast_seals_without_trusted_time_total 1"));
+        let sealed = std::fs::read(&app.objects("vault")[0]).unwrap();
+        assert!(sealing::verify(&sealed).unwrap().stamp.is_none());
+        let report = app.released_and_verified(&id).await;
+        assert_eq!(report["valid"], true, "{report}");
+        let said = finding(&report, "trusted time")["detail"].as_str().unwrap();
+        assert!(said.starts_with("no trusted time: "), "{said}");
+    }
+}
+
+/// Who answers with what it said before is not believed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_time_stamp_is_refused() {
+    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Replayed).await;
+    let app = stamped_by(&authority).await;
+    let first = app.vaulted_envelope().await;
+    assert_eq!(
+        stored(&app, &first).await["trusted_time"]["status"],
+        "stamped"
+    );
+    let second = app.vaulted_envelope().await;
+    let time = &stored(&app, &second).await["trusted_time"];
+    assert_eq!(time["status"], "no trusted time", "{time}");
+}
+
+/// Nobody listens there.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authority_that_is_not_there_delays_nothing_for_long() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let url = url.parse().unwrap();
+    let given = |config: &mut holdfast::config::Config| config.seal.timestamp_url = Some(url);
+    let app = TestApp::with(given, OrgSettings::default()).await;
+    let id = app.vaulted_envelope().await;
+    let time = &stored(&app, &id).await["trusted_time"];
+    assert!(
+        time["reason"].as_str().unwrap().contains("did not answer"),
+        "{time}"
+    );
+}
+
+fn finding<'a>(report: &'a Value, check: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap();
+    findings
+        .iter()
+        .find(|finding| finding["check"] == check)
+        .unwrap()
+}
