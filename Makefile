@@ -6,7 +6,7 @@ PDF ?=
 SECTIONS ?=
 CRATES = --workspace --exclude holdfast-bench
 
-.PHONY: demo serve test lint bench fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve test lint bench crash fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -50,6 +50,14 @@ fuzz-pdf:
 	@tests/set-up test
 	@HOLDFAST_MUTATED=$${HOLDFAST_MUTATED:-5000} tests/with-postgres cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(damaged_documents_never_make_the_service_fail)'
+
+# Kills servers: 300 times with SQLite, 100 times with PostgreSQL, at every step
+# of vault-in and vault-out and at random; and lets disks fail to sync. About a
+# quarter of an hour.
+crash:
+	@tests/set-up test
+	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(crash::)'
 
 # Prints ratios; asserts nothing.
 bench:

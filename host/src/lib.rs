@@ -11,6 +11,7 @@
 //! | `room` | the built-in signing room, a provider like any other |
 //! | `store` | every line of SQL |
 //! | [`files`] | stored bytes |
+//! | `disk` | what happens when a disk fails |
 //! | `faults` | deaths at named places, in debug builds |
 //! | `delivery` | what goes out to addresses that others chose |
 //! | `worker` | work that was committed with the change that asked for it |
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod components;
 pub mod config;
 mod delivery;
+mod disk;
 pub mod doctor;
 #[allow(missing_docs, reason = "plain records; each type says what it is")]
 pub mod domain;

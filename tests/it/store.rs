@@ -190,11 +190,22 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
 
     let later = now + Duration::from_secs(31);
     let second = jobs::claim(&store, later, lease, 10).await.unwrap();
-    assert_eq!(second[0].attempts, 2);
+    assert_eq!(
+        second[0].attempts, 0,
+        "a worker that died is no failure of the job's"
+    );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
     let third = jobs::claim(&store, after, lease, 10).await.unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
+    let longer = after + Duration::from_secs(60);
+    assert!(jobs::renew(&store, &third[0], longer).await.unwrap());
+    assert!(
+        !jobs::renew(&store, &second[0], longer).await.unwrap(),
+        "no longer its own"
+    );
+    let while_renewed = jobs::claim(&store, after + lease, lease, 10).await.unwrap();
+    assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();

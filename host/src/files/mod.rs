@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
 use url::Url;
 
+use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
@@ -239,7 +240,7 @@ impl Files {
         let size = bytes.len() as i64;
         let file = named(area, org, owner, sha256(&bytes), size, content_type);
         let stored = self.create(&file.key, bytes).await;
-        if let Err(FilesError::Store(error)) = &stored {
+        if let (Some(_), Err(FilesError::Store(error))) = (&self.folder, &stored) {
             abort_on_io_error(error);
         }
         // Whatever the answer was: the bytes are there, or they are not.
@@ -460,8 +461,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
     Ok(removed)
 }
 
-/// A folder whose disk fails must not be written to any more: what a later write
-/// says cannot be believed (PostgreSQL does the same since 2018).
+/// A folder whose disk fails must not be written to any more.
 fn abort_on_io_error(error: &object_store::Error) {
     const EIO: i32 = 5;
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -470,8 +470,7 @@ fn abort_on_io_error(error: &object_store::Error) {
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::raw_os_error);
         if code == Some(EIO) {
-            tracing::error!("the disk of the object folder failed: stopping at once");
-            std::process::abort();
+            disk::failed("the object folder", error);
         }
         cause = error.source();
     }

@@ -17,6 +17,7 @@ use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::merkle::{self, Missing, TILE, TileId};
+use crate::faults;
 use crate::files::FilesError;
 use crate::store::log;
 
@@ -24,7 +25,7 @@ use crate::store::log;
 const BATCH: i64 = 256;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Another node may take over when this node was silent for so long.
-const LEASE: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(5);
 
 /// What a node needs to extend the log.
 pub struct Sequencer {
@@ -112,6 +113,9 @@ pub struct Inclusion {
 
 /// Extends the log until told to stop.
 pub async fn run(app: App, stop: CancellationToken) {
+    if let Err(error) = log::forget_lease(&app.store).await {
+        tracing::error!(%error, "the lease of an earlier run could not be taken back");
+    }
     while !stop.is_cancelled() {
         let full = match sequence(&app).await {
             Ok(sequenced) => sequenced == BATCH as usize,
@@ -181,7 +185,9 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     };
     let note = app.log.signer.sign(&checkpoint);
     log::set_head(&mut tx, size, &checkpoint.root, &note, now).await?;
+    faults::pass("sequence");
     tx.commit().await?;
+    faults::pass("sequenced");
     keep(app, size, note).await?;
     Ok(batch.len())
 }

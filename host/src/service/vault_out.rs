@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::event::EventType;
+use crate::faults;
 use crate::files::Area;
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
@@ -82,6 +83,7 @@ pub async fn vault_out(
         None => None,
     };
 
+    faults::pass("archived");
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let (envelope, next) =
@@ -122,6 +124,7 @@ pub async fn vault_out(
         .await?;
     }
     tx.commit().await?;
+    faults::pass("released");
     Ok(release)
 }
 

@@ -21,7 +21,7 @@ pub struct ClaimedJob {
     pub org: OrgId,
     pub kind: String,
     pub payload: serde_json::Value,
-    /// This attempt included.
+    /// How often it has failed. That a worker died with it is no failure of its.
     pub attempts: i64,
     lease_epoch: i64,
 }
@@ -122,7 +122,7 @@ pub async fn claim(
 ) -> Result<Vec<ClaimedJob>, StoreError> {
     let mut tx = store.begin().await?;
     let text = format!(
-        "update job set run_at = $1, attempts = attempts + 1, lease_epoch = lease_epoch + 1
+        "update job set run_at = $1, lease_epoch = lease_epoch + 1
          where state = 'waiting' and (bucket, job_id) in (
              select bucket, job_id from job where state = 'waiting' and run_at <= $2
              order by run_at limit $3 {}
@@ -174,7 +174,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     let mut tx = store.begin().await?;
     sqlx::query(
         "update job set run_at = $1, lease_epoch = lease_epoch + 1
-         where state = 'waiting' and attempts > 0 and last_error is null and run_at > $1",
+         where state = 'waiting' and lease_epoch > 0 and last_error is null and run_at > $1",
     )
     .bind(now.to_string())
     .execute(&mut *tx)
@@ -203,7 +203,7 @@ pub async fn settle_failure(
 ) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query(
-        "update job set state = $4, run_at = $5, last_error = $6
+        "update job set state = $4, run_at = $5, last_error = $6, attempts = attempts + 1
          where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )
     .bind(job.org.bucket())

@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
-use super::{StoreError, Tx};
+use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::LedgerEntry;
@@ -131,6 +131,20 @@ pub async fn lease(
     .fetch_optional(&mut **tx)
     .await?;
     row.as_ref().map(head_of).transpose()
+}
+
+/// Ends the lease when this is the database's only node, as with SQLite: who had
+/// it is gone.
+pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
+    if store.dialect() != Dialect::Sqlite {
+        return Ok(());
+    }
+    let mut tx = store.begin().await?;
+    sqlx::query("update ledger_log set holder = null where log_id = $1")
+        .bind(LOG)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await
 }
 
 /// The head; none before the first entry.

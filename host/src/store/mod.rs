@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{Any, AnyConnection, AnyPool, Executor as _, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
 use tokio::sync::Notify;
+
+use crate::disk;
 
 mod dialect;
 mod migrate;
@@ -93,6 +95,11 @@ impl Store {
                 .acquire_timeout(Duration::from_secs(10))
                 // A connection to a file does not break while it is idle.
                 .test_before_acquire(dialect == Dialect::Postgres)
+                // One whose commit failed believes to be in a transaction for ever.
+                .before_acquire(|connection, _| {
+                    let usable = !connection.is_in_transaction();
+                    Box::pin(async move { Ok(usable) })
+                })
                 .after_connect(move |connection, _| {
                     Box::pin(async move {
                         for statement in dialect.session_statements() {
@@ -178,11 +185,27 @@ pub struct Tx {
 impl Tx {
     /// Makes the changes durable and wakes the worker when there is work.
     pub async fn commit(self) -> Result<(), StoreError> {
-        self.inner.commit().await?;
+        if let Err(error) = self.inner.commit().await {
+            abort_on_io_error(self.dialect, &error);
+            return Err(error.into());
+        }
         if self.added_jobs {
             self.work.notify_one();
         }
         Ok(())
+    }
+}
+
+/// SQLite could not bring a commit to the disk.
+fn abort_on_io_error(dialect: Dialect, error: &sqlx::Error) {
+    const SQLITE_IOERR: u32 = 10;
+    let code = match error {
+        sqlx::Error::Database(error) if dialect == Dialect::Sqlite => error.code(),
+        _ => None,
+    };
+    let code = code.and_then(|code| code.parse::<u32>().ok());
+    if code.is_some_and(|code| code & 0xff == SQLITE_IOERR) {
+        disk::failed("the database", error);
     }
 }
 

@@ -28,6 +28,7 @@ use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::EnvelopeId;
+use crate::faults;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
@@ -134,7 +135,7 @@ async fn work(app: App, job: ClaimedJob) {
             jobs::finish(&app.store, &job).await
         }
         Err(error) => {
-            let attempt = usize::try_from(job.attempts - 1).unwrap_or(usize::MAX);
+            let attempt = usize::try_from(job.attempts).unwrap_or(usize::MAX);
             let wait = RETRY_SECONDS.get(attempt);
             // A signed contract is never given up.
             let wait = wait.or(RETRY_SECONDS.last().filter(|_| job.kind == VAULT_JOB));
@@ -248,6 +249,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
         DELETE_OBJECT_JOB => {
             let AboutObject { key } = payload(job)?;
             app.files.delete(&key).await?;
+            faults::pass("deleted");
         }
         room::EXECUTE_JOB => {
             let AboutSubmission { submission } = payload(job)?;
