@@ -379,8 +379,8 @@ pub fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     [body.as_bytes(), file, b"\r\n--bench-boundary--\r\n"].concat()
 }
 
-/// One page and one large stream.
-fn large_pdf() -> Vec<u8> {
+/// One page and one stream of `bytes`.
+pub fn large_pdf(bytes: usize) -> Vec<u8> {
     let mut pdf = b"%PDF-1.7\n".to_vec();
     let mut offsets = Vec::new();
     let mut object = |pdf: &mut Vec<u8>, text: &[&[u8]]| {
@@ -406,9 +406,9 @@ fn large_pdf() -> Vec<u8> {
             .wrapping_add(1);
         (state >> 56) as u8
     })
-    .take(UPLOAD_BYTES)
+    .take(bytes)
     .collect();
-    let head = format!("4 0 obj <</Length {UPLOAD_BYTES}>> stream\n");
+    let head = format!("4 0 obj <</Length {bytes}>> stream\n");
     object(
         &mut pdf,
         &[head.as_bytes(), &noise, b"\nendstream endobj\n"],
@@ -435,7 +435,7 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
         "application/json",
         body.to_string().as_bytes(),
     );
-    let form = form(&large_pdf(), &[]);
+    let form = form(&large_pdf(UPLOAD_BYTES), &[]);
     let mut requests = Vec::new();
     for _ in 0..UPLOADS {
         let id = partner.ask(&create).await?["envelope_id"].take();

@@ -54,9 +54,7 @@ async fn vaulted() -> (TestApp, String) {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     // Its entries are in the log.
-    app.get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
+    app.custody(&id).await;
     (app, id)
 }
 
@@ -104,6 +102,10 @@ async fn a_flipped_byte_is_found_told_once_and_not_handed_out() {
     let link = app.get(&link).await.data(200);
     let denied = app.get(link["signed_url"].as_str().unwrap()).await;
     assert_eq!(denied.error(409), "Document integrity check failed");
+    let release = format!("/partner/envelopes/{id}/vault-out");
+    let denied = app.post(&release, crate::support::release_form()).await;
+    assert_eq!(denied.error(409), "Document integrity check failed");
+    assert!(app.objects("archive").is_empty());
     assert!(
         app.metrics()
             .await

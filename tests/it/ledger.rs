@@ -23,10 +23,7 @@ fn bytes(hex_text: &Value) -> Vec<u8> {
 async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
-    let custody = app
-        .get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
+    let custody = app.custody(&id).await;
     let log = &custody["log"];
     let key = VerifierKey::parse(log["public_key"].as_str().unwrap()).unwrap();
     let checkpoint = key.open(log["checkpoint"].as_str().unwrap()).unwrap();
@@ -74,9 +71,7 @@ async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
 async fn the_head_is_public_and_its_tiles_give_its_root() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
-    app.get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
+    app.custody(&id).await;
     let head = head(&app, "").await;
     let size = head["tree_size"].as_u64().unwrap();
     assert_eq!(head["consistency"], Value::Null);
@@ -138,10 +133,7 @@ async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
             let created = app.post("/partner/envelopes", body()).await.data(201);
             last = created["envelope_id"].as_str().unwrap().to_owned();
         }
-        let custody = app
-            .get(&format!("/partner/envelopes/{last}/custody"))
-            .await
-            .data(200);
+        let custody = app.custody(&last).await;
         assert_eq!(custody["log"]["inclusion"].as_array().unwrap().len(), 1);
         heads.push(head(&app, "").await);
     }
@@ -185,16 +177,12 @@ async fn a_monitor_sees_growth_and_a_rewritten_past() {
         )
     };
     let id = app.vaulted_envelope().await;
-    app.get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
+    app.custody(&id).await;
     let (ok, first) = look().await;
     assert!(ok, "{first}");
     assert_eq!(look().await, (true, first.clone()));
     let id = app.vaulted_envelope().await;
-    app.get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
+    app.custody(&id).await;
     let (ok, grown) = look().await;
     assert!(ok && grown != first, "{grown}");
     let seen = std::fs::read_to_string(state).unwrap();

@@ -166,16 +166,8 @@ async fn a_document_that_is_replaced_begins_anew() {
         .data(201);
     store.fail(0);
     app.post(&vault_in, json!({})).await.data(200);
-    let custody = app
-        .get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
-    let entries = custody["entries"].as_array().unwrap();
-    let kept = entries
-        .iter()
-        .find(|entry| entry["action"] == "vault.stored")
-        .unwrap();
-    assert_eq!(kept["details"]["signed_document_hash"], stored["hash"]);
+    let kept = app.entry(id, "vault.stored").await;
+    assert_eq!(kept["signed_document_hash"], stored["hash"]);
     let compliance = app
         .get(&format!("/partner/envelopes/{id}/compliance"))
         .await

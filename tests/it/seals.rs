@@ -43,15 +43,8 @@ async fn the_authoritative_copy_is_sealed_for_every_validator() {
 
     // Ours says the same, and the ledger names the certificate.
     let seal = sealing::verify(&sealed).unwrap();
-    let ledger = app.get(&format!("/partner/envelopes/{id}/custody")).await;
-    let ledger = ledger.data(200);
-    let stored = ledger["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|entry| entry["action"] == "vault.stored")
-        .unwrap();
-    assert_eq!(stored["details"]["seal_certificate_hash"], seal.certificate);
+    let stored = app.entry(&id, "vault.stored").await;
+    assert_eq!(stored["seal_certificate_hash"], seal.certificate);
     assert!(pdf::text(&sealed).contains("Authoritative copy"));
 }
 

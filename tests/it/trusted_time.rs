@@ -19,15 +19,7 @@ async fn stamped_by(authority: &Authority) -> TestApp {
 
 /// What the ledger tells of the vaulting.
 async fn stored(app: &TestApp, id: &str) -> Value {
-    let custody = app
-        .get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
-    let entries = custody["entries"].as_array().unwrap();
-    let stored = entries
-        .iter()
-        .find(|entry| entry["action"] == "vault.stored");
-    stored.unwrap()["details"].clone()
+    app.entry(id, "vault.stored").await
 }
 
 #[tokio::test(flavor = "multi_thread")]

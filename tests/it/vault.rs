@@ -1,8 +1,9 @@
 //! Vault-in, downloads, vault-out.
 
+use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, envelope_body, form, release_form};
+use crate::support::{TestApp, envelope_body, form, postgres, release_form};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_vault_ins_at_once_make_one_authoritative_copy() {
@@ -22,6 +23,58 @@ async fn twenty_vault_ins_at_once_make_one_authoritative_copy() {
         types.iter().filter(|kind| *kind == "vault.stored").count(),
         1
     );
+}
+
+/// The database decides between nodes, at every step.
+#[tokio::test(flavor = "multi_thread")]
+async fn vault_ins_on_two_nodes_at_once_make_one_authoritative_copy() {
+    let database = postgres::new_database().await;
+    let settings = || OrgSettings {
+        auto_vault: false,
+        ..OrgSettings::default()
+    };
+    let one = TestApp::with(
+        |config| config.database_url = Some(database.clone()),
+        settings(),
+    )
+    .await;
+    let shared = one.data.path().to_owned();
+    let mut two = TestApp::with(
+        |config| {
+            config.database_url = Some(database.clone());
+            config.storage_url = Some(format!("file://{}", shared.join("objects").display()));
+            config.seal.key_file = Some(shared.join("keys/seal/key.pem"));
+            config.seal.certificates_file = Some(shared.join("keys/seal/certificates.pem"));
+        },
+        settings(),
+    )
+    .await;
+    two.key = one.key_with_limit(Scope::ALL, 10_000).await;
+    for _ in 0..3 {
+        let envelope = one.sent_envelope().await;
+        let id = envelope["envelope_id"].as_str().unwrap();
+        form::sign(&one, envelope["sign_url"].as_str().unwrap()).await;
+        one.wait_for(id, "completed").await;
+        let path = format!("/partner/envelopes/{id}/vault-in-signed");
+        let calls = (0..20).map(|call| [&one, &two][call % 2].post_as(&two.key, &path, json!({})));
+        for answer in futures::future::join_all(calls).await {
+            assert_eq!(answer.data(200)["status"], "vaulted");
+        }
+        for (area, files) in [
+            ("signed", 1),
+            ("vault", 1),
+            ("copies", 1),
+            ("certificates", 2),
+        ] {
+            let objects = one.objects(area);
+            let ours = objects
+                .iter()
+                .filter(|path| path.to_string_lossy().contains(id));
+            assert_eq!(ours.count(), files, "{area}");
+        }
+        let stored = two.entry(id, "vault.stored").await;
+        assert_eq!(stored["custodian"], "vault@maple.example");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -141,15 +141,7 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
         .ok_or_else(unknown)?;
     drop(connection);
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
-    let pieces = match app.files.read_in_pieces(&file).await {
-        Err(FilesError::Tampered { expected, actual }) => {
-            report_tampering(app, &envelope, &expected, &actual).await?;
-            return Err(ServiceError::Conflict(
-                "Document integrity check failed".into(),
-            ));
-        }
-        result => result?,
-    };
+    let pieces = untouched(app, &envelope, app.files.read_in_pieces(&file).await).await?;
     let mut redeemed = None;
     if link.single_use && !peek {
         let now = app.clock.now();
@@ -209,6 +201,24 @@ fn linked_file(envelope: &Envelope, file: LinkedFile) -> Option<&StoredFile> {
 
 fn gone() -> ServiceError {
     ServiceError::Gone("Download link has expired or was already used".into())
+}
+
+/// What was read of an envelope's file. One that was changed is told everywhere,
+/// and handed to nobody.
+pub async fn untouched<T>(
+    app: &App,
+    envelope: &Envelope,
+    read: Result<T, FilesError>,
+) -> Result<T, ServiceError> {
+    match read {
+        Err(FilesError::Tampered { expected, actual }) => {
+            report_tampering(app, envelope, &expected, &actual).await?;
+            Err(ServiceError::Conflict(
+                "Document integrity check failed".into(),
+            ))
+        }
+        read => Ok(read?),
+    }
 }
 
 async fn report_tampering(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::downloads::{IssuedLink, issue};
+use super::downloads::{IssuedLink, issue, untouched};
 use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -66,7 +66,7 @@ pub async fn vault_out(
     lifecycle::next_status(app, &envelope, release)?;
     let archive = match &envelope.vault {
         Some(live) => {
-            let bytes = app.files.get(live).await?;
+            let bytes = untouched(app, &envelope, app.files.get(live).await).await?;
             let owner = envelope.id.as_str();
             Some(
                 app.files

@@ -517,6 +517,22 @@ impl TestApp {
         id
     }
 
+    /// An envelope's custody ledger.
+    pub async fn custody(&self, id: &str) -> Value {
+        let path = format!("/partner/envelopes/{id}/custody");
+        self.get(&path).await.data(200)
+    }
+
+    /// The details of the one ledger entry with this action.
+    pub async fn entry(&self, id: &str, action: &str) -> Value {
+        let custody = self.custody(id).await;
+        let mut entries = custody["entries"].as_array().unwrap().iter();
+        let mut found = entries.by_ref().filter(|entry| entry["action"] == action);
+        let details = found.next().unwrap()["details"].clone();
+        assert_eq!(found.next(), None, "{action}");
+        details
+    }
+
     /// Waits until an event of this type is in the outbox.
     pub async fn wait_for_event(&self, id: &str, event_type: &str) {
         let deadline = Instant::now() + Duration::from_secs(30);

@@ -1,0 +1,126 @@
+//! Vault-in of a small and a large document, beside the least that any vault has
+//! to do with them.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use p256::ecdsa::signature::Signer as _;
+use p256::ecdsa::{Signature, SigningKey};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::Failure;
+use crate::load::Connection;
+use crate::partner::{FORM, Partner, form, large_pdf};
+use crate::report::{self, Table, median, millis};
+
+const MEGABYTE: usize = 1_000_000;
+const SIZES: [usize; 2] = [MEGABYTE, 25 * MEGABYTE];
+const ROUNDS: usize = 5;
+
+/// Measures, and prints a table.
+pub fn run() -> Result<(), Failure> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(async {
+        report::heading("Vault-in of an uploaded PDF");
+        let headings = ["document", "floor ms", "vault-in ms", "ratio", "peak MB", "peak/document"];
+        let mut table = Table::new(&headings);
+        for size in SIZES {
+            table.row(measure(size).await?);
+        }
+        table.print();
+        println!(
+            "\nMedians of {ROUNDS}; SQLite and a folder. The floor is SHA-256 of the bytes, two writes\n\
+             of them with fsync and one ECDSA signature. Vault-in marks, seals, makes the copy,\n\
+             certificate and custody record, stores and reads back each of them, and records\n\
+             every step. The peak is what the server held above what it held before."
+        );
+        Ok(())
+    })
+}
+
+async fn measure(size: usize) -> Result<Vec<String>, Failure> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
+    let partner = Partner::start(folder.path(), &url)?;
+    // What is loaded once is not part of any pipeline.
+    vaulted(&partner, &large_pdf(1000)).await?;
+    let document = large_pdf(size);
+    let (mut floors, mut times, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        floors.push(millis(floor(folder.path(), &document)?));
+        let (time, peak) = vaulted(&partner, &document).await?;
+        times.push(millis(time));
+        peaks.push(peak);
+    }
+    partner.server.stop()?;
+    let (floor, time) = (median(&floors), median(&times));
+    let peak = peaks.iter().copied().fold(0.0, f64::max);
+    Ok(vec![
+        format!("{} MB", size / MEGABYTE),
+        format!("{floor:.1}"),
+        format!("{time:.1}"),
+        format!("{:.1}", time / floor),
+        format!("{:.1}", peak / 1e6),
+        format!("{:.1}", peak / size as f64),
+    ])
+}
+
+/// How long vault-in took, and the most bytes the server held meanwhile above
+/// what it held before.
+async fn vaulted(partner: &Partner, document: &[u8]) -> Result<(Duration, f64), Failure> {
+    let body = json!({
+        "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
+        "envelope_kind": "paper",
+    });
+    let json = "application/json";
+    let create = partner.request("POST", "/envelopes", json, body.to_string().as_bytes());
+    let id = partner.ask(&create).await?["envelope_id"].take();
+    let id = id.as_str().unwrap_or_default();
+    let upload = partner.request(
+        "POST",
+        &format!("/envelopes/{id}/upload"),
+        FORM,
+        &form(document, &[]),
+    );
+    partner.ask(&upload).await?;
+    let vault_in = format!("/envelopes/{id}/vault-in-upload");
+    let request = partner.request("POST", &vault_in, json, b"{}");
+    let address = partner.server.address;
+    let before = partner.server.memory()?.resident;
+    let began = Instant::now();
+    let task = tokio::spawn(async move {
+        let mut connection = Connection::open(address).await?;
+        let answer = connection.ask(&request).await?;
+        Ok::<_, Failure>((answer.status, answer.body, began.elapsed()))
+    });
+    let mut peak = before;
+    while !task.is_finished() {
+        peak = peak.max(partner.server.memory()?.resident);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let (status, body, time) = task.await??;
+    let body: Value = serde_json::from_slice(&body)?;
+    if status != 200 || body["data"]["status"] != "vaulted" {
+        return Err(format!("vault-in was answered with {status}: {body}").into());
+    }
+    Ok((time, (peak - before) * 1024.0))
+}
+
+/// The least: a hash, two writes that are on the disk, and a signature.
+fn floor(folder: &Path, document: &[u8]) -> Result<Duration, Failure> {
+    let key = SigningKey::from_slice(&[7; 32])?;
+    let began = Instant::now();
+    let digest = Sha256::digest(document);
+    for name in ["one", "two"] {
+        let mut file = File::create(folder.join(name))?;
+        file.write_all(document)?;
+        file.sync_all()?;
+    }
+    let signature: Signature = key.sign(&digest);
+    let took = began.elapsed();
+    drop(signature);
+    Ok(took)
+}
