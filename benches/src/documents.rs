@@ -168,6 +168,7 @@ async fn writing(components: &Components) -> Result<(), Failure> {
         envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".into(),
         secured_party: Some("First Example Bank".into()),
         marked_at: "2026-05-04T15:04:05.000Z".into(),
+        rewrite: false,
     };
     let mut rows: [(&str, Vec<f64>); 4] = [
         ("mark the authoritative copy, 4 pages", Vec::new()),

@@ -379,46 +379,55 @@ pub fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     [body.as_bytes(), file, b"\r\n--bench-boundary--\r\n"].concat()
 }
 
-/// One page and one stream of `bytes`.
-pub fn large_pdf(bytes: usize) -> Vec<u8> {
+/// A document of scanned pages, each with a picture of so many bytes.
+pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
     let mut pdf = b"%PDF-1.7\n".to_vec();
     let mut offsets = Vec::new();
-    let mut object = |pdf: &mut Vec<u8>, text: &[&[u8]]| {
+    let mut object = |pdf: &mut Vec<u8>, parts: &[&[u8]]| {
         offsets.push(pdf.len());
-        pdf.extend(text.concat());
+        pdf.extend(format!("{} 0 obj ", offsets.len()).bytes());
+        pdf.extend(parts.concat());
+        pdf.extend(b" endobj\n");
     };
-    object(
-        &mut pdf,
-        &[b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n"],
-    );
-    object(
-        &mut pdf,
-        &[b"2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n"],
-    );
-    object(
-        &mut pdf,
-        &[b"3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<<>>>> endobj\n"],
-    );
+    let page = |index: usize| 3 + 3 * index;
+    let kids: Vec<String> = (0..pages)
+        .map(|index| format!("{} 0 R", page(index)))
+        .collect();
+    let tree = format!("<</Type/Pages/Kids[{}]/Count {pages}>>", kids.join(" "));
+    object(&mut pdf, &[b"<</Type/Catalog/Pages 2 0 R>>"]);
+    object(&mut pdf, &[tree.as_bytes()]);
     let mut state = 17_u64;
-    let noise: Vec<u8> = std::iter::repeat_with(|| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 56) as u8
-    })
-    .take(bytes)
-    .collect();
-    let head = format!("4 0 obj <</Length {bytes}>> stream\n");
-    object(
-        &mut pdf,
-        &[head.as_bytes(), &noise, b"\nendstream endobj\n"],
-    );
+    for index in 0..pages {
+        let (content, picture) = (page(index) + 1, page(index) + 2);
+        let head = format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {content} 0 R\
+             /Resources<</XObject<</P {picture} 0 R>>>>>>"
+        );
+        object(&mut pdf, &[head.as_bytes()]);
+        let drawn = b"<</Length 27>> stream\nq 612 0 0 792 0 0 cm /P Do Q\nendstream";
+        object(&mut pdf, &[drawn]);
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(bytes)
+        .collect();
+        let head = format!(
+            "<</Type/XObject/Subtype/Image/Width 1000/Height {}/ColorSpace/DeviceGray\
+             /BitsPerComponent 8/Length {bytes}>> stream\n",
+            bytes / 1000
+        );
+        object(&mut pdf, &[head.as_bytes(), &noise, b"\nendstream"]);
+    }
     let start = pdf.len();
-    pdf.extend(b"xref\n0 5\n0000000000 65535 f \n");
+    let count = offsets.len() + 1;
+    pdf.extend(format!("xref\n0 {count}\n0000000000 65535 f \n").bytes());
     for offset in offsets {
         pdf.extend(format!("{offset:010} 00000 n \n").bytes());
     }
-    let tail = format!("trailer <</Size 5/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
+    let tail = format!("trailer <</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
     pdf.extend(tail.bytes());
     pdf
 }
@@ -435,7 +444,7 @@ async fn uploads(partner: &Partner) -> Result<(), Failure> {
         "application/json",
         body.to_string().as_bytes(),
     );
-    let form = form(&large_pdf(UPLOAD_BYTES), &[]);
+    let form = form(&scans(1, UPLOAD_BYTES), &[]);
     let mut requests = Vec::new();
     for _ in 0..UPLOADS {
         let id = partner.ask(&create).await?["envelope_id"].take();

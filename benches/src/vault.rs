@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Failure;
 use crate::load::Connection;
-use crate::partner::{FORM, Partner, form, large_pdf};
+use crate::partner::{FORM, Partner, form, scans};
 use crate::report::{self, Table, median, millis};
 
 const MEGABYTE: usize = 1_000_000;
@@ -32,7 +32,7 @@ pub fn run() -> Result<(), Failure> {
         }
         table.print();
         println!(
-            "\nMedians of {ROUNDS}; SQLite and a folder. The floor is SHA-256 of the bytes, two writes\n\
+            "\nMedians of {ROUNDS}; SQLite and a folder; a document of scanned pages, 1 MB each. The floor is SHA-256 of the bytes, two writes\n\
              of them with fsync and one ECDSA signature. Vault-in marks, seals, makes the copy,\n\
              certificate and custody record, stores and reads back each of them, and records\n\
              every step. The peak is what the server held above what it held before."
@@ -46,8 +46,8 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
     let partner = Partner::start(folder.path(), &url)?;
     // What is loaded once is not part of any pipeline.
-    vaulted(&partner, &large_pdf(1000)).await?;
-    let document = large_pdf(size);
+    vaulted(&partner, &scans(1, 1000)).await?;
+    let document = scans(size / MEGABYTE, MEGABYTE);
     let (mut floors, mut times, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         floors.push(millis(floor(folder.path(), &document)?));

@@ -21,9 +21,10 @@ libfuzzer_sys::fuzz_target!(|pdf: &[u8]| {
         envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".into(),
         secured_party: Some("First Example Bank".into()),
         marked_at: "2026-05-04T15:04:05.000Z".into(),
+        rewrite: false,
     };
-    let _ = mark(pdf, &request(CopyKind::Authoritative));
-    let _ = mark(pdf, &request(CopyKind::NonAuthoritative));
+    let _ = mark(pdf.to_vec(), &request(CopyKind::Authoritative));
+    let _ = mark(pdf.to_vec(), &request(CopyKind::NonAuthoritative));
     let _ = fill(pdf, &[field]);
     let _ = merge(&[pdf.to_vec(), pdf.to_vec()]);
     let _ = strip_tags(pdf);

@@ -7,7 +7,7 @@
 
 use crate::contract::bindings::{self, exports::holdfast::documents::documents::Guest};
 use crate::{
-    CustodyFacts, DocumentError, FilledField, MarkRequest, PageImage, Picture, SealRequest,
+    CustodyFacts, DocumentError, FilledField, MarkRequest, Marked, PageImage, Picture, SealRequest,
     SealSpace,
 };
 
@@ -18,12 +18,12 @@ impl Guest for Documents {
         crate::fill(&pdf, &fields)
     }
 
-    fn mark(pdf: Vec<u8>, request: MarkRequest) -> Result<Vec<u8>, DocumentError> {
-        crate::mark(&pdf, &request)
+    fn mark(pdf: Vec<u8>, request: MarkRequest) -> Result<Marked, DocumentError> {
+        crate::mark(pdf, &request)
     }
 
     fn prepare_seal(pdf: Vec<u8>, request: SealRequest) -> Result<SealSpace, DocumentError> {
-        crate::prepare_seal(&pdf, &request)
+        crate::prepare_seal(pdf, &request)
     }
 
     fn strip_tags(pdf: Vec<u8>) -> Result<Vec<u8>, DocumentError> {

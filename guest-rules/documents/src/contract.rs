@@ -18,5 +18,5 @@ pub(crate) mod bindings {
 
 pub use bindings::holdfast::documents::types::{
     Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
-    PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
+    Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
 };

@@ -38,7 +38,7 @@ pub mod typeset;
 
 pub use contract::{
     Area, CheckResult, CopyKind, CustodyFacts, DocumentError, FieldValue, FilledField, MarkRequest,
-    PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
+    Marked, PageImage, Party, Picture, PictureFormat, SealRequest, SealSpace, TimelineEntry,
 };
 pub use custody::custody_record;
 pub use fill::fill;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use krilla::color::rgb;
 use krilla::geom::{PathBuilder, Rect, Transform};
@@ -15,10 +16,10 @@ use crate::fill::solid;
 use crate::moment::Moment;
 use crate::overlay::Overlay;
 use crate::painting::{Placement, Role};
-use crate::source::{Source, confirm};
-use crate::target::Target;
+use crate::source::{Source, SourcePage, confirm};
+use crate::target::{Target, appended};
 use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Style};
-use crate::{CopyKind, MarkRequest};
+use crate::{CopyKind, MarkRequest, Marked};
 
 const AUTHORITATIVE: &str = "Authoritative copy";
 const NON_AUTHORITATIVE: &str = "Non-authoritative copy";
@@ -38,17 +39,17 @@ const MAX_CHARACTERS: usize = 300;
 /// the same in the keys `CopyStatus`, `EnvelopeId`, `SecuredParty` and `MarkedAt`; XMP metadata
 /// that the document brought along is left as it is, and so are all other objects.
 ///
-/// The input is a byte prefix of the output, so a signature in it stays valid, unless its
-/// cross-reference table had to be repaired: then the document is rewritten first. A document
-/// certified with "no changes allowed" (DocMDP level 1) is returned **unchanged** as the
-/// authoritative copy, because any mark would break the certification it is kept for; its
-/// non-authoritative copies are marked like all others.
+/// What is appended leaves the document's own bytes as they are, so a signature in it stays valid.
+/// A document whose cross-reference table has to be repaired is written anew. One certified with
+/// "no changes allowed" (DocMDP level 1) stays **unchanged** as the authoritative copy, because
+/// any mark would break the certification it is kept for; its non-authoritative copies are marked
+/// like all others.
 ///
 /// # Errors
 ///
 /// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without
 /// an envelope id or with a time that is none.
-pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
+pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
     Moment::parse(&request.marked_at, "marked-at")?;
     if request.envelope_id.trim().is_empty() {
         return Err(other("a mark names its envelope"));
@@ -63,53 +64,53 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
             "{MAX_CHARACTERS} characters in a name on a mark"
         )));
     }
-    let source = Source::open(pdf)?;
+    let pdf = Arc::new(pdf);
+    let source = Source::open_for_update(&pdf)?;
     if request.kind == CopyKind::Authoritative && source.certification_level() == Some(1) {
-        return Ok(pdf.to_vec());
+        return Ok(Marked::Unchanged);
     }
-    if source.needs_rewrite() {
-        return mark_rewritten(pdf, source, request);
+    if request.rewrite || source.needs_rewrite() {
+        drop(source);
+        return Ok(Marked::Rewritten(mark_rewritten(&pdf, request)?));
     }
-    let pages = source.pages.len();
-    match mark_behind(pdf, source, request) {
-        Ok(marked) if confirm(&marked, pages).is_ok() => Ok(marked),
-        // Accepted by the parser that wrote it, refused by the other one.
-        _ => mark_rewritten(pdf, Source::open(pdf)?, request),
-    }
+    let Source { document, pages } = source;
+    let appended = appended(pdf, document, &format!("{request:?}"), |target| {
+        paint(target, &pages, request)
+    });
+    Ok(Marked::Appended(appended?))
 }
 
-fn mark_rewritten(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
-    let pages = source.pages.len();
-    let rewritten = Target::Rewrite(Box::new(source.document)).save(pdf, "rewritten")?;
+fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
+    let Source { document, pages } = Source::open(pdf)?;
+    let rewritten = Target::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
     let source = Source::open(&rewritten)?;
-    if source.pages.len() != pages {
+    if source.pages.len() != pages.len() {
         return Err(crate::error::unreadable(
             "pages are lost when it is repaired",
         ));
     }
-    let marked = mark_behind(&rewritten, source, request)?;
-    confirm(&marked, pages)?;
+    let update = IncrementalDocument::create_from(rewritten, source.document);
+    let mut target = Target::Update(Box::new(update));
+    paint(&mut target, &source.pages, request)?;
+    let marked = target.save(pdf, &format!("{request:?}"))?;
+    confirm(&marked, pages.len())?;
     Ok(marked)
 }
 
-fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<u8>> {
-    let Source { document, pages } = source;
-    let update = Box::new(IncrementalDocument::create_from(pdf.to_vec(), document));
-    let mut target = Target::Update(update);
-
+fn paint(target: &mut Target, pages: &[SourcePage], request: &MarkRequest) -> Result<()> {
     // Pages of one size share one mark.
     let fonts = Fonts::load()?;
     let mut overlay = Overlay::new();
     let mut sizes = BTreeMap::new();
-    for page in &pages {
+    for page in pages {
         let size = (page.geometry.width, page.geometry.height);
         let key = (size.0.to_bits(), size.1.to_bits());
         if let Entry::Vacant(vacant) = sizes.entry(key) {
             vacant.insert(overlay.page(size, |surface| draw(&fonts, surface, size, request))?);
         }
     }
-    let forms = overlay.import_into(&mut target)?;
-    for page in &pages {
+    let forms = overlay.import_into(target)?;
+    for page in pages {
         let key = (
             page.geometry.width.to_bits(),
             page.geometry.height.to_bits(),
@@ -123,8 +124,7 @@ fn mark_behind(pdf: &[u8], source: Source, request: &MarkRequest) -> Result<Vec<
         };
         target.paint(page.id, &[placement])?;
     }
-    describe(&mut target, request)?;
-    target.save(pdf, &format!("{request:?}"))
+    describe(target, request)
 }
 
 fn draw(

@@ -37,7 +37,7 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     if width == 0 {
         return Err(other("an image is at least one pixel wide"));
     }
-    let document = source::parse(pdf)?;
+    let document = source::parse(pdf.to_vec())?;
     let pages = document.pages();
     let found = usize::try_from(page)
         .ok()

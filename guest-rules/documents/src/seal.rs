@@ -4,13 +4,14 @@
 //! and says where the signature goes (PAdES, ETSI EN 319 142-1; ISO 32000-1, 12.8.1).
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use lopdf::{Dictionary, IncrementalDocument, Object, Stream, StringFormat, text_string};
+use lopdf::{Dictionary, Object, ObjectId, Stream, StringFormat, text_string};
 
 use crate::error::{Result, other, over_limit, unreadable};
 use crate::moment::Moment;
-use crate::source::{Source, confirm};
-use crate::target::Target;
+use crate::source::Source;
+use crate::target::{Target, appended};
 use crate::{SealRequest, SealSpace};
 
 /// Bytes of a signature with its certificates and time stamp.
@@ -22,29 +23,47 @@ const PLACEHOLDER: usize = 1_234_567_890;
 
 /// Appends an invisible signature field and an empty place for its signature.
 ///
-/// The input is a byte prefix of the output, so a document that had to be repaired is refused:
+/// Nothing is changed in the document's own bytes, so a document that had to be repaired is refused:
 /// it has been rewritten by whatever was done to it before.
 ///
 /// # Errors
 ///
 /// `encrypted`, `unreadable` and `over-limit` for the document and the size of the signature,
 /// `other` for a time that is none.
-pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<SealSpace> {
+pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     let at = Moment::parse(&request.signed_at, "signed-at")?;
     if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
         return Err(over_limit(format!(
             "{MAX_SIGNATURE_BYTES} bytes of signature"
         )));
     }
-    let source = Source::open(pdf)?;
+    let pdf = Arc::new(pdf);
+    let source = Source::open_for_update(&pdf)?;
     if source.needs_rewrite() {
         return Err(unreadable("it has to be rewritten before it is sealed"));
     }
     let Source { document, pages } = source;
     let first = pages.first().ok_or_else(|| unreadable("no page"))?.id;
-    let update = Box::new(IncrementalDocument::create_from(pdf.to_vec(), document));
-    let mut target = Target::Update(update);
+    let length = pdf.len();
+    let mut bytes = appended(pdf, document, &format!("{request:?}"), |target| {
+        add_field(target, first, length, &at, request)
+    })?;
+    let place = locate(&mut bytes, length, request.signature_bytes as usize)?;
+    Ok(SealSpace {
+        appended: bytes,
+        place_start: place.start as u64,
+        place_end: place.end as u64,
+    })
+}
 
+/// An invisible signature field with an empty signature.
+fn add_field(
+    target: &mut Target,
+    page: ObjectId,
+    length: usize,
+    at: &Moment,
+    request: &SealRequest,
+) -> Result<()> {
     let mut signature = Dictionary::new();
     signature.set("Type", "Sig");
     signature.set("Filter", "Adobe.PPKLite");
@@ -71,25 +90,17 @@ pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<SealSpace> {
     widget.set("Type", "Annot");
     widget.set("Subtype", "Widget");
     widget.set("FT", "Sig");
-    widget.set("T", Object::string_literal(field_name(pdf.len())));
+    widget.set("T", Object::string_literal(field_name(length)));
     widget.set("Rect", vec![0.into(), 0.into(), 0.into(), 0.into()]);
     // Printed and locked: an invisible field that nobody may move.
     widget.set("F", 132);
-    widget.set("P", first);
+    widget.set("P", page);
     widget.set("V", signature);
     widget.set("AP", appearance);
     let widget = target.add(widget)?;
 
-    append(&mut target, first, b"Annots", widget)?;
-    enter_in_form(&mut target, widget)?;
-    let mut bytes = target.save(pdf, &format!("{request:?}"))?;
-    let place = locate(&mut bytes, pdf.len(), request.signature_bytes as usize)?;
-    confirm(&bytes, pages.len())?;
-    Ok(SealSpace {
-        pdf: bytes,
-        place_start: place.start as u64,
-        place_end: place.end as u64,
-    })
+    append(target, page, b"Annots", widget)?;
+    enter_in_form(target, widget)
 }
 
 /// Unique in the document: no earlier seal was made when it was this long.
@@ -98,12 +109,7 @@ fn field_name(length: usize) -> String {
 }
 
 /// Appends a reference to an array of a dictionary, which may itself be a reference.
-fn append(
-    target: &mut Target,
-    owner: lopdf::ObjectId,
-    key: &[u8],
-    item: lopdf::ObjectId,
-) -> Result<()> {
+fn append(target: &mut Target, owner: ObjectId, key: &[u8], item: ObjectId) -> Result<()> {
     let dictionary = target.dictionary(owner);
     let existing = dictionary.and_then(|dictionary| dictionary.get(key).ok());
     let mut items = match existing.map(|existing| target.resolve(existing)) {
@@ -116,7 +122,7 @@ fn append(
 }
 
 /// The field in the document's form, which is made where there is none (ISO 32000-1, 12.7.2).
-fn enter_in_form(target: &mut Target, widget: lopdf::ObjectId) -> Result<()> {
+fn enter_in_form(target: &mut Target, widget: ObjectId) -> Result<()> {
     let catalog = match target.document().trailer.get(b"Root") {
         Ok(Object::Reference(id)) => *id,
         _ => return Err(unreadable("the document has no catalog")),
@@ -146,22 +152,23 @@ fn enter_in_form(target: &mut Target, widget: lopdf::ObjectId) -> Result<()> {
     Ok(())
 }
 
-/// Finds the empty place in the appended part and writes the byte range around it.
+/// Finds the empty place in what is appended behind `length` bytes, and writes the byte range
+/// around it. Returns where it is in the whole document.
 ///
 /// New objects follow the changed ones, which hold what somebody else wrote and may look like
 /// ours: the last that fits is ours.
-fn locate(bytes: &mut [u8], appended: usize, signature_bytes: usize) -> Result<Range<usize>> {
+fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<Range<usize>> {
     let lost = || other("the place of the signature was lost");
     let hexadecimal = [&b"<"[..], &vec![b'0'; 2 * signature_bytes], b">"].concat();
-    let start = appended + find_last(&bytes[appended..], &hexadecimal).ok_or_else(lost)?;
+    let start = length + find_last(appended, &hexadecimal).ok_or_else(lost)?;
     let end = start + hexadecimal.len();
     let placeholder = byte_range([PLACEHOLDER; 3]);
-    let written = byte_range([start, end, bytes.len() - end]);
+    let written = byte_range([start, end, length + appended.len() - end]);
     if written.len() != placeholder.len() {
         return Err(over_limit("10 digits of file length"));
     }
-    let at = appended + find_last(&bytes[appended..], placeholder.as_bytes()).ok_or_else(lost)?;
-    bytes[at..at + written.len()].copy_from_slice(written.as_bytes());
+    let at = find_last(appended, placeholder.as_bytes()).ok_or_else(lost)?;
+    appended[at..at + written.len()].copy_from_slice(written.as_bytes());
     Ok(start..end)
 }
 

@@ -1,7 +1,9 @@
 //! An uploaded document, checked before anything is done with it.
 
-use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
-use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
+use std::sync::Arc;
+
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf, PdfData};
+use lopdf::{Dictionary, Document, FilterFunc, LoadOptions, Object, ObjectId};
 
 use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
@@ -34,11 +36,26 @@ impl Source {
     /// Refuses encrypted input altogether, also where the user password is empty: writing
     /// would have to keep or to break the owner's restrictions, and neither is ours to decide.
     pub(crate) fn open(pdf: &[u8]) -> Result<Self> {
+        Self::read(&Arc::new(pdf.to_vec()), None)
+    }
+
+    /// Loads a document that is updated behind its own bytes: without the data of its pictures
+    /// and typefaces, which is most of what there is and which no update touches.
+    pub(crate) fn open_for_update(pdf: &Arc<Vec<u8>>) -> Result<Self> {
+        match Self::read(pdf, Some(without_bulk)) {
+            // A damaged page tree is mended only in a document that is read whole.
+            Err(_) => Self::read(pdf, None),
+            opened => opened,
+        }
+    }
+
+    fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
         let geometries = page_geometries(pdf)?;
-        let document = Document::load_mem_with_options(
-            pdf,
-            LoadOptions::with_max_decompressed_size(MAX_STREAM_BYTES),
-        )?;
+        let options = LoadOptions {
+            filter,
+            ..LoadOptions::with_max_decompressed_size(MAX_STREAM_BYTES)
+        };
+        let document = Document::load_mem_with_options(pdf, options)?;
         if document.is_encrypted() || document.was_encrypted() {
             return Err(DocumentError::Encrypted);
         }
@@ -102,6 +119,31 @@ impl Source {
     }
 }
 
+/// In the dictionary of a stream whose data was left out.
+pub(crate) const LEFT_OUT: &[u8] = b"HoldfastLeftOut";
+
+/// Leaves out what only a viewer needs, if it is large.
+fn without_bulk(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
+    const SMALL: usize = 4 * 1024;
+    if let Object::Stream(stream) = object
+        && stream.content.len() > SMALL
+    {
+        let entry = |key: &[u8]| stream.dict.get(key).and_then(Object::as_name).ok();
+        let picture = entry(b"Subtype") == Some(b"Image");
+        let typeface = stream.dict.has(b"Length1") || entry(b"Subtype") == Some(b"OpenType");
+        if picture || typeface {
+            // One byte: an empty stream would be looked for again.
+            stream.content = vec![b' '];
+            stream.dict.set(LEFT_OUT, true);
+        }
+    }
+    // Objects of an object stream are taken from here; others stay where they are.
+    match object {
+        Object::Stream(_) => Some((id, Object::Null)),
+        plain => Some((id, plain.clone())),
+    }
+}
+
 /// Follows references; what leads nowhere, or in circles, is null.
 pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a Object {
     static NULL: Object = Object::Null;
@@ -119,11 +161,12 @@ pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a 
 }
 
 /// Parses with hayro, which gives the errors and the page geometry.
-pub(crate) fn parse(pdf: &[u8]) -> Result<Pdf> {
-    if pdf.is_empty() {
+pub(crate) fn parse(pdf: impl Into<PdfData>) -> Result<Pdf> {
+    let pdf = pdf.into();
+    if pdf.as_ref().is_empty() {
         return Err(unreadable("the file is empty"));
     }
-    let parsed = Pdf::new(pdf.to_vec()).map_err(|error| match error {
+    let parsed = Pdf::new(pdf).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => DocumentError::Encrypted,
         LoadPdfError::Decryption(_) => unreadable("its encryption is damaged or unknown"),
         LoadPdfError::Invalid => unreadable("the bytes are not a PDF, or damaged beyond reading"),
@@ -135,8 +178,8 @@ pub(crate) fn parse(pdf: &[u8]) -> Result<Pdf> {
     }
 }
 
-fn page_geometries(pdf: &[u8]) -> Result<Vec<PageGeometry>> {
-    let parsed = parse(pdf)?;
+fn page_geometries(pdf: &Arc<Vec<u8>>) -> Result<Vec<PageGeometry>> {
+    let parsed = parse(pdf.clone())?;
     parsed
         .pages()
         .iter()
@@ -151,7 +194,7 @@ fn page_geometries(pdf: &[u8]) -> Result<Vec<PageGeometry>> {
 /// Reads back what was written, with the parser that did not write it. A document that cannot
 /// be opened again must not leave this component.
 pub(crate) fn confirm(written: &[u8], pages: usize) -> Result<()> {
-    let found = parse(written)?.pages().len();
+    let found = parse(written.to_vec())?.pages().len();
     if found == pages {
         Ok(())
     } else {

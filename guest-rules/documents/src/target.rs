@@ -1,12 +1,13 @@
 //! A document while it is written: rewritten as a whole, or updated behind its own bytes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lopdf::{Dictionary, Document, IncrementalDocument, Object, ObjectId, Stream, StringFormat};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Result, unreadable};
-use crate::source::resolve_in;
+use crate::error::{Result, other, unreadable};
+use crate::source::{LEFT_OUT, resolve_in};
 
 pub(crate) enum Target {
     /// Every object is written anew; earlier revisions disappear.
@@ -68,6 +69,11 @@ impl Target {
                 if !update.new_document.objects.contains_key(&id)
                     && let Some(previous) = update.get_prev_documents().objects.get(&id)
                 {
+                    if let Object::Stream(stream) = previous
+                        && stream.dict.has(LEFT_OUT)
+                    {
+                        return Err(other("data that was left out is to be changed"));
+                    }
                     let copy = previous.clone();
                     update.new_document.objects.insert(id, copy);
                 }
@@ -169,11 +175,16 @@ impl Target {
     /// Writes the document. `purpose` goes into its identifier beside the original bytes, so
     /// that different results have different identifiers and equal ones the same.
     pub(crate) fn save(mut self, original: &[u8], purpose: &str) -> Result<Vec<u8>> {
-        let digest = Sha256::new()
-            .chain_update(original)
-            .chain_update(purpose)
-            .finalize();
-        let changed = Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal);
+        self.identify(identifier(original, purpose));
+        let mut bytes = Vec::with_capacity(original.len() + original.len() / 8 + 64 * 1024);
+        match &mut self {
+            Self::Rewrite(document) => document.save_to(&mut bytes)?,
+            Self::Update(update) => update.save_to(&mut bytes)?,
+        }
+        Ok(bytes)
+    }
+
+    fn identify(&mut self, changed: Object) {
         let document = self.document_mut();
         let permanent = match document
             .trailer
@@ -189,11 +200,57 @@ impl Target {
             _ => changed.clone(),
         };
         document.trailer.set("ID", vec![permanent, changed]);
-        let mut bytes = Vec::with_capacity(original.len() + original.len() / 8 + 64 * 1024);
-        match &mut self {
-            Self::Rewrite(document) => document.save_to(&mut bytes)?,
-            Self::Update(update) => update.save_to(&mut bytes)?,
-        }
-        Ok(bytes)
+    }
+}
+
+/// An identifier for what is made of these bytes for this purpose.
+fn identifier(original: &[u8], purpose: &str) -> Object {
+    let digest = Sha256::new()
+        .chain_update(original)
+        .chain_update(purpose)
+        .finalize();
+    Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal)
+}
+
+/// Updates a document behind its own bytes; returns what belongs behind them. `change` gets the
+/// document to change.
+pub(crate) fn appended(
+    pdf: Arc<Vec<u8>>,
+    document: Document,
+    purpose: &str,
+    change: impl FnOnce(&mut Target) -> Result<()>,
+) -> Result<Vec<u8>> {
+    let identifier = identifier(&pdf, purpose);
+    let mut behind = Behind {
+        skipped: pdf.len(),
+        bytes: Vec::new(),
+    };
+    let update = IncrementalDocument::create_from(Arc::unwrap_or_clone(pdf), document);
+    let mut target = Target::Update(Box::new(update));
+    change(&mut target)?;
+    target.identify(identifier);
+    match &mut target {
+        Target::Rewrite(document) => document.save_to(&mut behind)?,
+        Target::Update(update) => update.save_to(&mut behind)?,
+    }
+    Ok(behind.bytes)
+}
+
+/// Keeps what is written behind so many bytes.
+struct Behind {
+    skipped: usize,
+    bytes: Vec<u8>,
+}
+
+impl std::io::Write for Behind {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let skipped = self.skipped.min(bytes.len());
+        self.skipped -= skipped;
+        self.bytes.extend_from_slice(&bytes[skipped..]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

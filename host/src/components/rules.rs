@@ -339,7 +339,7 @@ impl Rules {
         &self,
         pdf: Bytes,
         request: documents::MarkRequest,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
+    ) -> Result<Result<documents::Marked, documents::DocumentError>, ComponentError> {
         self.document_work(move |store, instance| {
             instance
                 .holdfast_documents_documents()

@@ -1,10 +1,12 @@
 use std::path::{Path, PathBuf};
 
-use holdfast_documents::{DocumentError, fill, mark, merge, page_image, prepare_seal, strip_tags};
+use holdfast_documents::{DocumentError, fill, merge, page_image, strip_tags};
 
 use crate::readers::{Ignored, Readers};
 use crate::seals::seal;
-use crate::support::{authoritative, field, moved, non_authoritative, qpdf_complaint, text, words};
+use crate::support::{
+    authoritative, field, mark, moved, non_authoritative, prepare_seal, qpdf_complaint, text, words,
+};
 
 /// Number of PDFs in the shared corpus, said when it is not there.
 const CASES: usize = 21;

@@ -1,9 +1,9 @@
-use holdfast_documents::{DocumentError, fill, mark, merge, page_image};
+use holdfast_documents::{DocumentError, fill, merge, page_image};
 
 use crate::damage::{Sequence, mutate};
 use crate::support::{
-    Pdf, TempFile, authoritative, contract, field, non_authoritative, page, qpdf_complaint, run,
-    text,
+    Pdf, TempFile, authoritative, contract, field, mark, non_authoritative, page, qpdf_complaint,
+    run, text,
 };
 
 /// Everything this component does with an upload. What comes out must be sound.

@@ -1,8 +1,8 @@
-use holdfast_documents::{DocumentError, MarkRequest, mark};
+use holdfast_documents::{DocumentError, MarkRequest};
 
 use crate::support::{
-    Pdf, Raster, assert_clean, authoritative, contract, extracted, facts, moved, non_authoritative,
-    page, pages, words,
+    Pdf, Raster, assert_clean, authoritative, contract, extracted, facts, mark, moved,
+    non_authoritative, page, pages, words,
 };
 
 #[test]

@@ -1,6 +1,6 @@
-use holdfast_documents::{DocumentError, SealRequest, mark, prepare_seal};
+use holdfast_documents::{DocumentError, SealRequest};
 
-use crate::support::{assert_clean, authoritative, contract, facts};
+use crate::support::{assert_clean, authoritative, contract, facts, mark, prepare_seal};
 
 pub fn seal() -> SealRequest {
     SealRequest {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use holdfast_documents::{Area, CopyKind, DocumentError, FieldValue, FilledField, MarkRequest};
+use holdfast_documents::{
+    Area, CopyKind, DocumentError, FieldValue, FilledField, MarkRequest, Marked, SealRequest,
+};
 
 pub fn contract() -> Vec<u8> {
     let path = concat!(
@@ -21,7 +23,49 @@ pub fn authoritative() -> MarkRequest {
         envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".to_owned(),
         secured_party: Some("Crescent Auto Finance, LLC".to_owned()),
         marked_at: "2026-05-04T15:04:05.000Z".to_owned(),
+        rewrite: false,
     }
+}
+
+/// Marks a document as the host does: what is appended is joined, read back, and where that fails
+/// the document is written anew.
+pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>, DocumentError> {
+    match holdfast_documents::mark(pdf.to_vec(), request) {
+        Ok(Marked::Unchanged) => return Ok(pdf.to_vec()),
+        Ok(Marked::Rewritten(whole)) => return Ok(whole),
+        Ok(Marked::Appended(tail)) => {
+            let whole = [pdf, &tail].concat();
+            if hayro_syntax::Pdf::new(whole.clone()).is_ok_and(|read| !read.pages().is_empty()) {
+                return Ok(whole);
+            }
+        }
+        Err(_) => {}
+    }
+    let anew = MarkRequest {
+        rewrite: true,
+        ..request.clone()
+    };
+    match holdfast_documents::mark(pdf.to_vec(), &anew)? {
+        Marked::Rewritten(whole) => Ok(whole),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A document with an empty place for a signature.
+pub struct Prepared {
+    pub pdf: Vec<u8>,
+    pub place_start: u64,
+    pub place_end: u64,
+}
+
+/// Prepares a seal and joins what is appended.
+pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<Prepared, DocumentError> {
+    let space = holdfast_documents::prepare_seal(pdf.to_vec(), request)?;
+    Ok(Prepared {
+        pdf: [pdf, &space.appended].concat(),
+        place_start: space.place_start,
+        place_end: space.place_end,
+    })
 }
 
 pub fn non_authoritative() -> MarkRequest {

@@ -230,29 +230,24 @@ impl<'a> Pipeline<'a> {
         self.step = Step::Seal;
         let (pdf, seal) = match unstamped {
             Ok(unstamped) => (
-                unstamped.finish(time.token()?.as_deref())?,
+                unstamped.finish(time.token()?.as_deref())?.into(),
                 Some(self.app.sealing.fingerprint()?),
             ),
             Err(unsealed) => (unsealed, None),
         };
-        let file = self
-            .store(Area::Vault, pdf.into(), "application/pdf")
-            .await?;
+        let file = self.store(Area::Vault, pdf, "application/pdf").await?;
         let sealed = self.done(Sealed { file, seal }).await?;
         Ok((time, sealed))
     }
 
-    /// Marks the executed document and signs it. A document that came back
-    /// without a mark is certified against any change, and is kept as it is.
-    async fn sign(&self, source: &Kept) -> Result<Result<Unstamped, Vec<u8>>, ServiceError> {
+    /// Marks the executed document and signs it. One that is certified against any
+    /// change is kept as it is.
+    async fn sign(&self, source: &Kept) -> Result<Result<Unstamped, Bytes>, ServiceError> {
         let executed = self.executed(source).await?;
-        let marked = self
-            .mark(executed.clone(), documents::CopyKind::Authoritative)
-            .await?;
-        if marked == executed {
-            return Ok(Err(marked));
-        }
-        drop(executed);
+        let kind = documents::CopyKind::Authoritative;
+        let Some(marked) = self.mark(executed, kind).await? else {
+            return Ok(Err(self.executed(source).await?));
+        };
         let request = documents::SealRequest {
             name: self.intent.issuer.clone(),
             reason: format!("Authoritative copy of {}", self.envelope.id),
@@ -260,11 +255,13 @@ impl<'a> Pipeline<'a> {
             signature_bytes: SIGNATURE_BYTES,
         };
         let rules = &self.app.components.rules;
-        let space = rules.prepare_seal(marked.into(), request).await??;
+        let space = rules.prepare_seal(marked.clone(), request).await??;
+        let prepared = joined(marked, &space.appended);
+        rules.inspect(prepared.clone()).await??;
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
         let now = self.app.clock.now();
-        Ok(Ok(self.app.sealing.sign(space.pdf, place, now)?))
+        Ok(Ok(self.app.sealing.sign(prepared.into(), place, now)?))
     }
 
     /// A token of the authority for the signature. None is no reason to stop,
@@ -291,15 +288,43 @@ impl<'a> Pipeline<'a> {
 
     async fn copy(&self, source: &Kept) -> Result<Kept, ServiceError> {
         let executed = self.executed(source).await?;
-        let copy = self
-            .mark(executed, documents::CopyKind::NonAuthoritative)
-            .await?;
-        self.store(Area::Copies, copy.into(), "application/pdf")
-            .await
+        let kind = documents::CopyKind::NonAuthoritative;
+        let copy = self.mark(executed, kind).await?;
+        let copy = copy.ok_or_else(|| internal("a copy came back without a mark"))?;
+        self.store(Area::Copies, copy, "application/pdf").await
     }
 
-    async fn mark(&self, pdf: Bytes, kind: documents::CopyKind) -> Result<Vec<u8>, ServiceError> {
-        let request = documents::MarkRequest {
+    /// The marked document, which another reader than its writer can read; none
+    /// when nothing may be added to it. It is in memory once here, and once more in
+    /// the sandbox while that is at work.
+    async fn mark(
+        &self,
+        pdf: Bytes,
+        kind: documents::CopyKind,
+    ) -> Result<Option<Bytes>, ServiceError> {
+        use documents::Marked;
+        let rules = &self.app.components.rules;
+        let length = pdf.len();
+        let (pdf, refused) = match rules.mark(pdf.clone(), self.marks(kind, false)).await? {
+            Ok(Marked::Unchanged) => return Ok(None),
+            Ok(Marked::Rewritten(whole)) => return Ok(Some(whole.into())),
+            Ok(Marked::Appended(tail)) => {
+                let whole = joined(pdf, &tail);
+                match rules.inspect(whole.clone()).await? {
+                    Ok(_) => return Ok(Some(whole)),
+                    Err(error) => (whole.slice(..length), error.into()),
+                }
+            }
+            Err(error) => (pdf, ServiceError::from(error)),
+        };
+        match rules.mark(pdf, self.marks(kind, true)).await? {
+            Ok(Marked::Rewritten(whole)) => Ok(Some(whole.into())),
+            _ => Err(refused),
+        }
+    }
+
+    fn marks(&self, kind: documents::CopyKind, rewrite: bool) -> documents::MarkRequest {
+        documents::MarkRequest {
             kind,
             envelope_id: self.envelope.id.to_string(),
             secured_party: self
@@ -309,8 +334,8 @@ impl<'a> Pipeline<'a> {
                 .map(|party| party.name.trim().to_owned())
                 .filter(|name| !name.is_empty()),
             marked_at: self.intent.frozen_at.to_string(),
-        };
-        Ok(self.app.components.rules.mark(pdf, request).await??)
+            rewrite,
+        }
     }
 
     async fn certify(&self, sealed: &Sealed, copy: &Kept) -> Result<Certified, ServiceError> {
@@ -510,6 +535,14 @@ impl TrustedTime {
             Self::None { reason } => json!({ "status": "no trusted time", "reason": reason }),
         }
     }
+}
+
+/// Bytes with others behind them; what nobody else holds is not copied.
+fn joined(head: Bytes, tail: &[u8]) -> Bytes {
+    let mut whole = Vec::from(head);
+    whole.reserve_exact(tail.len());
+    whole.extend_from_slice(tail);
+    whole.into()
 }
 
 fn recorded<T: DeserializeOwned>(given: serde_json::Value) -> Result<T, ServiceError> {
