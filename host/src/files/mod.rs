@@ -37,6 +37,9 @@ const PART: usize = 5 * 1024 * 1024;
 /// file, as many files may be stored at once.
 const PARTS_AT_ONCE: usize = 1;
 
+/// Room kept behind a file that is read whole: for marks and a seal.
+const ROOM_BEHIND: usize = 256 * 1024;
+
 /// How long the store may be silent. Its own retries are within.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -373,7 +376,9 @@ impl Files {
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
-        let mut bytes = BytesMut::with_capacity(usize::try_from(size).unwrap_or_default());
+        // What is put behind a document needs no other place for it then.
+        let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
+        let mut bytes = BytesMut::with_capacity(room);
         while let Some(piece) = self.in_time(pieces.try_next()).await?? {
             bytes.extend_from_slice(&piece);
         }
