@@ -157,6 +157,118 @@ async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
     assert_eq!(above.bytes.len(), 32);
 }
 
+/// What `holdfast verify` says of a bundle's log, with these arguments more.
+async fn said_of_the_log(bundle: &str, more: &[&str]) -> (bool, Vec<(String, bool, String)>) {
+    let arguments = [&["verify", bundle], more].concat();
+    let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    let nothing = tempfile::tempdir().unwrap();
+    let output = tokio::task::spawn_blocking(move || {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        operator_output(nothing.path(), &arguments)
+    });
+    let output = output.await.unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let about = findings.iter().filter(|finding| {
+        let check = finding["check"].as_str().unwrap();
+        ["log", "head", "certified head"].contains(&check)
+    });
+    let told = about.map(|finding| {
+        (
+            text(&finding["check"]),
+            finding["ok"] == true,
+            text(&finding["detail"]),
+        )
+    });
+    (output.status.success(), told.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let release = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&release, crate::support::release_form())
+        .await
+        .data(200);
+    let zip = app
+        .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
+        .await;
+    assert_eq!(zip.status, 200);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let bundle = file("bundle.zip", &zip.bytes);
+    let (valid, told) = said_of_the_log(&bundle, &[]).await;
+    assert!(valid, "{told:?}");
+    assert!(told[0].2.contains("by its own word"), "{told:?}");
+    assert_eq!((told[1].0.as_str(), told[1].1), ("certified head", true));
+
+    // The log grows on: a later head proves that it goes on from the bundle's.
+    let size = head(&app, "").await["tree_size"].as_u64().unwrap();
+    let other = app.vaulted_envelope().await;
+    app.custody(&other).await;
+    let later = app.get_as("", &format!("/ledger/head?since={size}")).await;
+    let later = file("later.json", &later.bytes);
+    let (valid, told) = said_of_the_log(&bundle, &["--head", &later]).await;
+    assert!(valid, "{told:?}");
+    assert!(!told[0].2.contains("by its own word"), "{told:?}");
+    assert!(told[1].2.contains("goes on from the bundle's"), "{told:?}");
+    let key = head(&app, "").await["public_key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(said_of_the_log(&bundle, &["--key", &key]).await.0);
+
+    // One without that proof, one of another log, and another key.
+    let unproved = file("unproved.json", &app.get_as("", "/ledger/head").await.bytes);
+    let (valid, told) = said_of_the_log(&bundle, &["--head", &unproved]).await;
+    assert!(
+        !valid && told[1].2.contains(&format!("?since={size}")),
+        "{told:?}"
+    );
+    let elsewhere = TestApp::with(
+        |config| config.public_url = Some("https://elsewhere.example".parse().unwrap()),
+        holdfast::domain::organization::OrgSettings::default(),
+    )
+    .await;
+    let mut body = crate::support::envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let foreign = elsewhere.post("/partner/envelopes", body).await.data(201);
+    elsewhere
+        .custody(foreign["envelope_id"].as_str().unwrap())
+        .await;
+    let foreign = file(
+        "foreign.json",
+        &elsewhere.get_as("", "/ledger/head").await.bytes,
+    );
+    let (valid, told) = said_of_the_log(&bundle, &["--head", &foreign]).await;
+    assert!(!valid && told[0].2.contains("is of the log"), "{told:?}");
+    let key = key.replace("127.0.0.1:8080", "elsewhere");
+    let (valid, told) = said_of_the_log(&bundle, &["--key", &key]).await;
+    assert!(
+        !valid && told[0].2.starts_with("not a verifier key"),
+        "{told:?}"
+    );
+    let garbage = file("garbage.json", b"{}");
+    assert!(!said_of_the_log(&bundle, &["--head", &garbage]).await.0);
+
+    // Whoever keeps a head of a history that was rewritten since finds it.
+    app.rewrite_ledger(&other, 1, "somebody else").await;
+    app.rebuild_log().await;
+    let again = app
+        .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
+        .await;
+    let again = file("again.zip", &again.bytes);
+    let (valid, told) = said_of_the_log(&again, &["--head", &later]).await;
+    assert!(!valid, "{told:?}");
+    assert_eq!((told[1].0.as_str(), told[1].1), ("head", false), "{told:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monitor_sees_growth_and_a_rewritten_past() {
     let app = TestApp::start().await;

@@ -17,7 +17,7 @@ use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
 use crate::faults;
 use crate::files::Area;
-use crate::sealing::{SIGNATURE_BYTES, Unstamped};
+use crate::sealing::{SIGNATURE_BYTES, Stamp, Unstamped};
 use crate::service::uploads::picture;
 use crate::service::{ServiceError, events, facts, integrity};
 use crate::store::envelopes::VaultedFiles;
@@ -75,6 +75,7 @@ struct Sealed {
     /// SHA-256 of the certificate it is sealed with; none for a document that
     /// is certified against any change and therefore kept as it is.
     seal: Option<String>,
+    time: TrustedTime,
 }
 
 /// The evaluated record.
@@ -89,7 +90,6 @@ struct Certified {
 /// Everything that is stored before the envelope is vaulted.
 struct Prepared {
     source: Kept,
-    time: TrustedTime,
     sealed: Sealed,
     copy: Kept,
     certified: Certified,
@@ -125,7 +125,7 @@ impl<'a> Pipeline<'a> {
             Some(source) => source,
             None => self.done(self.fetch().await?).await?,
         };
-        let (time, sealed) = self.sealed(&source).await?;
+        let sealed = self.sealed(&source).await?;
         let copy = match self.begin(Step::Copy).await? {
             Some(copy) => copy,
             None => self.done(self.copy(&source).await?).await?,
@@ -136,12 +136,15 @@ impl<'a> Pipeline<'a> {
         };
         let custody_record = match self.begin(Step::Record).await? {
             Some(record) => record,
-            None => self.done(self.record(&certified, &copy).await?).await?,
+            None => {
+                let further = self.further(&source, &sealed);
+                let record = self.record(&certified, &copy, further).await?;
+                self.done(record).await?
+            }
         };
         self.step = Step::Settle;
         self.settle(&Prepared {
             source,
-            time,
             sealed,
             copy,
             certified,
@@ -209,35 +212,34 @@ impl<'a> Pipeline<'a> {
 
     /// Two steps: what the time stamping authority says is recorded before the
     /// copy that holds it is stored, so that a repeat makes the same copy.
-    async fn sealed(&mut self, source: &Kept) -> Result<(TrustedTime, Sealed), ServiceError> {
-        let time: Option<TrustedTime> = self.begin(Step::Time).await?;
-        let sealed: Option<Sealed> = self.begin(Step::Seal).await?;
-        if let (Some(time), Some(sealed)) = (&time, sealed) {
-            return Ok((time.clone(), sealed));
+    async fn sealed(&mut self, source: &Kept) -> Result<Sealed, ServiceError> {
+        if let Some(sealed) = self.begin(Step::Seal).await? {
+            return Ok(sealed);
         }
-        self.step = Step::Time;
-        let unstamped = self.sign(source).await?;
-        let time = match time {
-            Some(time) => time,
-            None => {
-                let time = match &unstamped {
-                    Ok(unstamped) => self.trusted_time(unstamped).await,
-                    Err(_) => TrustedTime::NotAsked,
+        let time: Option<TrustedTime> = self.begin(Step::Time).await?;
+        let (pdf, seal, time) = match self.sign(source).await? {
+            Err(unsealed) => (unsealed, None, TrustedTime::NotAsked),
+            Ok(unstamped) => {
+                let time = match time.filter(|time| time.is_about(&unstamped)) {
+                    Some(time) => time,
+                    None => {
+                        let said = self.trusted_time(&unstamped).await;
+                        let kept = self.done(said.clone()).await?;
+                        if kept.is_about(&unstamped) {
+                            kept
+                        } else {
+                            said
+                        }
+                    }
                 };
-                self.done(time).await?
+                let sealed = unstamped.finish(time.token().as_deref())?;
+                let seal = self.app.sealing.fingerprint()?;
+                (sealed.into(), Some(seal), time)
             }
         };
         self.step = Step::Seal;
-        let (pdf, seal) = match unstamped {
-            Ok(unstamped) => (
-                unstamped.finish(time.token()?.as_deref())?.into(),
-                Some(self.app.sealing.fingerprint()?),
-            ),
-            Err(unsealed) => (unsealed, None),
-        };
         let file = self.store(Area::Vault, pdf, "application/pdf").await?;
-        let sealed = self.done(Sealed { file, seal }).await?;
-        Ok((time, sealed))
+        self.done(Sealed { file, seal, time }).await
     }
 
     /// Marks the executed document and signs it. One that is certified against any
@@ -353,7 +355,41 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    async fn record(&self, certified: &Certified, copy: &Kept) -> Result<Kept, ServiceError> {
+    /// What the custody record tells beside what every record has.
+    fn further(&self, source: &Kept, sealed: &Sealed) -> Vec<(String, String)> {
+        let seal = match &sealed.seal {
+            Some(certificate) => format!("certificate {certificate} (SHA-256)"),
+            None => "not sealed: the document is certified against any change".to_owned(),
+        };
+        let time = match &sealed.time {
+            TrustedTime::NotAsked => None,
+            TrustedTime::Stamped { at, authority, .. } => Some(format!("{at}, by {authority}")),
+            TrustedTime::None { reason } => Some(format!("no trusted time: {reason}")),
+        };
+        // A note begins with the log's name, its size and its root.
+        let note = self.intent.checkpoint.as_deref();
+        let log = note.and_then(|note| {
+            let mut lines = note.lines();
+            let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+            Some(format!("{origin}: {size} entries before, root {root}"))
+        });
+        let named = [
+            ("Executed document", Some(source.0.sha256.clone())),
+            ("Seal", Some(seal)),
+            ("Trusted time", time),
+            ("Log of all ledgers", log),
+        ];
+        let told = named.into_iter();
+        told.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+
+    async fn record(
+        &self,
+        certified: &Certified,
+        copy: &Kept,
+        further: Vec<(String, String)>,
+    ) -> Result<Kept, ServiceError> {
         let certificate = self.app.files.get(&certified.certificate.0).await?;
         let told = self.told_ledger().await?;
         let facts = custody_facts(CustodySource {
@@ -366,6 +402,7 @@ impl<'a> Pipeline<'a> {
             custodian: &self.custodian(),
             told: &told,
             certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
+            further,
         });
         let record = self.app.components.rules.custody_record(facts).await??;
         self.store(Area::Certificates, record.into(), "application/pdf")
@@ -471,7 +508,7 @@ impl<'a> Pipeline<'a> {
             "certificate_hash": certified.certificate.0.sha256,
             "custody_record_hash": prepared.custody_record.0.sha256,
             "seal_certificate_hash": prepared.sealed.seal,
-            "trusted_time": prepared.time.told(),
+            "trusted_time": prepared.sealed.time.told(),
             "custodian": self.custodian().email,
         });
         let actor = self.intent.requested_by.as_str();
@@ -492,7 +529,7 @@ impl<'a> Pipeline<'a> {
         let path = format!("vault:{}/authoritative", envelope.id);
         let data = json!({ "path": path, "hash": hash });
         events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
-        if let TrustedTime::None { reason } = &prepared.time {
+        if let TrustedTime::None { reason } = &prepared.sealed.time {
             let data = json!({ "reason": reason });
             let event_type = EventType::VaultWithoutTrustedTime;
             events::emit(&mut tx, &envelope, event_type, data, now).await?;
@@ -514,14 +551,22 @@ impl<'a> Pipeline<'a> {
 
 impl TrustedTime {
     /// The token as DER.
-    fn token(&self) -> Result<Option<Vec<u8>>, ServiceError> {
+    fn token(&self) -> Option<Vec<u8>> {
         use base64::Engine as _;
         match self {
-            Self::Stamped { token, .. } => base64::engine::general_purpose::STANDARD
-                .decode(token)
-                .map(Some)
-                .map_err(internal),
-            Self::NotAsked | Self::None { .. } => Ok(None),
+            Self::Stamped { token, .. } => {
+                base64::engine::general_purpose::STANDARD.decode(token).ok()
+            }
+            Self::NotAsked | Self::None { .. } => None,
+        }
+    }
+
+    /// Whether it was said of this signature: the sealing key may have been
+    /// replaced since.
+    fn is_about(&self, unstamped: &Unstamped) -> bool {
+        match self.token() {
+            None => !matches!(self, Self::Stamped { .. }),
+            Some(token) => Stamp::open(token, &unstamped.signature_digest()).is_ok(),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct CustodySource<'a> {
     pub(super) custodian: &'a Custodian,
     pub(super) told: &'a [LedgerEntry],
     pub(super) certificate_json: String,
+    /// Further facts, by name.
+    pub(super) further: Vec<(String, String)>,
 }
 
 /// The record as the documents component writes it.
@@ -69,7 +71,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
             component.name, component.version, component.sha256
         ),
         certificate_json: source.certificate_json,
-        attributes: Vec::new(),
+        attributes: source.further,
     }
 }
 
