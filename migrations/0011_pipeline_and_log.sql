@@ -66,6 +66,8 @@ create table ledger_log (
     origin text not null,
     tree_size bigint not null,
     root_hash text not null,
+    -- What its checkpoints are verified with: one key for all nodes.
+    public_key text,
     -- The signed note of the head.
     checkpoint text,
     signed_at text,

@@ -112,6 +112,8 @@ pub struct Metrics {
     pub ledger_size: Gauge,
     /// Vaulted envelopes that were re-read.
     pub integrity_checked: Counter,
+    /// Vaulted envelopes that could not be re-read.
+    pub integrity_unread: Counter,
     /// Envelopes in the vault or released from it.
     pub integrity_total: Gauge,
     /// Of those, re-read in the last seven days.
@@ -139,6 +141,7 @@ impl Metrics {
             ledger_pending: Gauge::default(),
             ledger_size: Gauge::default(),
             integrity_checked: Counter::default(),
+            integrity_unread: Counter::default(),
             integrity_total: Gauge::default(),
             integrity_this_week: Gauge::default(),
             integrity_problems: Gauge::default(),
@@ -201,6 +204,11 @@ impl Metrics {
             "integrity_checked",
             "Vaulted envelopes that were re-read",
             metrics.integrity_checked.clone(),
+        );
+        registry.register(
+            "integrity_unread",
+            "Vaulted envelopes that could not be re-read",
+            metrics.integrity_unread.clone(),
         );
         registry.register(
             "integrity_envelopes",

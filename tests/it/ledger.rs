@@ -114,6 +114,24 @@ async fn the_head_is_public_and_its_tiles_give_its_root() {
     app.get_as("", "/ledger/head?since=-1").await.error(400);
 }
 
+/// A node with another key would make the log unbelievable.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_another_key_does_not_extend_the_log() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    app.custody(&id).await;
+    let before = head(&app, "").await["tree_size"].clone();
+    let other = "update ledger_log set public_key = $1";
+    app.change(other, "127.0.0.1:8080/api/v2/ledger+00000000+AAAA")
+        .await;
+    let link = format!("/partner/envelopes/{id}/vault/copy/signed-url");
+    app.get(&link).await.data(200);
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    assert_eq!(head(&app, "").await["tree_size"], before);
+    assert_eq!(app.count("ledger_pending").await, 1);
+    assert_eq!(app.ready().await.status, 503);
+}
+
 /// More than a tile, in batches.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {

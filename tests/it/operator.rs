@@ -210,6 +210,26 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     .unwrap();
     expect_failure(&folder, "ledger");
 
+    // Cut off at its end it is a whole chain still.
+    let mut cut = ledger.clone();
+    let released = |entry: &Value| entry["action"] == "vault.released";
+    let entries = cut["entries"].as_array_mut().unwrap();
+    let at = entries.iter().position(released).unwrap();
+    entries.truncate(at);
+    let inclusion = cut["log"]["inclusion"].as_array_mut().unwrap();
+    inclusion.truncate(at);
+    let path = bundle.path().join("custody-ledger.json");
+    std::fs::write(&path, cut.to_string()).unwrap();
+    expect_failure(&folder, "history");
+    let mut forked = ledger.clone();
+    forked["log"]["certified"] = Value::Null;
+    std::fs::write(&path, forked.to_string()).unwrap();
+    expect_failure(&folder, "certified head");
+    let mut unproved = ledger.clone();
+    unproved["log"]["inclusion"][1]["proof"][0] = "0".repeat(64).into();
+    std::fs::write(&path, unproved.to_string()).unwrap();
+    expect_failure(&folder, "log");
+
     std::fs::remove_file(bundle.path().join("authoritative.pdf")).unwrap();
     let missing = failure(nothing.path(), &["verify", &folder]);
     assert!(missing.contains("authoritative.pdf"), "{missing}");

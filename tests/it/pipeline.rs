@@ -164,6 +164,8 @@ async fn a_document_that_is_replaced_begins_anew() {
         .upload(&upload, "application/pdf", &other, &[])
         .await
         .data(201);
+    let waiting = "job where kind = 'envelope.vault'";
+    assert_eq!(app.count(waiting).await, 0, "nobody asked for this one");
     store.fail(0);
     app.post(&vault_in, json!({})).await.data(200);
     let kept = app.entry(id, "vault.stored").await;
@@ -198,12 +200,23 @@ async fn orphaned_objects_are_removed_after_a_day() {
     for path in [&orphan, &cut_off, &foreign] {
         std::fs::write(path, b"left behind").unwrap();
     }
+    // As if it had been vaulted before steps were recorded, and as if another
+    // installation used the same store.
+    app.empty("vault_step").await;
+    let stranger = folder.join("../../org_01jdk7m3e8f4x9s2w5v6b0c1dd/env_1");
+    std::fs::create_dir_all(&stranger).unwrap();
+    let stranger = stranger.join("1".repeat(64));
+    std::fs::write(&stranger, b"somebody else's").unwrap();
     let young = app.as_of(Duration::from_secs(3600)).await;
     let swept = young.sweep(&["--orphans"]);
     assert_eq!(swept["orphans_removed"], 0, "{swept}");
     let later = app.as_of(Duration::from_secs(25 * 3600)).await;
     later.wait_until_gone(&orphan).await;
     later.wait_until_gone(&cut_off).await;
+    assert!(
+        stranger.exists(),
+        "what another installation stores is left alone"
+    );
     assert!(
         foreign.exists(),
         "what is no document of ours is left alone"
@@ -212,4 +225,30 @@ async fn orphaned_objects_are_removed_after_a_day() {
         assert!(path.exists(), "{}", path.display());
     }
     assert_eq!(later.wait_for(&id, "vaulted").await["vaulted"], true);
+}
+
+/// A database that was put back knows too few objects: nothing is removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_removed_while_the_log_was_published_further() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    app.custody(&id).await;
+    let later = app.objects("ledger/checkpoints").remove(0);
+    let later = later.with_file_name(format!("{:020}", 1_000_000));
+    std::fs::write(&later, b"published before the database was put back").unwrap();
+    let orphan = app
+        .objects("vault")
+        .remove(0)
+        .with_file_name("0".repeat(64));
+    std::fs::write(&orphan, b"left behind").unwrap();
+    let arguments = ["vault", "sweep", "--orphans"];
+    let output = crate::support::operator_output(app.data.path(), &arguments);
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        said.contains("more entries than the database has"),
+        "{said}"
+    );
+    assert!(orphan.exists());
+    assert_eq!(app.ready().await.status, 503);
 }

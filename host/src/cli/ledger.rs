@@ -57,7 +57,16 @@ pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure>
         .timeout(Duration::from_secs(30))
         .build()?;
     loop {
-        let (head, look) = monitor.look(&http).await?;
+        let (head, look) = match (monitor.look(&http).await, monitor.every) {
+            (Ok(seen), _) => seen,
+            // Out of reach for a while is no reason to stop watching.
+            (Err(error), Some(period)) if error.is::<reqwest::Error>() => {
+                output.failure(error.as_ref());
+                tokio::time::sleep(period).await;
+                continue;
+            }
+            (Err(error), _) => return Err(error),
+        };
         let text = match look {
             Look::First => format!("first seen at {} entries", head.size),
             Look::Same => format!("still at {} entries", head.size),
@@ -88,7 +97,7 @@ impl Monitor {
         };
         let since = seen.as_ref().map(|seen| seen.tree_size);
         let text = self.ask(http, since).await?;
-        let head: LogHead = serde_json::from_slice::<Answer>(&text)?.data;
+        let mut head: LogHead = serde_json::from_slice::<Answer>(&text)?.data;
         let key = match (&self.key, &seen) {
             (Some(key), _) => key,
             (None, Some(seen)) => &seen.public_key,
@@ -108,6 +117,11 @@ impl Monitor {
                 }
             }
         };
+        // What is kept is what was signed, and the key that is believed.
+        head.public_key = key.to_string();
+        head.origin = checkpoint.origin.clone();
+        head.tree_size = checkpoint.size;
+        head.root_hash = hex::encode(checkpoint.root);
         keep(&self.state, &serde_json::to_vec_pretty(&head)?)?;
         Ok((checkpoint, look))
     }

@@ -68,7 +68,7 @@ pub(super) fn findings(
         Err(why) => finding("head", false, why),
     }));
     if let Some(note) = certificate["ledger_checkpoint"].as_str() {
-        findings.push(certified(note, &key, &checkpoint));
+        findings.push(certified(note, &key, &checkpoint, evidence));
     }
     findings
 }
@@ -119,27 +119,25 @@ fn included(
 }
 
 /// The head that was copied into the certificate.
-fn certified(note: &str, key: &VerifierKey, now: &Checkpoint) -> Finding {
+fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvidence) -> Finding {
     const CHECK: &str = "certified head";
-    match key.open(note) {
-        Ok(then) if then.size <= now.size => finding(
-            CHECK,
-            true,
-            format!(
-                "the certificate holds the log's head of {} entries",
-                then.size
-            ),
-        ),
-        Ok(then) => finding(
-            CHECK,
-            false,
-            format!(
-                "the certificate saw {} entries in the log, which now has {}",
-                then.size, now.size
-            ),
-        ),
-        Err(error) => finding(CHECK, false, error.to_string()),
-    }
+    let then = match key.open(note) {
+        Ok(then) => then,
+        Err(error) => return finding(CHECK, false, error.to_string()),
+    };
+    let proof = evidence.certified.as_ref();
+    let proof = proof.filter(|proof| proof.from == then.size);
+    let proof: Option<Vec<Hash>> =
+        proof.and_then(|proof| proof.proof.iter().map(|node| merkle::parse(node)).collect());
+    let goes_on = proof
+        .is_some_and(|proof| merkle::extends(then.size, &then.root, &proof, now.size, &now.root));
+    let (old, new) = (then.size, now.size);
+    let told = if goes_on {
+        format!("the log of {new} entries goes on from the {old} that the certificate saw")
+    } else {
+        format!("the log of {new} entries does not begin with the {old} that the certificate saw")
+    };
+    finding(CHECK, goes_on, told)
 }
 
 /// A head that the reader brings along.

@@ -146,6 +146,7 @@ pub fn verify(
             Err(error) => finding("ledger", false, error.to_string()),
         });
     }
+    findings.push(single(entries, authoritative));
     let stored = last(entries, "vault.stored").map(|entry| &entry.details);
     let files = [
         (
@@ -201,6 +202,31 @@ pub fn verify(
         envelope_id,
         findings,
     })
+}
+
+/// One vaulting, one evaluation, one release, and that of this document. Later
+/// entries than those of a bundle cannot be ruled out by it.
+fn single(entries: &[LedgerEntry], authoritative: &[u8]) -> Finding {
+    const CHECK: &str = "history";
+    for action in ["vault.stored", "compliance.evaluated", "vault.released"] {
+        let times = entries
+            .iter()
+            .filter(|entry| entry.action == action)
+            .count();
+        if times != 1 {
+            let why = format!("the ledger tells of {action} {times} times and not once");
+            return finding(CHECK, false, why);
+        }
+    }
+    let released = last(entries, "vault.released").map(|entry| &entry.details);
+    let released = released.and_then(|released| released["document_hash"].as_str());
+    let same = released == Some(sha256(authoritative).as_str());
+    let told = if same {
+        "the document was vaulted once and released once"
+    } else {
+        "the ledger tells of the release of another document"
+    };
+    finding(CHECK, same, told.into())
 }
 
 fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<&str>) -> Finding {

@@ -430,6 +430,15 @@ impl Files {
             .boxed()
     }
 
+    /// Whether there is anything kept under a name behind this one, in its order.
+    pub async fn any_behind(&self, folder: &str, name: &str) -> Result<bool, FilesError> {
+        let prefix = Path::from(folder);
+        let mut behind = self
+            .store
+            .list_with_offset(Some(&prefix), &Path::from(name));
+        Ok(self.in_time(behind.try_next()).await??.is_some())
+    }
+
     /// Removes what writes to a folder left behind that were cut off before
     /// `before`; other stores do that themselves. Returns how many there were.
     pub async fn remove_cut_off_writes(&self, before: Timestamp) -> Result<u64, FilesError> {
@@ -443,23 +452,29 @@ impl Files {
     }
 }
 
-/// Objects are written as `name#number` and then linked to their name.
+/// Objects are written as `name#number` and then linked to their name. What a
+/// write that is at work takes away meanwhile is not there to be removed.
 fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
+    let there = |result: std::io::Result<()>| match result {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        result => result.map(|()| true),
+    };
     let mut removed = 0;
     for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
+        let path = entry?.path();
+        let Ok(metadata) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
         if metadata.is_dir() {
-            removed += remove_staged(&entry.path(), before)?;
+            removed += remove_staged(&path, before)?;
             continue;
         }
-        let name = entry.file_name();
-        let staged = name.to_str().and_then(|name| name.rsplit_once('#'));
+        let name = path.file_name().and_then(std::ffi::OsStr::to_str);
+        let staged = name.and_then(|name| name.rsplit_once('#'));
         let staged = staged.is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
         let written = metadata.modified()?.duration_since(UNIX_EPOCH);
         let written = written.map_or(i64::MAX, |since| since.as_millis() as i64);
-        if staged && written < before.as_millis() {
-            std::fs::remove_file(entry.path())?;
+        if staged && written < before.as_millis() && there(std::fs::remove_file(&path))? {
             removed += 1;
         }
     }

@@ -335,7 +335,7 @@ fn place(pdf: &[u8]) -> Option<Range<usize>> {
     let [0, start, end, length] = numbers[..] else {
         return None;
     };
-    let whole = end.checked_add(length)? == pdf.len() && start + 2 <= end;
+    let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
     let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');
     (whole && bracketed).then_some(start..end)
 }

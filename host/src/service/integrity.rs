@@ -18,7 +18,7 @@ use crate::domain::id::EnvelopeId;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::domain::merkle;
 use crate::files::FilesError;
-use crate::store::integrity::{self, Due};
+use crate::store::integrity::{self, Due, Progress};
 use crate::store::{StoreError, envelopes, ledger, log, vault};
 
 /// Every envelope in the vault is looked at so often.
@@ -59,18 +59,24 @@ impl Problem {
     }
 }
 
-/// When an envelope that is vaulted `now` is looked at first: somewhere in the
-/// following week, so that what was vaulted together is not read together.
-pub fn first_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
+/// When an envelope is looked at next: each has a moment of the week for itself,
+/// so that what was vaulted together is not read together.
+pub fn next_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
     let digest = Sha256::digest(envelope.as_str());
     let share = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    now + PERIOD.mul_f64(f64::from(share) / f64::from(u32::MAX))
+    let week = PERIOD.as_millis() as i64;
+    let moment = i64::from(share) * week / (1 << 32);
+    let wait = (moment - now.as_millis()).rem_euclid(week);
+    // Its moment is now: it comes again in a week.
+    let wait = if wait == 0 { week } else { wait };
+    Timestamp::from_millis(now.as_millis() + wait)
 }
 
-/// An envelope that was looked at.
+/// An envelope that was looked at, and what came of it.
 pub struct Looked {
     pub envelope: EnvelopeId,
-    pub problems: Vec<Problem>,
+    /// Why it could not be read, which is no tampering: it is tried again.
+    pub unread: Option<ServiceError>,
 }
 
 /// Looks at up to 16 envelopes whose turn it is; none when it is nobody's.
@@ -81,25 +87,38 @@ pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
     let due = integrity::claim(&app.store, now, now + LEASE, BATCH).await?;
     let mut looked = Vec::new();
     for due in due {
-        let problems = look(app, &due).await?;
-        app.metrics.integrity_checked.inc();
+        let outcome = look(app, &due).await;
+        match &outcome {
+            Ok(()) => drop(app.metrics.integrity_checked.inc()),
+            Err(error) => {
+                app.metrics.integrity_unread.inc();
+                tracing::error!(envelope = %due.envelope, %error, "it could not be re-read");
+            }
+        }
         looked.push(Looked {
             envelope: due.envelope,
-            problems,
+            unread: outcome.err(),
         });
     }
     Ok(looked)
 }
 
 /// Looks at one envelope, records what was found, and tells of what is new.
-async fn look(app: &App, due: &Due) -> Result<Vec<Problem>, ServiceError> {
+async fn look(app: &App, due: &Due) -> Result<(), ServiceError> {
     let mut connection = app.store.read().await?;
     let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
     drop(connection);
-    let Some(envelope) = envelope else {
-        return Ok(Vec::new());
-    };
-    let problems = problems(app, &envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut problems = problems(app, &envelope).await?;
+    if !problems.is_empty() {
+        // It may have been released meanwhile, and its live copy be gone.
+        let mut connection = app.store.read().await?;
+        let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+        drop(connection);
+        if let Some(again) = again.filter(|again| again.vault != envelope.vault) {
+            problems = self::problems(app, &again).await?;
+        }
+    }
     let now = app.clock.now();
     let found = (!problems.is_empty()).then(|| json!(problems).to_string());
     let mut tx = app.store.begin().await?;
@@ -120,9 +139,9 @@ async fn look(app: &App, due: &Due) -> Result<Vec<Problem>, ServiceError> {
             events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
         }
     }
-    integrity::checked(&mut tx, due, now, now + PERIOD, found.as_deref()).await?;
-    tx.commit().await?;
-    Ok(problems)
+    let next = next_look(&due.envelope, now);
+    integrity::checked(&mut tx, due, now, next, found.as_deref()).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Everything about an envelope's stored record that does not hold.
@@ -146,13 +165,16 @@ async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, Servic
         let entry = entries.iter().find(|entry| entry.sequence == *sequence);
         problems.extend(place_problem(envelope, *sequence, *index, entry, &tiles));
     }
-    let stored = entries
+    let mut vaultings = entries
         .iter()
-        .rev()
-        .find(|entry| entry.action == EventType::VaultStored.as_str())
+        .filter(|entry| entry.action == EventType::VaultStored.as_str())
         .map(|entry| &entry.details);
+    let stored = vaultings.next();
     if stored.is_none() {
         problems.push(Problem::new("ledger", "it does not tell of the vaulting"));
+    }
+    if vaultings.next().is_some() {
+        problems.push(Problem::new("ledger", "it tells of more than one vaulting"));
     }
     let authoritative = envelope.vault.as_ref().or(envelope.archive.as_ref());
     for (check, member, file) in [
@@ -247,9 +269,14 @@ pub async fn make_due(app: &App, since: Timestamp) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// How many envelopes' turn it is.
-pub async fn due(app: &App) -> Result<u64, StoreError> {
+/// How far the looks since `since` have come.
+pub async fn progress(app: &App, since: Timestamp) -> Result<Progress, StoreError> {
     let mut connection = app.store.read().await?;
-    let due = integrity::due(&mut connection, app.clock.now()).await?;
-    Ok(due.unsigned_abs())
+    integrity::progress(&mut connection, since).await
+}
+
+/// Every envelope whose last look found something, whoever looked.
+pub async fn with_problems(app: &App) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
+    let mut connection = app.store.read().await?;
+    integrity::with_problems(&mut connection).await
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::ServiceError;
@@ -19,11 +20,13 @@ use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::merkle::{self, Missing, TILE, TileId};
 use crate::faults;
 use crate::files::FilesError;
-use crate::store::log;
+use crate::store::{log, vault};
 
 /// A checkpoint comes each second or each so many entries.
 const BATCH: i64 = 256;
 const PERIOD: Duration = Duration::from_secs(1);
+/// Where checkpoints are kept, by their size.
+const CHECKPOINTS: &str = "ledger/checkpoints";
 /// Another node may take over when this node was silent for so long.
 const LEASE: Duration = Duration::from_secs(5);
 
@@ -81,7 +84,7 @@ pub struct LogHead {
 }
 
 /// A consistency proof (RFC 6962, section 2.1.2).
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consistency {
     /// Size of the older tree.
     pub from: u64,
@@ -96,6 +99,8 @@ pub struct LogEvidence {
     pub checkpoint: String,
     /// What it is verified with.
     pub public_key: String,
+    /// That the head in the envelope's certificate is the beginning of this one.
+    pub certified: Option<Consistency>,
     /// One for each entry that has its place; the newest may still wait.
     pub inclusion: Vec<Inclusion>,
 }
@@ -161,6 +166,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     let Some(head) = lease else {
         return Ok(0);
     };
+    let public_key = own(app, &head)?;
     let batch = log::pending(&mut tx, BATCH).await?;
     let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
     let mut changed = Vec::new();
@@ -184,7 +190,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
         root: tiles.root(size)?,
     };
     let note = app.log.signer.sign(&checkpoint);
-    log::set_head(&mut tx, size, &checkpoint.root, &note, now).await?;
+    log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
     faults::pass("sequence");
     tx.commit().await?;
     faults::pass("sequenced");
@@ -196,8 +202,11 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
 /// there already when the log was cut off or rewritten: its past is then not
 /// what it was.
 async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
-    let name = format!("ledger/checkpoints/{size:020}");
-    match app.files.keep(&name, note.into_bytes().into()).await {
+    match app
+        .files
+        .keep(&checkpoint_name(size), note.into_bytes().into())
+        .await
+    {
         Ok(()) => {
             app.log.kept.store(size, Ordering::Relaxed);
             Ok(())
@@ -211,16 +220,53 @@ async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
     }
 }
 
-/// Whether the head is the one that was published.
+/// Whether the head is the newest that was published. A database that was put
+/// back to an earlier state, or belongs to another object store, is behind it.
 pub async fn check(app: &App) -> Result<String, ServiceError> {
-    let mut connection = app.store.read().await?;
-    let head = log::head(&mut connection).await?;
-    drop(connection);
-    let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) else {
-        return Ok("the log is empty".into());
-    };
-    keep(app, size, note).await?;
-    Ok(format!("{size} entries, the head as it was published"))
+    // What is published between the two looks is not ahead of the second.
+    for last in [false, true] {
+        let mut connection = app.store.read().await?;
+        let head = log::head(&mut connection).await?;
+        drop(connection);
+        if let Some(head) = &head {
+            own(app, head)?;
+        }
+        let size = head.as_ref().map_or(0, |head| head.size);
+        if app
+            .files
+            .any_behind(CHECKPOINTS, &checkpoint_name(size))
+            .await?
+        {
+            if last {
+                let why = "the log was published with more entries than the database has";
+                return Err(ServiceError::Internal(why.into()));
+            }
+            continue;
+        }
+        let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) else {
+            return Ok("the log is empty".into());
+        };
+        keep(app, size, note).await?;
+        return Ok(format!("{size} entries, the head as it was published"));
+    }
+    Ok("the log is growing".into())
+}
+
+/// Nodes of one installation sign with one key: another one would make its
+/// checkpoints unbelievable.
+fn own(app: &App, head: &log::Head) -> Result<String, ServiceError> {
+    let own = app.log.signer.verifier(&head.origin).to_string();
+    match &head.public_key {
+        Some(known) if *known != own => Err(ServiceError::Internal(format!(
+            "the log is signed with {known} and not with this node's key: \
+             nodes of one installation share the folder keys of their data folder"
+        ))),
+        _ => Ok(own),
+    }
+}
+
+fn checkpoint_name(size: u64) -> String {
+    format!("{CHECKPOINTS}/{size:020}")
 }
 
 /// The log's name: this installation's address without its scheme. Fixed with
@@ -246,18 +292,10 @@ pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError
                 head.size
             )));
         }
-        Some(from) => {
-            let needed = merkle::tiles_of_consistency(from, head.size);
-            let tiles = log::tiles(&mut connection, needed).await?;
-            let proof = tiles.consistency(from, head.size)?;
-            Some(Consistency {
-                from,
-                proof: proof.iter().map(hex::encode).collect(),
-            })
-        }
+        Some(from) => Some(consistency(&mut connection, from, head.size).await?),
     };
     Ok(LogHead {
-        public_key: app.log.signer.verifier(&head.origin).to_string(),
+        public_key: head.public_key.unwrap_or_default(),
         origin: head.origin,
         tree_size: head.size,
         root_hash: head.root,
@@ -309,7 +347,38 @@ pub async fn evidence(
     }
     Ok(Some(LogEvidence {
         checkpoint,
-        public_key: app.log.signer.verifier(&head.origin).to_string(),
+        public_key: head.public_key.unwrap_or_default(),
+        certified: certified(&mut connection, org, envelope, head.size).await?,
         inclusion,
     }))
+}
+
+/// That the log goes on from the head that an envelope's certificate holds.
+async fn certified(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    size: u64,
+) -> Result<Option<Consistency>, ServiceError> {
+    let note = vault::checkpoint(connection, org, envelope).await?;
+    // A note's second line is the size.
+    let from = note.and_then(|note| note.lines().nth(1)?.parse().ok());
+    let Some(from) = from.filter(|from| *from <= size) else {
+        return Ok(None);
+    };
+    Ok(Some(consistency(connection, from, size).await?))
+}
+
+async fn consistency(
+    connection: &mut AnyConnection,
+    from: u64,
+    size: u64,
+) -> Result<Consistency, ServiceError> {
+    let needed = merkle::tiles_of_consistency(from, size);
+    let tiles = log::tiles(connection, needed).await?;
+    let proof = tiles.consistency(from, size)?;
+    Ok(Consistency {
+        from,
+        proof: proof.iter().map(hex::encode).collect(),
+    })
 }

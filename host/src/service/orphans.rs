@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 
-use super::ServiceError;
+use super::{ServiceError, log};
 use crate::app::App;
 use crate::files::{Area, Key};
 use crate::store::{StoreError, chores, objects};
@@ -27,6 +27,8 @@ pub async fn sweep_when_due(app: &App) -> Result<(), ServiceError> {
 /// Removes every object older than a day that no row points to. Returns how
 /// many there were.
 pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
+    // A database that was restored, or is another's, knows too few of them.
+    log::check(app).await?;
     let before = app.clock.now() - AGE;
     let mut removed = app.files.remove_cut_off_writes(before).await?;
     let mut objects = app.files.older_than(before);
@@ -47,6 +49,9 @@ pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
 async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
     let mut connection = app.store.read().await?;
     let (org, text) = (&key.org, key.text());
+    if !objects::knows(&mut connection, org).await? {
+        return Ok(true);
+    }
     match key.area {
         Area::Templates => objects::template_wants(&mut connection, org, text).await,
         Area::Room => objects::room_wants(&mut connection, org, text).await,

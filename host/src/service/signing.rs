@@ -249,7 +249,7 @@ async fn complete(
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
     if organization.is_some_and(|organization| organization.settings.auto_vault) {
-        worker::insert_vault_job(tx, envelope, now).await?;
+        worker::insert_vault_job(tx, envelope, None, now).await?;
     }
     Ok(())
 }

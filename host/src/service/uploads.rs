@@ -13,7 +13,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::files::{Area, FilesError, Spooled};
-use crate::store::{Tx, envelopes, vault};
+use crate::store::{Tx, envelopes, jobs, vault};
+use crate::worker;
 
 /// 50 MiB.
 pub const UPLOAD_LIMIT: u64 = 52_428_800;
@@ -100,7 +101,9 @@ pub async fn attach(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     envelopes::set_upload(tx, envelope, status, file, now).await?;
+    // Whoever was to vault the document before is not to vault this one.
     vault::forget_intent(tx, envelope).await?;
+    jobs::remove(tx, &envelope.org, worker::VAULT_JOB, envelope.id.as_str()).await?;
     let details =
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     events::record(

@@ -13,6 +13,7 @@ use crate::domain::event::EventType;
 use crate::faults;
 use crate::files::Area;
 use crate::store::downloads::LinkedFile;
+use crate::store::row::Kept;
 use crate::store::{envelopes, jobs, vault};
 use crate::worker;
 
@@ -101,7 +102,7 @@ pub async fn vault_out(
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let data = json!({ "recipient_organization": form.recipient_organization });
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
-        let payload = json!({ "key": live.key });
+        let payload = json!({ "key": live.key, "instead": Kept(archive.clone()) });
         let kind = worker::DELETE_OBJECT_JOB;
         jobs::insert(&mut tx, &envelope.org, kind, Some(&live.key), &payload, now).await?;
     }

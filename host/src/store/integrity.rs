@@ -1,5 +1,6 @@
 //! When each vaulted envelope is re-read next, and what the last look found.
 
+use serde::de::DeserializeOwned;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
@@ -132,13 +133,27 @@ pub async fn make_due(tx: &mut Tx, since: Timestamp, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// How many envelopes are due.
-pub async fn due(connection: &mut AnyConnection, now: Timestamp) -> Result<i64, StoreError> {
-    let row = sqlx::query("select count(*) as due from integrity_check where due_at <= $1")
-        .bind(now.to_string())
-        .fetch_one(connection)
-        .await?;
-    Ok(row.try_get("due")?)
+/// The envelopes whose last check found something, and what.
+pub async fn with_problems<T: DeserializeOwned>(
+    connection: &mut AnyConnection,
+) -> Result<Vec<(EnvelopeId, T)>, StoreError> {
+    let rows = sqlx::query(
+        "select envelope_id, problems from integrity_check where problems is not null
+         order by envelope_id",
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns {
+                row,
+                table: "integrity_check",
+                id: "envelope_id",
+            };
+            let envelope = columns.parsed("envelope_id", EnvelopeId::parse)?;
+            Ok((envelope, columns.json("problems")?))
+        })
+        .collect()
 }
 
 /// How far the checks have come since `since`.

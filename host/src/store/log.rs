@@ -8,6 +8,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx};
+use crate::domain::checkpoint::Checkpoint;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::LedgerEntry;
@@ -24,6 +25,8 @@ pub struct Head {
     pub size: u64,
     /// Root over the first `size` entries, hex.
     pub root: String,
+    /// What its checkpoints are verified with; none before the first.
+    pub public_key: Option<String>,
     /// The signed note; none before the first.
     pub checkpoint: Option<String>,
     pub signed_at: Option<Timestamp>,
@@ -164,19 +167,21 @@ pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>
 /// Moves the head on.
 pub async fn set_head(
     tx: &mut Tx,
-    size: u64,
-    root: &Hash,
-    checkpoint: &str,
+    head: &Checkpoint,
+    note: &str,
+    public_key: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update ledger_log set tree_size = $2, root_hash = $3, checkpoint = $4, signed_at = $5
+        "update ledger_log set tree_size = $2, root_hash = $3, checkpoint = $4, public_key = $5,
+             signed_at = $6
          where log_id = $1",
     )
     .bind(LOG)
-    .bind(size.cast_signed())
-    .bind(hex::encode(root))
-    .bind(checkpoint)
+    .bind(head.size.cast_signed())
+    .bind(hex::encode(head.root))
+    .bind(note)
+    .bind(public_key)
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
@@ -305,6 +310,7 @@ fn head_of(row: &AnyRow) -> Result<Head, StoreError> {
         origin: columns.text("origin")?,
         size: columns.number("tree_size")?.cast_unsigned(),
         root: columns.text("root_hash")?,
+        public_key: columns.optional_text("public_key")?,
         checkpoint: columns.optional_text("checkpoint")?,
         signed_at: columns.optional_time("signed_at")?,
     })

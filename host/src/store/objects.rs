@@ -9,7 +9,23 @@ use sqlx::AnyConnection;
 use super::StoreError;
 use crate::domain::id::OrgId;
 
-/// Of an envelope's file. One that is being vaulted wants all of its files.
+/// Whether the organization is one of this database at all. Objects of others are
+/// another installation's, or this is not the database that belongs to them.
+pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
+    let found = sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Of an envelope's file.
+///
+/// One that is being vaulted wants all of its files. Until then it wants every
+/// upload, and until its release every archive: the same bytes may be about to be
+/// stored again. Envelopes vaulted before steps were recorded name their executed
+/// document nowhere, and keep all there is.
 pub async fn envelope_wants(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -19,7 +35,11 @@ pub async fn envelope_wants(
     let found = sqlx::query(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
              and (upload like $3 or vault like $3 or copy like $3 or certificate like $3
-                 or custody_record like $3 or archive like $3)
+                 or custody_record like $3 or archive like $3
+                 or ($4 like 'uploads/%' and status not in ('vaulted', 'vaulted_out'))
+                 or ($4 like 'archive/%' and status <> 'vaulted_out')
+                 or ($4 like 'signed/%' and not exists (
+                     select 1 from vault_step s where s.bucket = $1 and s.envelope_id = $2)))
          union all
          select envelope_id from vault_step where bucket = $1 and envelope_id = $2
              and result like $3
@@ -30,6 +50,7 @@ pub async fn envelope_wants(
     .bind(org.bucket())
     .bind(envelope)
     .bind(part(key))
+    .bind(key)
     .fetch_optional(connection)
     .await?;
     Ok(found.is_some())

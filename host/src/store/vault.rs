@@ -9,7 +9,7 @@ use super::row::Columns;
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
-use crate::domain::id::IntentId;
+use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 
 /// The decision to vault an envelope, made once.
 #[derive(Clone, Debug)]
@@ -217,6 +217,24 @@ pub async fn record_step(
     step(tx, envelope, intent, name)
         .await?
         .ok_or(StoreError::Conflict)
+}
+
+/// The head of the log that an envelope's certificate holds, as a note.
+pub async fn checkpoint(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<String>, StoreError> {
+    let row = sqlx::query(
+        "select * from vault_intent
+         where bucket = $1 and envelope_id = $2 and finished_at is not null",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let note = row.map(|row| intent_columns(&row).optional_text("checkpoint"));
+    Ok(note.transpose()?.flatten())
 }
 
 /// The executed document that an envelope was vaulted from: what the step

@@ -2,10 +2,10 @@
 //!
 //! | Job | Payload | Does |
 //! |---|---|---|
-//! | `envelope.vault` | `envelope` | vaults a signed or uploaded envelope |
+//! | `envelope.vault` | `envelope`, `intent` | vaults a signed or uploaded envelope |
 //! | `signer.invite` | `envelope`, `position` | mails a signing link |
 //! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
-//! | `object.delete` | `key` | removes stored bytes nobody points to any more |
+//! | `object.delete` | `key`, `instead` | removes stored bytes nobody points to any more, once those that stand for them were read |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
 //! | `room.callback` | a callback's body | tells the host of the room's change |
 //!
@@ -27,13 +27,14 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::EnvelopeId;
+use crate::domain::id::{EnvelopeId, IntentId};
 use crate::faults;
 use crate::metrics::JobLabels;
 use crate::room;
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{Caller, ServiceError, envelopes, expiry, integrity, lifecycle, log, signing};
+use crate::service::{Caller, ServiceError, expiry, integrity, lifecycle, log, signing};
 use crate::store::jobs::{self, ClaimedJob};
+use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx};
 
 pub use mail::INVITE_JOB;
@@ -194,6 +195,13 @@ struct AboutEnvelope {
 }
 
 #[derive(Deserialize)]
+struct AboutVaulting {
+    envelope: EnvelopeId,
+    /// Only what was intended then; none: whatever there is to vault.
+    intent: Option<IntentId>,
+}
+
+#[derive(Deserialize)]
 struct AboutSubmission {
     submission: i64,
 }
@@ -201,15 +209,19 @@ struct AboutSubmission {
 #[derive(Deserialize)]
 struct AboutObject {
     key: String,
+    /// What has to be there before these bytes may go.
+    instead: Option<Kept>,
 }
 
-/// Has an envelope vaulted at `run_at`. One that waits already stands for it.
+/// Has an envelope vaulted at `run_at`: as it was intended, or a signed one as it
+/// is. A job that waits already stands for it.
 pub async fn insert_vault_job(
     tx: &mut Tx,
     envelope: &Envelope,
+    intent: Option<&IntentId>,
     run_at: Timestamp,
 ) -> Result<(), StoreError> {
-    let payload = json!({ "envelope": envelope.id });
+    let payload = json!({ "envelope": envelope.id, "intent": intent });
     let key = envelope.id.as_str();
     jobs::insert_or_revive(tx, &envelope.org, VAULT_JOB, key, &payload, run_at).await
 }
@@ -235,11 +247,15 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
 async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
     match job.kind.as_str() {
         VAULT_JOB => {
-            let AboutEnvelope { envelope } = payload(job)?;
+            let AboutVaulting { envelope, intent } = payload(job)?;
             let caller = Caller::system(job.org.clone());
-            let id = envelope.as_str();
-            let entrance = Entrance::of(&envelopes::get(app, &caller, id).await?);
-            vault_in::vault_in(app, &caller, id, entrance).await?;
+            match intent {
+                Some(intent) => vault_in::go_on(app, &caller, &envelope, &intent).await?,
+                None => {
+                    let id = envelope.as_str();
+                    vault_in::vault_in(app, &caller, id, Entrance::Signed).await?;
+                }
+            }
         }
         ARCHIVE_JOB => {
             let AboutEnvelope { envelope } = payload(job)?;
@@ -247,7 +263,10 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
         }
         INVITE_JOB => mail::invite(app, &job.org, payload(job)?).await?,
         DELETE_OBJECT_JOB => {
-            let AboutObject { key } = payload(job)?;
+            let AboutObject { key, instead } = payload(job)?;
+            if let Some(Kept(instead)) = instead {
+                app.files.verify(&instead).await?;
+            }
             app.files.delete(&key).await?;
             faults::pass("deleted");
         }

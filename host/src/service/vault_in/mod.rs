@@ -55,15 +55,6 @@ impl Entrance {
             Self::Upload => "vault_in_upload",
         }
     }
-
-    /// The entrance through which an envelope comes into the vault.
-    pub fn of(envelope: &Envelope) -> Self {
-        if envelope.is_upload {
-            Self::Upload
-        } else {
-            Self::Signed
-        }
-    }
 }
 
 /// Vaults an envelope. One that is vaulted already is returned as it is, and a
@@ -75,9 +66,36 @@ pub async fn vault_in(
     entrance: Entrance,
 ) -> Result<Envelope, ServiceError> {
     let id = envelope_service::get(app, caller, id).await?.id;
-    let lock = app.vaulting(&id);
+    vault(app, caller, &id, entrance, None).await
+}
+
+/// Goes on with what was intended before, if it still is.
+pub async fn go_on(
+    app: &App,
+    caller: &Caller,
+    id: &EnvelopeId,
+    intent: &IntentId,
+) -> Result<(), ServiceError> {
+    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    let entrance = if envelope.is_upload {
+        Entrance::Upload
+    } else {
+        Entrance::Signed
+    };
+    vault(app, caller, id, entrance, Some(intent)).await?;
+    Ok(())
+}
+
+async fn vault(
+    app: &App,
+    caller: &Caller,
+    id: &EnvelopeId,
+    entrance: Entrance,
+    only: Option<&IntentId>,
+) -> Result<Envelope, ServiceError> {
+    let lock = app.vaulting(id);
     let _one_at_a_time = lock.lock().await;
-    let Some((envelope, intent)) = intend(app, caller, &id, entrance).await? else {
+    let Some((envelope, intent)) = intend(app, caller, id, entrance, only).await? else {
         return envelope_service::get(app, caller, id.as_str()).await;
     };
     let mut pipeline = Pipeline::new(app, &envelope, &intent);
@@ -103,7 +121,8 @@ pub async fn vault_in(
     ))
 }
 
-/// Asks the rules and records the intent; none when the envelope is vaulted.
+/// Asks the rules and records the intent; none when the envelope is vaulted, or
+/// when `only` another intent was to be gone on with.
 ///
 /// A job that goes on with it, should this process die, is committed with it.
 async fn intend(
@@ -111,6 +130,7 @@ async fn intend(
     caller: &Caller,
     id: &EnvelopeId,
     entrance: Entrance,
+    only: Option<&IntentId>,
 ) -> Result<Option<(Envelope, Intent)>, ServiceError> {
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
@@ -129,7 +149,11 @@ async fn intend(
         checkpoint: log::checkpoint(&mut tx).await?,
     };
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
-    worker::insert_vault_job(&mut tx, &envelope, now + worker::LEASE).await?;
+    if only.is_some_and(|only| *only != intent.id) {
+        return Ok(None);
+    }
+    let run_at = now + worker::LEASE;
+    worker::insert_vault_job(&mut tx, &envelope, Some(&intent.id), run_at).await?;
     tx.commit().await?;
     Ok(Some((envelope, intent)))
 }

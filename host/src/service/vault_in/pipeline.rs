@@ -491,7 +491,7 @@ impl<'a> Pipeline<'a> {
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
-        let first_look = integrity::first_look(&envelope.id, now);
+        let first_look = integrity::next_look(&envelope.id, now);
         store::integrity::plan(&mut tx, &envelope, first_look).await?;
         let job = envelope.id.as_str();
         jobs::remove(&mut tx, &envelope.org, worker::VAULT_JOB, job).await?;
