@@ -127,6 +127,7 @@ fn doctor_looks_at_everything() {
         "storage",
         "mail",
         "seal",
+        "ledger",
         "components",
         "providers",
     ] {
