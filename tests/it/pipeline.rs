@@ -7,7 +7,7 @@ use holdfast::files::{Files, FilesError};
 use serde_json::{Value, json};
 
 use crate::support::faulty::{Fault, Faulty};
-use crate::support::{CONTRACT, TestApp, envelope_body, form};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, release_form};
 
 /// The step that stores into an area.
 const STEPS: [(&str, &str); 4] = [
@@ -250,5 +250,35 @@ async fn nothing_is_removed_while_the_log_was_published_further() {
         "{said}"
     );
     assert!(orphan.exists());
-    assert_eq!(app.ready().await.status, 503);
+    let doctor = crate::support::operator_output(app.data.path(), &["doctor"]);
+    assert!(!doctor.status.success());
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(
+        said.contains("more entries than the database has"),
+        "{said}"
+    );
+}
+
+/// The archive could not be read, so the live copy did not go: it is the only one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let live = app.objects("vault").remove(0);
+    app.stop_working();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    app.post(
+        &format!("/partner/envelopes/{id}/vault-out"),
+        release_form(),
+    )
+    .await
+    .data(200);
+    std::fs::write(app.objects("archive").remove(0), b"no contract").unwrap();
+
+    let later = app.as_of(Duration::from_secs(25 * 3600)).await;
+    let orphan = live.with_file_name("0".repeat(64));
+    std::fs::write(&orphan, b"left behind").unwrap();
+    later.wait_until_gone(&orphan).await;
+    assert_eq!(app.count("job where kind = 'object.delete'").await, 1);
+    assert!(live.exists());
 }

@@ -136,13 +136,11 @@ impl Monitor {
             url.query_pairs_mut()
                 .append_pair("since", &since.to_string());
         }
-        let mut answer = http.get(url).send().await?;
+        let answer = http.get(url).send().await?;
         if since.is_some() && answer.status() == 404 {
             return Err("NOT CONSISTENT: the log has fewer entries than before".into());
         }
-        if !answer.status().is_success() {
-            return Err(format!("the log answered with status {}", answer.status()).into());
-        }
+        let mut answer = answer.error_for_status()?;
         let mut text = Vec::new();
         while let Some(piece) = answer.chunk().await? {
             text.extend_from_slice(&piece);

@@ -24,7 +24,7 @@ use crate::config::{Config, LogFormat, parse_duration};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
-use crate::service::access;
+use crate::service::{access, log};
 use crate::{doctor, server};
 use output::Output;
 
@@ -166,6 +166,8 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let app = app::start(config).await?;
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.rules.load_documents()).await?;
+    // A running server has looked through the log when it started.
+    let _ = log::check(&app).await;
     let checks = doctor::checks(&app).await;
     let lines: Vec<String> = checks
         .iter()

@@ -12,7 +12,8 @@ use super::Failure;
 use super::output::Output;
 use crate::app;
 use crate::config::Config;
-use crate::service::{integrity, orphans};
+use crate::service::integrity::{self, Looked};
+use crate::service::orphans;
 
 /// Tenths of a second that others may take with what they have in hand.
 const OTHERS: u32 = 600;
@@ -44,30 +45,28 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
         .total
         .unsigned_abs();
     let bar = ProgressBar::new(total).with_style(ProgressStyle::with_template(
-        "{bar:40} {pos} of {len} envelopes, {eta} left {msg}",
+        "{bar:40} {pos} of {len} envelopes, {eta} left",
     )?);
     let mut unread = BTreeMap::new();
     let mut idle = 0;
-    // A server at work on the same vault takes its share.
     let checked = loop {
         let looked = integrity::sweep(&app).await?;
-        idle = if looked.is_empty() { idle + 1 } else { 0 };
-        for looked in looked {
-            if let Some(why) = looked.unread {
-                unread.insert(looked.envelope, why.to_string());
-            }
+        if !looked.is_empty() {
+            idle = 0;
+            bar.inc(looked.len() as u64);
+            let failed = |looked: Looked| Some((looked.envelope, looked.unread?.to_string()));
+            unread.extend(looked.into_iter().filter_map(failed));
+            continue;
         }
-        let progress = integrity::progress(&app, started).await?;
-        let checked = progress.checked.unsigned_abs();
-        bar.set_position(checked);
-        bar.set_message(format!("({} with problems)", progress.with_problems));
-        let left = total.saturating_sub(checked + unread.len() as u64);
-        if left == 0 || idle > 0 && (resume || idle > OTHERS) {
+        // A server at work on the same vault has taken its share.
+        let checked = integrity::progress(&app, started).await?.checked;
+        let checked = checked.unsigned_abs();
+        idle += 1;
+        if resume || idle > OTHERS || checked + unread.len() as u64 >= total {
             break checked;
         }
-        if idle > 0 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        bar.set_position(checked);
+        tokio::time::sleep(Duration::from_millis(100)).await;
     };
     bar.finish_and_clear();
     let removed = if orphans {

@@ -65,6 +65,17 @@ pub enum Area {
 }
 
 impl Area {
+    const ALL: [Self; 8] = [
+        Self::Uploads,
+        Self::Templates,
+        Self::Signed,
+        Self::Vault,
+        Self::Copies,
+        Self::Certificates,
+        Self::Archive,
+        Self::Room,
+    ];
+
     fn folder(self) -> &'static str {
         match self {
             Self::Uploads => "uploads",
@@ -77,19 +88,6 @@ impl Area {
             Self::Room => "room",
         }
     }
-}
-
-impl Area {
-    const ALL: [Self; 8] = [
-        Self::Uploads,
-        Self::Templates,
-        Self::Signed,
-        Self::Vault,
-        Self::Copies,
-        Self::Certificates,
-        Self::Archive,
-        Self::Room,
-    ];
 }
 
 /// An object's key, taken apart: `area/bucket/organization/owner/SHA-256`.
@@ -158,6 +156,7 @@ impl From<object_store::Error> for FilesError {
     fn from(error: object_store::Error) -> Self {
         match error {
             object_store::Error::NotFound { .. } => Self::Gone,
+            object_store::Error::AlreadyExists { .. } => Self::Exists,
             error => Self::Store(error),
         }
     }
@@ -179,6 +178,11 @@ fn kind(error: &object_store::Error) -> &'static str {
         _ => "could not be read or written",
     }
 }
+
+/// What the object store will have said.
+trait StoreAnswer<T>: Future<Output = object_store::Result<T>> {}
+
+impl<T, F: Future<Output = object_store::Result<T>>> StoreAnswer<T> for F {}
 
 /// The object store.
 #[derive(Clone)]
@@ -243,9 +247,6 @@ impl Files {
         let size = bytes.len() as i64;
         let file = named(area, org, owner, sha256(&bytes), size, content_type);
         let stored = self.create(&file.key, bytes).await;
-        if let (Some(_), Err(FilesError::Store(error))) = (&self.folder, &stored) {
-            abort_on_io_error(error);
-        }
         // Whatever the answer was: the bytes are there, or they are not.
         match (stored, self.verify(&file).await) {
             (_, Ok(())) => Ok(file),
@@ -259,12 +260,9 @@ impl Files {
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(key);
         let payload = PutPayload::from_bytes(bytes);
-        let put = self.store.put_opts(&path, payload, options);
-        match self.in_time(put).await? {
-            Ok(_) => Ok(()),
-            Err(object_store::Error::AlreadyExists { .. }) => Err(FilesError::Exists),
-            Err(error) => Err(error.into()),
-        }
+        self.written(self.store.put_opts(&path, payload, options))
+            .await?;
+        Ok(())
     }
 
     /// Keeps bytes under a name for good. The same bytes again are kept already;
@@ -276,8 +274,8 @@ impl Files {
             Err(FilesError::Exists) => {}
             Err(error) => return Err(error),
         }
-        let kept = self.in_time(self.store.get(&Path::from(name))).await??;
-        let actual = sha256(&self.in_time(kept.bytes()).await??);
+        let kept = self.in_time(self.store.get(&Path::from(name))).await?;
+        let actual = sha256(&self.in_time(kept.bytes()).await?);
         if actual == expected {
             Ok(())
         } else {
@@ -286,10 +284,20 @@ impl Files {
     }
 
     /// Awaits one answer of the store, not for ever.
-    async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, FilesError> {
-        tokio::time::timeout(self.patience, answer)
-            .await
-            .map_err(|_| FilesError::TimedOut)
+    async fn in_time<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
+        match tokio::time::timeout(self.patience, answer).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(FilesError::TimedOut),
+        }
+    }
+
+    /// The same of a write: a folder whose disk fails is not written to any more.
+    async fn written<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
+        let answer = self.in_time(answer).await;
+        if let (Some(_), Err(FilesError::Store(error))) = (&self.folder, &answer) {
+            abort_on_io_error(error);
+        }
+        answer
     }
 
     /// Stores a spooled upload, in parts when it is large. The key holds the
@@ -309,7 +317,7 @@ impl Files {
         let (sha256, size) = (upload.sha256().to_owned(), upload.size() as i64);
         let file = named(area, org, owner, sha256, size, content_type);
         let path = Path::from(file.key.as_str());
-        let parts = self.in_time(self.store.put_multipart(&path)).await??;
+        let parts = self.written(self.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
         let mut piece = vec![0; 256 * 1024];
@@ -318,11 +326,11 @@ impl Files {
             if length == 0 {
                 break;
             }
-            self.in_time(writer.wait_for_capacity(PARTS_AT_ONCE))
-                .await??;
+            self.written(writer.wait_for_capacity(PARTS_AT_ONCE))
+                .await?;
             writer.write(&piece[..length]);
         }
-        self.in_time(writer.finish()).await??;
+        self.written(writer.finish()).await?;
         self.verify(&file).await?;
         Ok(file)
     }
@@ -332,7 +340,7 @@ impl Files {
         let (mut pieces, size) = self.open_object(file).await?;
         let mut hasher = Sha256::new();
         let mut read = 0;
-        while let Some(piece) = self.in_time(pieces.try_next()).await?? {
+        while let Some(piece) = self.in_time(pieces.try_next()).await? {
             read += piece.len() as u64;
             hasher.update(&piece);
         }
@@ -346,7 +354,7 @@ impl Files {
         file: &StoredFile,
     ) -> Result<(BoxStream<'static, object_store::Result<Bytes>>, u64), FilesError> {
         let path = Path::from(file.key.as_str());
-        let object = self.in_time(self.store.get(&path)).await??;
+        let object = self.in_time(self.store.get(&path)).await?;
         let size = object.meta.size;
         Ok((object.into_stream(), size))
     }
@@ -379,7 +387,7 @@ impl Files {
         // What is put behind a document needs no other place for it then.
         let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
         let mut bytes = BytesMut::with_capacity(room);
-        while let Some(piece) = self.in_time(pieces.try_next()).await?? {
+        while let Some(piece) = self.in_time(pieces.try_next()).await? {
             bytes.extend_from_slice(&piece);
         }
         whole(bytes.len() as u64, size)?;
@@ -390,9 +398,9 @@ impl Files {
 
     /// Removes a file; one that is gone already is removed.
     pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
-        match self.in_time(self.store.delete(&Path::from(key))).await? {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+        match self.in_time(self.store.delete(&Path::from(key))).await {
+            Ok(()) | Err(FilesError::Gone) => Ok(()),
+            error => error,
         }
     }
 
@@ -408,9 +416,9 @@ impl Files {
         let path = Path::from(name.as_str());
         self.create(&name, Bytes::from_static(b"probe")).await?;
         let again = self.create(&name, Bytes::from_static(b"other")).await;
-        let read = self.in_time(self.store.get(&path)).await??;
-        let read = self.in_time(read.bytes()).await??;
-        self.in_time(self.store.delete(&path)).await??;
+        let read = self.in_time(self.store.get(&path)).await?;
+        let read = self.in_time(read.bytes()).await?;
+        self.in_time(self.store.delete(&path)).await?;
         match again {
             Err(FilesError::Exists) if *read == *b"probe" => Ok(()),
             Ok(()) | Err(FilesError::Exists) => Err(FilesError::Overwrites),
@@ -436,7 +444,7 @@ impl Files {
         let mut behind = self
             .store
             .list_with_offset(Some(&prefix), &Path::from(name));
-        Ok(self.in_time(behind.try_next()).await??.is_some())
+        Ok(self.in_time(behind.try_next()).await?.is_some())
     }
 
     /// Removes what writes to a folder left behind that were cut off before
@@ -481,7 +489,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
     Ok(removed)
 }
 
-/// A folder whose disk fails must not be written to any more.
+/// When it was the disk that did not do its part.
 fn abort_on_io_error(error: &object_store::Error) {
     const EIO: i32 = 5;
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);

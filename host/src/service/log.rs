@@ -4,6 +4,7 @@
 //! One node at a time extends the log: it holds a lease, and the log's row is
 //! locked while it does. Places, tiles and the signed head are one transaction.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct Sequencer {
     holder: String,
     /// Size of the last tree whose checkpoint is known to be kept.
     kept: AtomicU64,
+    /// Why the log is not what it was, once that was seen.
+    distrust: OnceLock<String>,
 }
 
 impl Sequencer {
@@ -46,6 +49,7 @@ impl Sequencer {
             signer: CheckpointSigner::new(seed)?,
             holder: RequestId::new().to_string(),
             kept: AtomicU64::new(u64::MAX),
+            distrust: OnceLock::new(),
         })
     }
 }
@@ -120,6 +124,9 @@ pub struct Inclusion {
 pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = log::forget_lease(&app.store).await {
         tracing::error!(%error, "the lease of an earlier run could not be taken back");
+    }
+    if let Err(error) = check(&app).await {
+        tracing::error!(%error, "the log could not be checked");
     }
     while !stop.is_cancelled() {
         let full = match sequence(&app).await {
@@ -211,45 +218,58 @@ async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
             app.log.kept.store(size, Ordering::Relaxed);
             Ok(())
         }
-        Err(error @ FilesError::Tampered { .. }) => {
-            app.metrics.ledger_forks.inc();
-            tracing::error!(size, "another checkpoint of this size was published before");
-            Err(error.into())
+        Err(FilesError::Tampered { .. }) => {
+            let why = format!("another head of {size} entries was published before");
+            Err(distrust(app, why))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether the head is the newest that was published. A database that was put
-/// back to an earlier state, or belongs to another object store, is behind it.
-pub async fn check(app: &App) -> Result<String, ServiceError> {
-    // What is published between the two looks is not ahead of the second.
-    for last in [false, true] {
-        let mut connection = app.store.read().await?;
-        let head = log::head(&mut connection).await?;
-        drop(connection);
-        if let Some(head) = &head {
-            own(app, head)?;
-        }
-        let size = head.as_ref().map_or(0, |head| head.size);
-        if app
-            .files
-            .any_behind(CHECKPOINTS, &checkpoint_name(size))
-            .await?
-        {
-            if last {
-                let why = "the log was published with more entries than the database has";
-                return Err(ServiceError::Internal(why.into()));
-            }
-            continue;
-        }
-        let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) else {
-            return Ok("the log is empty".into());
-        };
-        keep(app, size, note).await?;
-        return Ok(format!("{size} entries, the head as it was published"));
+/// Looks through all that was published: whether the head is the newest of it. A
+/// database that was put back to an earlier state, or belongs to another object
+/// store, is behind.
+pub async fn check(app: &App) -> Result<(), ServiceError> {
+    // What is published between two looks is not ahead of the second.
+    if ahead_of_database(app).await? && ahead_of_database(app).await? {
+        let why = "the log was published with more entries than the database has";
+        return Err(distrust(app, why.to_owned()));
     }
-    Ok("the log is growing".into())
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    drop(connection);
+    match head.map(|head| (head.size, head.checkpoint)) {
+        Some((size, Some(note))) => keep(app, size, note).await,
+        _ => Ok(()),
+    }
+}
+
+async fn ahead_of_database(app: &App) -> Result<bool, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    drop(connection);
+    let name = checkpoint_name(head.map_or(0, |head| head.size));
+    Ok(app.files.any_behind(CHECKPOINTS, &name).await?)
+}
+
+/// Says until the end of the process that the log is not what it was.
+fn distrust(app: &App, why: String) -> ServiceError {
+    tracing::error!(why, "the log is not to be trusted");
+    app.metrics.ledger_forks.inc();
+    ServiceError::Internal(app.log.distrust.get_or_init(|| why).clone())
+}
+
+/// Whether nothing speaks against the log, as far as this process has seen.
+pub async fn trusted(app: &App) -> Result<String, ServiceError> {
+    if let Some(why) = app.log.distrust.get() {
+        return Err(ServiceError::Internal(why.clone()));
+    }
+    let mut connection = app.store.read().await?;
+    let Some(head) = log::head(&mut connection).await? else {
+        return Ok("the log is empty".into());
+    };
+    own(app, &head)?;
+    Ok(format!("{} entries", head.size))
 }
 
 /// Nodes of one installation sign with one key: another one would make its

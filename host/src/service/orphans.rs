@@ -9,6 +9,7 @@ use super::{ServiceError, log};
 use crate::app::App;
 use crate::files::{Area, Key};
 use crate::store::{StoreError, chores, objects};
+use crate::worker;
 
 /// Younger bytes may be about to be pointed to.
 const AGE: Duration = Duration::from_secs(86_400);
@@ -60,6 +61,9 @@ async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
         | Area::Vault
         | Area::Copies
         | Area::Certificates
-        | Area::Archive => objects::envelope_wants(&mut connection, org, &key.owner, text).await,
+        | Area::Archive => {
+            let removal = worker::DELETE_OBJECT_JOB;
+            objects::envelope_wants(&mut connection, org, &key.owner, text, removal).await
+        }
     }
 }

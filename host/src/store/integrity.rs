@@ -1,6 +1,7 @@
 //! When each vaulted envelope is re-read next, and what the last look found.
 
 use serde::de::DeserializeOwned;
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
@@ -68,11 +69,7 @@ pub async fn claim(
     tx.commit().await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
-                row,
-                table: "integrity_check",
-                id: "envelope_id",
-            };
+            let columns = columns(row);
             Ok(Due {
                 org: columns.parsed("org_id", OrgId::parse)?,
                 envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
@@ -145,11 +142,7 @@ pub async fn with_problems<T: DeserializeOwned>(
     .await?;
     rows.iter()
         .map(|row| {
-            let columns = Columns {
-                row,
-                table: "integrity_check",
-                id: "envelope_id",
-            };
+            let columns = columns(row);
             let envelope = columns.parsed("envelope_id", EnvelopeId::parse)?;
             Ok((envelope, columns.json("problems")?))
         })
@@ -175,4 +168,12 @@ pub async fn progress(
         checked: row.try_get("checked")?,
         with_problems: row.try_get("with_problems")?,
     })
+}
+
+fn columns(row: &AnyRow) -> Columns<'_> {
+    Columns {
+        row,
+        table: "integrity_check",
+        id: "envelope_id",
+    }
 }

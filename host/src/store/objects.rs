@@ -25,12 +25,14 @@ pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, 
 /// One that is being vaulted wants all of its files. Until then it wants every
 /// upload, and until its release every archive: the same bytes may be about to be
 /// stored again. Envelopes vaulted before steps were recorded name their executed
-/// document nowhere, and keep all there is.
+/// document nowhere, and keep all there is. What a job of the kind `removal` is to
+/// remove is that job's, which first looks at what stands for it.
 pub async fn envelope_wants(
     connection: &mut AnyConnection,
     org: &OrgId,
     envelope: &str,
     key: &str,
+    removal: &str,
 ) -> Result<bool, StoreError> {
     let found = sqlx::query(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
@@ -40,6 +42,8 @@ pub async fn envelope_wants(
                  or ($4 like 'archive/%' and status <> 'vaulted_out')
                  or ($4 like 'signed/%' and not exists (
                      select 1 from vault_step s where s.bucket = $1 and s.envelope_id = $2)))
+         union all
+         select org_id from job where bucket = $1 and kind = $5 and dedup_key = $4
          union all
          select envelope_id from vault_step where bucket = $1 and envelope_id = $2
              and result like $3
@@ -51,6 +55,7 @@ pub async fn envelope_wants(
     .bind(envelope)
     .bind(part(key))
     .bind(key)
+    .bind(removal)
     .fetch_optional(connection)
     .await?;
     Ok(found.is_some())
