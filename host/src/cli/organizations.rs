@@ -21,7 +21,7 @@ pub enum Command {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…].
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -128,7 +128,9 @@ mod tests {
     fn an_unknown_setting_lists_the_known_ones() {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
-            error.contains("auto_vault, payment, envelope_ttl_days, components"),
+            error.contains(
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins"
+            ),
             "{error}"
         );
         assert!(set("auto_vault").is_err());

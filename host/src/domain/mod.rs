@@ -15,6 +15,7 @@
 //! | event | something a webhook receiver may want to know |
 //! | job | work that has to be done after a change was committed |
 
+pub mod brand;
 pub mod checkpoint;
 pub mod clock;
 pub mod envelope;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::brand::Brand;
 use super::clock::Timestamp;
 use super::envelope::words;
 use super::id::{KeyId, OrgId};
@@ -29,6 +30,10 @@ pub struct OrgSettings {
     pub envelope_ttl_days: u32,
     /// Component versions pinned for this organization: slot to component id.
     pub components: BTreeMap<String, String>,
+    /// How the organization looks to its signers.
+    pub brand: Brand,
+    /// Origins (`https://app.example.com`) whose pages may embed the widgets.
+    pub embed_origins: Vec<EmbedOrigin>,
 }
 
 impl Default for OrgSettings {
@@ -38,7 +43,43 @@ impl Default for OrgSettings {
             payment: None,
             envelope_ttl_days: 30,
             components: BTreeMap::new(),
+            brand: Brand::default(),
+            embed_origins: Vec::new(),
         }
+    }
+}
+
+/// The origin of a page that embeds a widget: scheme, host and port, as a browser
+/// writes it. Plain http is admitted for loopback hosts only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct EmbedOrigin(String);
+
+impl EmbedOrigin {
+    /// `https://app.example.com`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for EmbedOrigin {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong =
+            || format!("{text} is no origin; write it as https://host or https://host:port");
+        let url = url::Url::parse(&text).map_err(|_| wrong())?;
+        let secure = match url.scheme() {
+            "https" => true,
+            "http" => matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")),
+            _ => false,
+        };
+        // The text becomes part of a Content-Security-Policy.
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
+        if !secure || !text.bytes().all(plain) || url.origin().ascii_serialization() != text {
+            return Err(wrong());
+        }
+        Ok(Self(text))
     }
 }
 
@@ -103,4 +144,34 @@ pub struct ApiKeyRecord {
     pub last_used_at: Option<Timestamp>,
     /// Rises with every change of the record.
     pub revision: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_what_a_browser_calls_one() {
+        for good in [
+            "https://app.example.com",
+            "https://app.example.com:8443",
+            "http://localhost:3000",
+            "http://127.0.0.1:9000",
+        ] {
+            assert!(EmbedOrigin::try_from(good.to_owned()).is_ok(), "{good}");
+        }
+        for wrong in [
+            "https://app.example.com/",
+            "https://app.example.com/path",
+            "https://*.example.com",
+            "http://app.example.com",
+            "https://app.example.com; script-src *",
+            "https://app.example.com:443",
+            "app.example.com",
+            "*",
+            "null",
+        ] {
+            assert!(EmbedOrigin::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
 }

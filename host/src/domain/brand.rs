@@ -1,0 +1,137 @@
+//! How an organization looks to its signers, in mails and on the signing form.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::envelope::FileType;
+
+/// Largest logo, in bytes: it travels with every mail.
+pub const LOGO_LIMIT: usize = 64 * 1024;
+
+/// What an organization shows instead of our own name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Brand {
+    /// Shown instead of the organization's name.
+    pub name: Option<String>,
+    /// Colour of buttons and lines.
+    pub color: Option<Color>,
+    pub logo: Option<Logo>,
+}
+
+/// A colour as `#rrggbb`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Color([u8; 3]);
+
+impl Color {
+    /// Black or white, whichever can be read better on this colour (the contrast
+    /// ratio of WCAG 2.2, which is at least 4.5 for one of the two).
+    pub fn text(&self) -> &'static str {
+        let channel = |value: u8| {
+            let value = f64::from(value) / 255.0;
+            if value <= 0.040_45 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        let [red, green, blue] = self.0.map(channel);
+        let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+        if (1.05) / (luminance + 0.05) >= 4.5 {
+            "#ffffff"
+        } else {
+            "#000000"
+        }
+    }
+}
+
+impl std::fmt::Display for Color {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [red, green, blue] = self.0;
+        write!(formatter, "#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+impl From<Color> for String {
+    fn from(color: Color) -> Self {
+        color.to_string()
+    }
+}
+
+impl TryFrom<String> for Color {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("{text} is no colour; write it as #rrggbb");
+        let digits = text.strip_prefix('#').ok_or_else(wrong)?;
+        let mut bytes = [0; 3];
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| wrong())?;
+        Ok(Self(bytes))
+    }
+}
+
+/// A PNG or JPEG of at most [`LOGO_LIMIT`] bytes; base64 in settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Logo {
+    pub bytes: Vec<u8>,
+    pub file_type: FileType,
+}
+
+impl Logo {
+    /// Refuses what is no picture or too large.
+    pub fn new(bytes: Vec<u8>) -> Result<Self, String> {
+        if bytes.len() > LOGO_LIMIT {
+            return Err(format!("a logo has at most {LOGO_LIMIT} bytes"));
+        }
+        match FileType::detect(&bytes) {
+            Some(file_type @ (FileType::Png | FileType::Jpeg)) => Ok(Self { bytes, file_type }),
+            _ => Err("a logo is a PNG or a JPEG".into()),
+        }
+    }
+}
+
+impl From<Logo> for String {
+    fn from(logo: Logo) -> Self {
+        STANDARD.encode(logo.bytes)
+    }
+}
+
+impl TryFrom<String> for Logo {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+        Self::new(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_is_six_hexadecimal_digits_and_has_readable_text() {
+        for (color, text) in [
+            ("#ffffff", "#000000"),
+            ("#000000", "#ffffff"),
+            ("#0b57d0", "#ffffff"),
+            ("#ffd000", "#000000"),
+        ] {
+            assert_eq!(Color::try_from(color.to_owned()).unwrap().text(), text);
+        }
+        for wrong in ["red", "#fff", "#gggggg", "#ffffff;"] {
+            assert!(Color::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_logo_is_a_small_picture() {
+        let png = b"\x89PNG\r\n\x1a\n".to_vec();
+        assert_eq!(Logo::new(png).unwrap().file_type, FileType::Png);
+        assert!(Logo::new(b"<svg/>".to_vec()).is_err());
+        assert!(Logo::new(vec![0xff; LOGO_LIMIT + 1]).is_err());
+    }
+}
