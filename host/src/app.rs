@@ -24,6 +24,7 @@ use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::issuer::Issuer;
 use crate::service::log::Sequencer;
+use crate::service::pages::Pages;
 use crate::service::rate_limit::RateLimits;
 use crate::service::{ServiceError, uploads};
 use crate::store::{Store, StoreError};
@@ -56,6 +57,8 @@ pub struct Service {
     pub(crate) metrics: Metrics,
     /// Bytes of uploads that may be held in memory.
     pub(crate) document_memory: Arc<Semaphore>,
+    /// Pages of documents that were shown lately.
+    pub(crate) pages: Pages,
     room_api: axum::Router,
     http: reqwest::Client,
     vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
@@ -169,6 +172,7 @@ pub async fn start_with(config: Config, files: Files) -> Result<App, StartError>
         rate_limits: RateLimits::default(),
         key_usage: KeyUsage::default(),
         known_keys: KnownKeys::default(),
+        pages: Pages::default(),
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
         sealing,

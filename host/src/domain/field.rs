@@ -33,3 +33,15 @@ pub struct Field {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor_match: Option<Area>,
 }
+
+impl Field {
+    /// Filled by signing, and not by typing a value.
+    pub fn is_signature(&self) -> bool {
+        is_signature(&self.field_type)
+    }
+}
+
+/// Whether fields of this type are filled by signing.
+pub fn is_signature(field_type: &str) -> bool {
+    matches!(field_type, "signature" | "initials")
+}

@@ -14,6 +14,10 @@ pub fn routes() -> Router<App> {
             get(|| async { style(include_str!("assets/signing.css")) }),
         )
         .route(
+            "/assets/signing.js",
+            get(|| async { script(include_str!("assets/signing.js")) }),
+        )
+        .route(
             "/assets/docs.css",
             get(|| async { style(include_str!("assets/docs.css")) }),
         )
@@ -22,6 +26,14 @@ pub fn routes() -> Router<App> {
 fn style(text: &'static str) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/css; charset=utf-8"),
+        (header::CACHE_CONTROL, "max-age=3600"),
+    ];
+    (headers, text).into_response()
+}
+
+fn script(text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
         (header::CACHE_CONTROL, "max-age=3600"),
     ];
     (headers, text).into_response()

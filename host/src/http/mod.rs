@@ -8,6 +8,7 @@ mod downloads;
 pub(crate) mod error;
 mod extract;
 mod ledger;
+mod look;
 mod notes;
 mod once;
 mod openapi;

@@ -6,47 +6,53 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::{FromRequest as _, FromRequestParts, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use axum::{Form as FormBody, Router};
-use maud::html;
+use axum::{Form as FormBody, Json, Router};
+use maud::{Markup, html};
+use serde_json::json;
 
 use super::caller::origin;
 use super::error::HttpError;
-use super::signing_page::{Shown, notice, page};
+use super::look::{Happening, Look};
+use super::signing_page::Shown;
 use crate::app::App;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
-use crate::room::form::{Form, FormError, Origin};
-use crate::service::ServiceError;
+use crate::room::form::{FormError, Origin, Problems};
 use crate::service::signing::reconcile;
-use crate::store::{envelopes, jobs, signers};
+use crate::service::{ServiceError, copies, pages};
+use crate::store::{envelopes, jobs, organizations, signers};
 use crate::worker;
 
-/// Pixels across a page image; sharp enough for a phone held close.
-const PAGE_WIDTH: u32 = 1_100;
+/// A form with a drawn picture in several fields.
+const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The pages a signer sees, below `path`. Links inside them are relative.
+/// The pages a signer sees, below `path`.
 pub fn routes(path: &str) -> Router<App> {
+    let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
-        .route(&format!("{path}/{{token}}"), get(show).post(submit))
-        .route(
-            &format!("{path}/{{token}}/renew"),
-            axum::routing::post(renew),
-        )
-        .route(&format!("{path}/{{token}}/pages/{{page}}"), get(page_image))
+        .route(&below(""), get(show).post(submit))
+        .route(&below("/renew"), axum::routing::post(renew))
+        .route(&below("/pages/{page}"), get(page))
+        .route(&below("/copy.pdf"), get(copy))
+        .route(&below("/brand.css"), get(style))
+        .route(&below("/logo"), get(logo))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
 /// A signer's link, looked up and still good.
 struct Visit {
-    token: LinkToken,
     envelope: Envelope,
     signer: Signer,
     expired: bool,
+    look: Look,
+    /// Where this signer's pages are.
+    path: String,
 }
 
 impl FromRequestParts<App> for Visit {
@@ -75,12 +81,17 @@ async fn find(app: &App, token: LinkToken) -> Result<Option<Visit>, ServiceError
     else {
         return Ok(None);
     };
+    let Some(organization) = organizations::get(&mut connection, &target.org).await? else {
+        return Ok(None);
+    };
     let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
+    let path = format!("{}/{}", app.config.signing_path(), token.reveal());
     let signer = signers
         .into_iter()
         .find(|signer| signer.position == target.position);
     Ok(signer.map(|signer| Visit {
-        token,
+        look: Look::of(organization, path.clone()),
+        path,
         envelope,
         signer,
         expired: target.expires_at <= app.clock.now(),
@@ -99,13 +110,25 @@ impl Visit {
             .ok()
     }
 
+    fn notice(
+        &self,
+        status: StatusCode,
+        title: &str,
+        happening: Happening,
+        body: Markup,
+    ) -> Response {
+        self.look.notice(status, title, Some(happening), body)
+    }
+
+    fn notice_of_end(&self, status: StatusCode, title: &str, text: &str) -> Response {
+        self.notice(status, title, Happening::Error, html! { p { (text) } })
+    }
+
     /// A page that says why there is nothing to sign, if there is nothing.
     fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
-            (SignerStatus::Completed, _) => {
-                ("You have signed", "There is nothing left to do. Thank you.")
-            }
-            (SignerStatus::Declined, _) => ("You have declined", "The sender has been told."),
+            (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
+            (SignerStatus::Declined, _) => return Some(self.declined_page()),
             (_, EnvelopeStatus::Voided) => ("Withdrawn", "The sender has withdrawn this document."),
             (_, EnvelopeStatus::Expired) => ("Expired", "The time to sign this document is over."),
             (_, EnvelopeStatus::Declined) => {
@@ -117,21 +140,81 @@ impl Visit {
             (_, EnvelopeStatus::Sent | EnvelopeStatus::Viewed) => return None,
             _ => ("Nothing to sign", "This document is not open for signing."),
         };
-        Some(notice(StatusCode::OK, title, html! { p { (text) } }))
+        Some(self.notice_of_end(StatusCode::OK, title, text))
     }
 
     fn expired_page(&self) -> Response {
-        let action = format!("{}/renew", self.token.reveal());
-        notice(
-            StatusCode::GONE,
-            "This link has expired",
-            html! {
-                p { "Links work for a limited time, to protect your document." }
-                form method="post" action=(action) {
-                    button type="submit" { "E-mail me a fresh link" }
-                }
-            },
+        let body = html! {
+            p { "Links work for a limited time, to protect your document." }
+            (self.renewal())
+        };
+        let title = "This link has expired";
+        self.notice(StatusCode::GONE, title, Happening::Error, body)
+    }
+
+    fn renewal(&self) -> Markup {
+        html! {
+            form method="post" action={ (self.path) "/renew" } {
+                button type="submit" { "E-mail me a fresh link" }
+            }
+        }
+    }
+
+    /// After signing: thanks, and the signer's copy once everybody has signed.
+    fn signed_page(&self, title: &str) -> Response {
+        let body = html! {
+            p { "You have signed “" (self.envelope.name) "”." }
+            @if !self.has_copy() {
+                p { "Once everybody has signed you get your copy by e-mail." }
+            } @else if self.expired {
+                p { "This link has expired; a fresh one leads to your copy." }
+                (self.renewal())
+            } @else {
+                p { "Everybody has signed. Keep your copy; you also get it by e-mail." }
+                p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
+            }
+            p { "You can close this page." }
+        };
+        self.notice(StatusCode::OK, title, Happening::Completed, body)
+    }
+
+    fn declined_page(&self) -> Response {
+        let body = html! { p { "The sender has been told." } };
+        let title = "You have declined";
+        self.notice(StatusCode::OK, title, Happening::Declined, body)
+    }
+
+    fn has_copy(&self) -> bool {
+        matches!(
+            self.envelope.status,
+            EnvelopeStatus::Completed | EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
         )
+    }
+
+    fn failed(&self, error: FormError) -> Response {
+        let (title, text) = match error {
+            FormError::NotFound => return unknown_link(),
+            FormError::Closed => ("This document is closed", "It can no longer be signed."),
+            FormError::NotYourTurn => (
+                "Not yet your turn",
+                "Somebody else signs before you. You will get an e-mail.",
+            ),
+            error => return HttpError::from(room_error(error)).into_response(),
+        };
+        self.notice_of_end(StatusCode::CONFLICT, title, text)
+    }
+
+    /// As it is after what was just done.
+    async fn again(self, app: &App) -> Self {
+        let read = async {
+            let mut connection = app.store.read().await?;
+            let (org, id) = (&self.envelope.org, &self.envelope.id);
+            envelopes::get(&mut connection, org, id).await
+        };
+        match read.await {
+            Ok(Some(envelope)) => Self { envelope, ..self },
+            _ => self,
+        }
     }
 }
 
@@ -152,22 +235,9 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
         Ok(()) if visit.signer.status == SignerStatus::Pending => follow(&app, &visit, None).await,
         Ok(()) => {}
         Err(FormError::NotYourTurn) => {}
-        Err(error) => return failed(error),
+        Err(error) => return visit.failed(error),
     }
-    match app.room.form(&visit.envelope.org, submitter).await {
-        Ok(form) => {
-            render(
-                &app,
-                &visit,
-                &form,
-                &BTreeMap::new(),
-                &BTreeMap::new(),
-                None,
-            )
-            .await
-        }
-        Err(error) => failed(error),
-    }
+    render(&app, &visit, submitter, Outcome::default()).await
 }
 
 /// At another provider: our link leads there, after our own checks.
@@ -199,6 +269,55 @@ async fn elsewhere(app: &App, visit: &Visit) -> Response {
     }
 }
 
+/// What a signer sent: which button was pressed, and what stood in the controls.
+struct Sent {
+    action: String,
+    consent: bool,
+    reason: String,
+    values: BTreeMap<String, String>,
+    origin: Origin,
+    /// A script saves while the signer types, and shows the answer itself.
+    by_script: bool,
+}
+
+impl Sent {
+    async fn read(app: &App, request: Request) -> Option<Self> {
+        let (parts, body) = request.into_parts();
+        let origin = origin(&parts);
+        let accept = parts.headers.get(header::ACCEPT);
+        let by_script = accept.is_some_and(|accept| accept == "application/json");
+        let request = Request::from_parts(parts, body);
+        let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
+        // A checkbox sends a hidden `false` before its own `true`: the last wins.
+        let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
+        let mut action = values.remove("action").unwrap_or_default();
+        if let Some(field) = action.strip_prefix("clear:") {
+            values.insert(field.to_owned(), String::new());
+            action = "save".into();
+        }
+        Some(Self {
+            action,
+            consent: values.remove("consent").is_some_and(|value| value == "yes"),
+            reason: values
+                .remove("reason")
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            values,
+            origin,
+            by_script,
+        })
+    }
+}
+
+/// What is to be shown of a form that was sent.
+#[derive(Default)]
+struct Outcome {
+    entered: BTreeMap<String, String>,
+    problems: Problems,
+    review: bool,
+}
+
 /// Saves, finishes or declines, as the pressed button says.
 async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Response {
     if let Some(page) = visit.closed() {
@@ -207,87 +326,68 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(&app, &visit).await;
     };
-    let (parts, body) = request.into_parts();
-    let origin = origin(&parts);
-    let request = Request::from_parts(parts, body);
-    let pairs = match FormBody::<Vec<(String, String)>>::from_request(request, &app).await {
-        Ok(FormBody(pairs)) => pairs,
-        Err(_) => return notice(StatusCode::BAD_REQUEST, "Not understood", html! {}),
+    let Some(sent) = Sent::read(&app, request).await else {
+        let text = "Go back and try again.";
+        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Not understood", text);
     };
-    // A checkbox sends a hidden `false` before its own `true`: the last wins.
-    let mut values: BTreeMap<String, String> = pairs.into_iter().collect();
-    let action = values.remove("action").unwrap_or_default();
-    let consent = values.remove("consent").is_some();
-    let reason = values.remove("reason").unwrap_or_default();
-    act(
-        &app, &visit, submitter, &action, consent, &reason, values, &origin,
-    )
-    .await
+    let done = act(&app, &visit.envelope, submitter, &sent).await;
+    if sent.action == "finish" || sent.action == "decline" || done.is_ok() {
+        follow(&app, &visit, Some(submitter)).await;
+    }
+    match done {
+        Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
+        Ok(_) if sent.action == "finish" => visit.again(&app).await.signed_page("Thank you"),
+        Ok(_) if sent.action == "decline" => visit.declined_page(),
+        Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
+        Ok(problems) | Err(FormError::Invalid(problems)) => {
+            let outcome = Outcome {
+                review: sent.action == "review",
+                entered: sent.values,
+                problems,
+            };
+            render(&app, &visit, submitter, outcome).await
+        }
+        Err(error) => visit.failed(error),
+    }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one form post")]
+/// What is wrong with values that were only to be saved; wrong values keep a
+/// form from being finished.
 async fn act(
     app: &App,
-    visit: &Visit,
+    envelope: &Envelope,
     submitter: i64,
-    action: &str,
-    consent: bool,
-    reason: &str,
-    values: BTreeMap<String, String>,
-    origin: &Origin,
-) -> Response {
-    let org = &visit.envelope.org;
-    let room = &app.room;
-    let outcome = match action {
-        "finish" if !consent => {
-            let saved = room.save(org, submitter, &values).await;
-            saved.and_then(|()| {
-                Err(FormError::Invalid(BTreeMap::from([(
-                    "consent".to_owned(),
-                    "Your consent to signing electronically is needed".to_owned(),
-                )])))
-            })
+    sent: &Sent,
+) -> Result<Problems, FormError> {
+    let (org, room) = (&envelope.org, &app.room);
+    let problem = |name: &str, why: &str| (name.to_owned(), why.to_owned());
+    match sent.action.as_str() {
+        "finish" if !sent.consent => {
+            let mut problems = room.save(org, submitter, &sent.values).await?;
+            let why = "Your consent to signing electronically is needed";
+            problems.extend([problem("consent", why)]);
+            Err(FormError::Invalid(problems))
         }
-        "finish" => room.finish(org, submitter, &values, origin).await,
-        "decline" if reason.trim().is_empty() => Err(FormError::Invalid(BTreeMap::from([(
-            "reason".to_owned(),
-            "Say why you decline".to_owned(),
+        "finish" => {
+            room.finish(org, submitter, &sent.values, &sent.origin)
+                .await?;
+            Ok(Problems::new())
+        }
+        "decline" if sent.reason.is_empty() => Err(FormError::Invalid(Problems::from([problem(
+            "reason",
+            "Say why you decline",
         )]))),
-        "decline" => room.decline(org, submitter, reason.trim(), origin).await,
-        _ => room.save(org, submitter, &values).await,
-    };
-    if outcome.is_ok() {
-        follow(app, visit, Some(submitter)).await;
-    }
-    match outcome {
-        Ok(()) if action == "finish" => notice(
-            StatusCode::OK,
-            "Thank you",
-            html! {
-                p { "You have signed “" (visit.envelope.name) "”." }
-                p { "You can close this page." }
-            },
-        ),
-        Ok(()) if action == "decline" => notice(
-            StatusCode::OK,
-            "You have declined",
-            html! { p { "The sender has been told." } },
-        ),
-        Ok(()) => back(app, visit),
-        Err(FormError::Invalid(problems)) => match room.form(org, submitter).await {
-            Ok(form) => {
-                let status = Some(StatusCode::UNPROCESSABLE_ENTITY);
-                render(app, visit, &form, &values, &problems, status).await
-            }
-            Err(error) => failed(error),
-        },
-        Err(error) => failed(error),
+        "decline" => {
+            room.decline(org, submitter, &sent.reason, &sent.origin)
+                .await?;
+            Ok(Problems::new())
+        }
+        _ => room.save(org, submitter, &sent.values).await,
     }
 }
 
-fn back(app: &App, visit: &Visit) -> Response {
-    let path = format!("{}/{}", app.config.signing_path(), visit.token.reveal());
-    Redirect::to(&path).into_response()
+fn back(visit: &Visit) -> Response {
+    Redirect::to(&visit.path).into_response()
 }
 
 /// Shows in the envelope what was just done, before the signer is answered.
@@ -313,7 +413,7 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
 /// Mails a fresh link to the address on record, never to one that is typed in.
 async fn renew(State(app): State<App>, visit: Visit) -> Response {
     if !visit.expired {
-        return back(&app, &visit);
+        return back(&visit);
     }
     let mail = async {
         let now = app.clock.now();
@@ -337,120 +437,157 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
         tx.commit().await
     };
     match mail.await {
-        Ok(()) => notice(
-            StatusCode::OK,
-            "A fresh link is on its way",
-            html! { p { "Look into the mailbox to which your invitation was sent." } },
-        ),
+        Ok(()) => {
+            let text = "Look into the mailbox to which your invitation was sent.";
+            visit.notice_of_end(StatusCode::OK, "A fresh link is on its way", text)
+        }
         Err(error) => HttpError::from(ServiceError::from(error)).into_response(),
     }
 }
 
-/// A page of the document as an image.
-async fn page_image(State(app): State<App>, visit: Visit, request: Request) -> Response {
-    let page = request
-        .uri()
-        .path()
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.strip_suffix(".png")?.parse::<u32>().ok());
-    let (Some(page), Some(submitter), None) = (page, visit.room_submitter(), visit.closed()) else {
+/// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
+async fn page(
+    State(app): State<App>,
+    visit: Visit,
+    Path((_, name)): Path<(String, String)>,
+) -> Response {
+    let parsed = name
+        .split_once('.')
+        .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
+    let (Some((page, kind)), Some(submitter), None) =
+        (parsed, visit.room_submitter(), visit.closed())
+    else {
         return unknown_link();
     };
-    let image = async {
-        let form = app
-            .room
-            .form(&visit.envelope.org, submitter)
-            .await
-            .map_err(room_error)?;
-        let pdf = app.room.document(&form).await.map_err(room_error)?;
-        let image = app
-            .components
-            .rules
-            .page_image(pdf.clone(), page, PAGE_WIDTH)
-            .await?;
-        Ok::<_, ServiceError>(image?)
+    let read = async {
+        let form = app.room.form(&visit.envelope.org, submitter).await;
+        let document = form.map_err(room_error)?.submission.file();
+        Ok::<_, ServiceError>(match kind {
+            "png" => {
+                let picture = pages::picture(&app, &document, page).await?;
+                kept("image/png", Body::from(picture))
+            }
+            "txt" => {
+                let lines = pages::text(&app, &document, page).await?;
+                let text: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+                kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
+            }
+            "json" => {
+                let lines = pages::text(&app, &document, page).await?;
+                let lines: Vec<_> = lines
+                    .into_iter()
+                    .map(|line| {
+                        let area = line.area;
+                        json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
+                    })
+                    .collect();
+                kept("application/json", Body::from(json!(lines).to_string()))
+            }
+            _ => unknown_link(),
+        })
     };
-    match image.await {
-        Ok(image) => (
-            [
-                (header::CONTENT_TYPE, "image/png"),
-                (header::CACHE_CONTROL, "private, max-age=3600"),
-            ],
-            Body::from(image.png),
-        )
-            .into_response(),
+    let answer = read.await;
+    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// What a document looks like does not change.
+fn kept(content_type: &'static str, body: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "private, max-age=3600"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, body).into_response()
+}
+
+/// The signer's copy, once everybody has signed.
+async fn copy(State(app): State<App>, visit: Visit) -> Response {
+    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
+        return visit.closed().unwrap_or_else(unknown_link);
+    }
+    match copies::signers_copy(&app, &visit.envelope).await {
+        Ok(pdf) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/pdf".to_owned()),
+                (
+                    header::CONTENT_DISPOSITION,
+                    attachment(&visit.envelope.name),
+                ),
+                (header::CACHE_CONTROL, "no-store".to_owned()),
+            ];
+            (headers, pdf).into_response()
+        }
         Err(error) => HttpError::from(error).into_response(),
     }
+}
+
+/// A file name for any envelope's name (RFC 6266, RFC 8187).
+fn attachment(name: &str) -> String {
+    let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let encoded = encoded.replace('+', "%20");
+    format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
+}
+
+async fn style(visit: Visit) -> Response {
+    visit.look.style()
+}
+
+async fn logo(visit: Visit) -> Response {
+    visit.look.logo()
 }
 
 fn room_error(error: FormError) -> ServiceError {
     match error {
         FormError::Store(error) => error.into(),
         FormError::Files(error) => error.into(),
+        FormError::Component(error) => error.into(),
         error => ServiceError::Conflict(error.to_string()),
     }
 }
 
-fn failed(error: FormError) -> Response {
-    match error {
-        FormError::NotFound => unknown_link(),
-        FormError::Closed => notice(
-            StatusCode::CONFLICT,
-            "This document is closed",
-            html! { p { "It can no longer be signed." } },
-        ),
-        FormError::NotYourTurn => notice(
-            StatusCode::CONFLICT,
-            "Not yet your turn",
-            html! { p { "Somebody else signs before you. You will get an e-mail." } },
-        ),
-        error => HttpError::from(room_error(error)).into_response(),
-    }
-}
-
 fn unknown_link() -> Response {
-    notice(
-        StatusCode::NOT_FOUND,
-        "This link does not work",
-        html! { p { "Check that it is complete, or ask the sender for a new one." } },
-    )
+    let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
+    let title = "This link does not work";
+    Look::default().notice(StatusCode::NOT_FOUND, title, Some(Happening::Error), body)
 }
 
-async fn render(
-    app: &App,
-    visit: &Visit,
-    form: &Form,
-    entered: &BTreeMap<String, String>,
-    problems: &BTreeMap<String, String>,
-    status: Option<StatusCode>,
-) -> Response {
+/// The form, or the page that says whose turn it is.
+async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> Response {
+    let read = async {
+        let form = app.room.form(&visit.envelope.org, submitter).await;
+        let form = form.map_err(room_error)?;
+        let pages = pages::facts(app, &form.submission.file()).await?;
+        Ok::<_, ServiceError>((form, pages))
+    };
+    let (form, pages) = match read.await {
+        Ok(read) => read,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
     if let Some(other) = &form.waits_for {
         let text =
             format!("{other} signs before you. You will get an e-mail when it is your turn.");
-        return notice(StatusCode::OK, "Not yet your turn", html! { p { (text) } });
+        let body = html! { p { (text) } };
+        let title = "Not yet your turn";
+        return visit.notice(StatusCode::OK, title, Happening::Ready, body);
     }
-    let pages = async {
-        let pdf = app.room.document(form).await.map_err(room_error)?;
-        let facts = app.components.rules.inspect(pdf.clone()).await??;
-        Ok::<_, ServiceError>(facts.pages)
-    };
-    let pages = match pages.await {
-        Ok(pages) => pages,
-        Err(error) => return HttpError::from(error).into_response(),
-    };
     let shown = Shown {
-        token: visit.token.reveal(),
+        path: &visit.path,
+        look: &visit.look,
         envelope: &visit.envelope,
         signer: &visit.signer,
         pages: &pages,
-        form,
-        entered,
-        problems,
+        form: &form,
+        entered: &outcome.entered,
+        problems: &outcome.problems,
+        review: outcome.review,
     };
-    page(
-        status.unwrap_or(StatusCode::OK),
-        &visit.envelope.name,
-        shown.markup(),
-    )
+    let status = if outcome.problems.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let (title, ready) = (&visit.envelope.name, Some(Happening::Ready));
+    visit
+        .look
+        .page(status, title, ready, "signing", shown.markup())
 }

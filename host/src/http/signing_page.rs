@@ -1,195 +1,382 @@
-//! What a signer sees, as HTML.
+//! The signing form as HTML: the document's pages, and one control per field.
 
 use std::collections::BTreeMap;
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
+use super::look::Look;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
-use crate::room::form::Form;
+use crate::domain::field::Area;
+use crate::room::form::{Form, Problems};
+use crate::room::signature::is_picture;
 use crate::store::room::RoomField;
 
-/// A page with a title and a few words.
-pub fn notice(status: StatusCode, title: &str, body: Markup) -> Response {
-    page(
-        status,
-        title,
-        html! { main.notice { h1 { (title) } (body) } },
-    )
-}
-
-/// Pages may load only what this server serves, and may not be framed.
-pub fn page(status: StatusCode, title: &str, body: Markup) -> Response {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="robots" content="noindex";
-                title { (title) }
-                link rel="stylesheet" href="/assets/signing.css";
-            }
-            body { (body) }
-        }
-    };
-    let policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
-                  frame-ancestors 'none'; base-uri 'none'";
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (status, headers, markup.into_string()).into_response()
-}
-
-/// The signing form.
+/// The signing form, with what was entered last.
 pub struct Shown<'a> {
-    /// Links on the page are relative to it.
-    pub token: &'a str,
+    /// Where the signer's pages are.
+    pub path: &'a str,
+    pub look: &'a Look,
     pub envelope: &'a Envelope,
     pub signer: &'a Signer,
     pub pages: &'a [PageFacts],
     pub form: &'a Form,
     /// By field name, what was sent and could not be taken as it is.
     pub entered: &'a BTreeMap<String, String>,
-    /// By field name, what is wrong with it.
-    pub problems: &'a BTreeMap<String, String>,
+    pub problems: &'a Problems,
+    /// The signer wants to see everything once more before finishing.
+    pub review: bool,
 }
 
 impl Shown<'_> {
-    fn value_of(&self, field: &RoomField) -> String {
-        let typed = self.entered.get(&field.name).filter(|_| !field.readonly);
-        typed
-            .or_else(|| self.form.submitter.values.get(&field.name))
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    /// Pages of the document, and one control per field.
     pub fn markup(&self) -> Markup {
         html! {
             header.top {
-                p.product { "holdfast" }
+                (self.look.masthead())
                 h1 { (self.envelope.name) }
                 p { "For " strong { (self.signer.name) } ", " (self.signer.role) }
             }
-            main {
-                section.document aria-label="Document" {
-                    @for (index, facts) in self.pages.iter().enumerate() {
-                        @let number = index + 1;
-                        figure {
-                            img src={ (self.token) "/pages/" (number) ".png" }
-                                alt={ "Page " (number) " of " (self.pages.len()) }
-                                width=(facts.width.round()) height=(facts.height.round())
-                                loading=(if index == 0 { "eager" } else { "lazy" });
-                            figcaption { "Page " (number) " of " (self.pages.len()) }
+            main.signing {
+                (self.document())
+                section.panel aria-label="Your fields" {
+                    (self.progress())
+                    (self.summary_of_problems())
+                    form id="form" method="post" action=(self.path) novalidate {
+                        @for (index, field) in self.form.fields.iter().enumerate() {
+                            (self.control(field, index))
                         }
+                        div.step.last {
+                            (self.review())
+                            (self.consent())
+                            div.actions {
+                                button type="submit" name="action" value="finish" { "Finish and sign" }
+                                button.quiet.plain type="submit" name="action" value="review" { "Check first" }
+                                button.quiet.plain type="submit" name="action" value="save" { "Save for later" }
+                            }
+                            (self.decline())
+                        }
+                    }
+                    p.saved role="status" aria-live="polite" {}
+                    div.guide hidden {
+                        button.quiet.back type="button" { "Back" }
+                        button.next type="button" { "Next" }
                     }
                 }
-                section.fields aria-label="Your fields" {
-                    h2 { "Fill in and sign" }
-                    @if !self.problems.is_empty() {
-                        p.problems role="alert" { "Some fields need attention." }
-                    }
-                    form method="post" action=(self.token) novalidate {
-                        @for (index, field) in self.form.fields.iter().enumerate() {
-                            (control(field, index, &self.value_of(field), self.problems.get(&field.name)))
+            }
+        }
+    }
+
+    fn document(&self) -> Markup {
+        let count = self.pages.len();
+        html! {
+            section.document aria-label="Document" {
+                @for (number, facts) in (1..).zip(self.pages) {
+                    figure id={ "page-" (number) } data-page=(number) {
+                        div.sheet {
+                            img src={ (self.path) "/pages/" (number) ".png" }
+                                alt={ "Page " (number) " of " (count) }
+                                width=(facts.width.round()) height=(facts.height.round())
+                                loading=(if number == 1 { "eager" } else { "lazy" });
+                            (self.marks(number, facts))
                         }
-                        div.field.consent {
-                            label {
-                                input type="checkbox" name="consent" value="yes" required
-                                    aria-describedby=[self.problems.get("consent").map(|_| "consent-problem")];
-                                " I agree to sign this document electronically. My signature here has the same effect as one on paper."
+                        figcaption {
+                            "Page " (number) " of " (count)
+                            @if facts.has_text {
+                                " · "
+                                a href={ (self.path) "/pages/" (number) ".txt" } { "Text of page " (number) }
                             }
-                            (problem("consent", self.problems.get("consent")))
-                        }
-                        div.actions {
-                            button type="submit" name="action" value="finish" { "Finish and sign" }
-                            button.quiet type="submit" name="action" value="save" { "Save for later" }
-                        }
-                        details.decline open[self.problems.contains_key("reason")] {
-                            summary { "I do not want to sign" }
-                            label for="reason" { "Reason" }
-                            textarea id="reason" name="reason" rows="3" maxlength="4000" {}
-                            (problem("reason", self.problems.get("reason")))
-                            button.danger type="submit" name="action" value="decline" { "Decline" }
                         }
                     }
                 }
             }
         }
     }
-}
 
-/// One control for one field, with its label and what is wrong with it.
-fn control(field: &RoomField, index: usize, value: &str, wrong: Option<&String>) -> Markup {
-    let id = format!("field-{index}");
-    let described = wrong.map(|_| format!("{id}-problem"));
-    let signature = matches!(field.field_type.as_str(), "signature" | "initials");
-    let label = html! {
-        (field.name)
-        @if field.required { span.required { " (required)" } }
-    };
-    html! {
-        div.field.invalid[wrong.is_some()] {
-            @match field.field_type.as_str() {
-                "checkbox" => {
-                    input type="hidden" name=(field.name) value="false";
-                    label for=(id) {
-                        input id=(id) type="checkbox" name=(field.name) value="true"
-                            checked[value == "true"] required[field.required]
-                            disabled[field.readonly] aria-describedby=[described.as_deref()];
-                        " " (label)
-                    }
-                }
-                "select" => {
-                    label for=(id) { (label) }
-                    select id=(id) name=(field.name) required[field.required]
-                        disabled[field.readonly] aria-describedby=[described.as_deref()] {
-                        option value="" { "Choose…" }
-                        @for option in &field.options {
-                            option value=(option) selected[option == value] { (option) }
+    /// Where the signer's fields are on a page. Links lead to their controls; who
+    /// does not see them reaches the controls without.
+    fn marks(&self, page: u32, facts: &PageFacts) -> Markup {
+        let (width, height) = (facts.width, facts.height);
+        let areas = |field: &RoomField| -> Vec<Area> {
+            let here = |area: &&Area| area.page == page;
+            field.areas.iter().filter(here).copied().collect()
+        };
+        html! {
+            svg viewBox={ "0 0 " (width) " " (height) } aria-hidden="true" focusable="false" {
+                @for (index, field) in self.form.fields.iter().enumerate() {
+                    @for area in areas(field) {
+                        a href={ "#field-" (index) } tabindex="-1" data-field=(index) {
+                            rect x=(area.x * width) y=(area.y * height)
+                                width=(area.w * width) height=(area.h * height) rx="2" {}
                         }
                     }
-                }
-                "radio" => {
-                    fieldset aria-describedby=[described.as_deref()] {
-                        legend { (label) }
-                        @for option in &field.options {
-                            label.choice {
-                                input type="radio" name=(field.name) value=(option)
-                                    checked[option == value] disabled[field.readonly];
-                                " " (option)
-                            }
-                        }
-                    }
-                }
-                kind => {
-                    label for=(id) { (label) }
-                    input id=(id) name=(field.name) value=(value)
-                        type=(if kind == "date" { "date" } else { "text" })
-                        inputmode=[(kind == "number").then_some("decimal")]
-                        autocomplete=[signature.then_some("name")]
-                        class=[signature.then_some("script")]
-                        placeholder=[signature.then_some("Type your name")]
-                        required[field.required] readonly[field.readonly]
-                        aria-invalid=[wrong.map(|_| "true")]
-                        aria-describedby=[described.as_deref()];
                 }
             }
-            (problem(&id, wrong))
+        }
+    }
+
+    fn progress(&self) -> Markup {
+        let required = self.form.fields.iter().filter(|field| field.required);
+        let total = required.clone().count();
+        let done = required
+            .filter(|field| {
+                let value = self.form.submitter.values.get(&field.name);
+                value.is_some_and(|value| !value.is_empty() && value != "false")
+            })
+            .count();
+        html! {
+            div.progress {
+                h2 { "Fill in and sign" }
+                p id="progress-text" { (done) " of " (total) " required fields done" }
+                progress max=(total.max(1)) value=(done) aria-labelledby="progress-text" {}
+            }
+        }
+    }
+
+    fn summary_of_problems(&self) -> Markup {
+        let problem_of = |(index, field): (usize, &RoomField)| {
+            let why = self.problems.get(&field.name)?;
+            Some((format!("#field-{index}"), field.name.clone(), why))
+        };
+        let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
+        let of_form = [("consent", "Your consent"), ("reason", "Your reason")];
+        let others = of_form.into_iter().filter_map(|(name, label)| {
+            Some((
+                format!("#{name}"),
+                label.to_owned(),
+                self.problems.get(name)?,
+            ))
+        });
+        html! {
+            @if !self.problems.is_empty() {
+                div.problems role="alert" tabindex="-1" {
+                    p { "Some fields need attention:" }
+                    ul {
+                        @for (link, name, why) in fields.chain(others) {
+                            li { a href=(link) { (name) } ": " (why) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn value_of(&self, field: &RoomField) -> &str {
+        let typed = self.entered.get(&field.name).filter(|_| !field.readonly);
+        let kept = self.form.submitter.values.get(&field.name);
+        typed.or(kept).map(String::as_str).unwrap_or_default()
+    }
+
+    /// One control for one field, with its label and what is wrong with it.
+    fn control(&self, field: &RoomField, index: usize) -> Markup {
+        let wrong = self.problems.get(&field.name);
+        let value = self.value_of(field);
+        let id = format!("field-{index}");
+        let control = Control {
+            field,
+            id: &id,
+            value,
+            described: wrong.map(|_| format!("{id}-problem")),
+            label: html! {
+                (field.name)
+                @if field.required { span.required { " (required)" } }
+                @if field.readonly { span.required { " (fixed)" } }
+            },
+        };
+        html! {
+            div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
+                data-required[field.required] data-readonly[field.readonly] {
+                (control.markup())
+                (problem(&id, wrong))
+            }
+        }
+    }
+
+    fn review(&self) -> Markup {
+        html! {
+            details.review open[self.review] {
+                summary { "Check your answers" }
+                dl {
+                    @for (index, field) in self.form.fields.iter().enumerate() {
+                        dt { a href={ "#field-" (index) } { (field.name) } }
+                        dd data-answer=(index) { (answer(field, self.value_of(field))) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn consent(&self) -> Markup {
+        let wrong = self.problems.get("consent");
+        html! {
+            div.consent.invalid[wrong.is_some()] {
+                label {
+                    input id="consent" type="checkbox" name="consent" value="yes" required
+                        aria-invalid=[wrong.map(|_| "true")]
+                        aria-describedby=[wrong.map(|_| "consent-problem")];
+                    " I agree to sign this document electronically. My signature here has the same effect as one on paper."
+                }
+                (problem("consent", wrong))
+                details {
+                    summary { "What this means" }
+                    p {
+                        "You may decline and ask the sender for paper instead. You get a copy of the signed "
+                        "document by e-mail, which you can read with any PDF reader and print. The time, your "
+                        "internet address and your browser's name are kept with your signature."
+                    }
+                }
+            }
+        }
+    }
+
+    fn decline(&self) -> Markup {
+        let wrong = self.problems.get("reason");
+        html! {
+            details.decline open[wrong.is_some()] {
+                summary { "I do not want to sign" }
+                label for="reason" { "Reason" }
+                textarea id="reason" name="reason" rows="3" maxlength="4000"
+                    aria-describedby=[wrong.map(|_| "reason-problem")] {}
+                (problem("reason", wrong))
+                button.danger type="submit" name="action" value="decline" { "Decline" }
+            }
+        }
+    }
+}
+
+/// A value as a person reads it.
+fn answer(field: &RoomField, value: &str) -> Markup {
+    html! {
+        @if is_picture(value) && field.is_signature() {
+            img.drawn src=(value) alt="Your signature";
+        } @else if field.field_type == "checkbox" {
+            (if value == "true" { "Yes" } else { "No" })
+        } @else if value.is_empty() {
+            span.empty { "Not filled in" }
+        } @else {
+            (value)
+        }
+    }
+}
+
+struct Control<'a> {
+    field: &'a RoomField,
+    id: &'a str,
+    value: &'a str,
+    /// Id of the text that says what is wrong.
+    described: Option<String>,
+    label: Markup,
+}
+
+impl Control<'_> {
+    fn markup(&self) -> Markup {
+        match self.field.field_type.as_str() {
+            "checkbox" => self.checkbox(),
+            "select" => self.select(),
+            "radio" => self.radio(),
+            "signature" | "initials" if is_picture(self.value) => self.drawn(),
+            "signature" | "initials" => self.signature(),
+            _ => self.text(),
+        }
+    }
+
+    fn invalid(&self) -> Option<&'static str> {
+        self.described.as_ref().map(|_| "true")
+    }
+
+    /// An unticked box sends nothing; the hidden control says so for it.
+    fn checkbox(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        html! {
+            input type="hidden" name=(field.name) value="false";
+            label for=(id) {
+                input id=(id) type="checkbox" name=(field.name) value="true"
+                    checked[self.value == "true"] required[field.required]
+                    disabled[field.readonly] aria-invalid=[self.invalid()]
+                    aria-describedby=[self.described.as_deref()];
+                " " (self.label)
+            }
+        }
+    }
+
+    fn select(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        html! {
+            label for=(id) { (self.label) }
+            select id=(id) name=(field.name) required[field.required]
+                disabled[field.readonly] aria-invalid=[self.invalid()]
+                aria-describedby=[self.described.as_deref()] {
+                option value="" { "Choose…" }
+                @for option in &field.options {
+                    option value=(option) selected[option == self.value] { (option) }
+                }
+            }
+        }
+    }
+
+    fn radio(&self) -> Markup {
+        let field = self.field;
+        html! {
+            fieldset id=(self.id) tabindex="-1" aria-describedby=[self.described.as_deref()] {
+                legend { (self.label) }
+                @for option in &field.options {
+                    label.choice {
+                        input type="radio" name=(field.name) value=(option)
+                            checked[option == self.value] disabled[field.readonly]
+                            required[field.required];
+                        " " (option)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A typed name; the script adds drawing and uploading.
+    fn signature(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        let initials = field.field_type == "initials";
+        html! {
+            label for=(id) { (self.label) }
+            input.script id=(id) name=(field.name) value=(self.value) type="text"
+                autocomplete=[(!initials).then_some("name")]
+                placeholder=(if initials { "Type your initials" } else { "Type your name" })
+                required[field.required] readonly[field.readonly] maxlength="200"
+                aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
+        }
+    }
+
+    /// A picture that was drawn or uploaded before.
+    fn drawn(&self) -> Markup {
+        let field = self.field;
+        html! {
+            p.label id={ (self.id) "-label" } { (self.label) }
+            input type="hidden" name=(field.name) value=(self.value);
+            img.drawn src=(self.value) alt="Your signature";
+            @if !field.readonly {
+                button.quiet id=(self.id) type="submit" name="action" value={ "clear:" (field.name) }
+                    aria-describedby={ (self.id) "-label" } { "Sign again" }
+            }
+        }
+    }
+
+    fn text(&self) -> Markup {
+        let (field, id) = (self.field, self.id);
+        let kind = field.field_type.as_str();
+        html! {
+            label for=(id) { (self.label) }
+            input id=(id) name=(field.name) value=(self.value)
+                type=(if kind == "date" { "date" } else { "text" })
+                inputmode=[(kind == "number").then_some("decimal")]
+                required[field.required] readonly[field.readonly]
+                maxlength=[(kind != "date").then_some("4000")]
+                aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }
 }
 
 fn problem(id: &str, wrong: Option<&String>) -> Markup {
-    match wrong {
-        None => PreEscaped(String::new()),
-        Some(wrong) => html! { p.problem id={ (id) "-problem" } { (wrong) } },
+    html! {
+        @if let Some(wrong) = wrong {
+            p.problem id={ (id) "-problem" } { (wrong) }
+        }
     }
 }

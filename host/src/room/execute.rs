@@ -2,12 +2,12 @@
 
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
-use crate::domain::envelope::StoredFile;
 use crate::domain::id::OrgId;
 use crate::files::{Area as FileArea, FilesError};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
+use super::signature::Signature;
 use super::{Room, callbacks};
 
 /// Why the document could not be made.
@@ -42,18 +42,12 @@ impl Room {
         if found.completed_at.is_some() || !all_signed {
             return Ok(());
         }
-        let (key, sha256) = found.document.clone();
-        let source = StoredFile {
-            key,
-            sha256,
-            size: 0,
-            content_type: "application/pdf".into(),
-        };
-        let pdf = self.files.get(&source).await?;
+        let pdf = self.files.get(&found.file()).await?;
         let fields = submitters
             .iter()
             .flat_map(|submitter| filled(&found.fields, submitter))
-            .collect();
+            .collect::<Result<_, _>>()
+            .map_err(ExecuteError::Document)?;
         let executed = self
             .components
             .rules
@@ -89,7 +83,10 @@ impl Room {
 }
 
 /// What one submitter's values put on the pages.
-fn filled(fields: &[RoomField], submitter: &RoomSubmitter) -> Vec<FilledField> {
+fn filled(
+    fields: &[RoomField],
+    submitter: &RoomSubmitter,
+) -> Vec<Result<FilledField, DocumentError>> {
     fields
         .iter()
         .filter(|field| field.submitter_uuid == submitter.role)
@@ -99,7 +96,11 @@ fn filled(fields: &[RoomField], submitter: &RoomSubmitter) -> Vec<FilledField> {
                 .get(&field.name)
                 .filter(|value| !value.is_empty())?;
             let value = match field.field_type.as_str() {
-                "signature" | "initials" => FieldValue::Typed(value.clone()),
+                "signature" | "initials" => match Signature::parse(value) {
+                    Ok(Signature::Typed(name)) => FieldValue::Typed(name),
+                    Ok(Signature::Drawn(picture)) => FieldValue::Drawn(picture),
+                    Err(why) => return Some(Err(DocumentError::Other(why))),
+                },
                 "checkbox" => FieldValue::Checkbox(value == "true"),
                 _ => FieldValue::Text(value.clone()),
             };
@@ -114,7 +115,7 @@ fn filled(fields: &[RoomField], submitter: &RoomSubmitter) -> Vec<FilledField> {
                     h: area.h,
                 })
                 .collect();
-            Some(FilledField { areas, value })
+            Some(Ok(FilledField { areas, value }))
         })
         .collect()
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::signature::{Signature, is_picture};
 use super::{EXECUTE_JOB, Room, callbacks};
-use crate::domain::envelope::StoredFile;
+use crate::components::ComponentError;
 use crate::domain::id::OrgId;
 use crate::files::FilesError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
@@ -38,6 +39,9 @@ pub struct Origin {
     pub user_agent: Option<String>,
 }
 
+/// Field name to what is wrong with its value.
+pub type Problems = BTreeMap<String, String>;
+
 /// Why a form was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
@@ -48,9 +52,10 @@ pub enum FormError {
     Closed,
     #[error("it is another signer's turn")]
     NotYourTurn,
-    /// Field name to what is wrong with it.
     #[error("some fields need attention")]
-    Invalid(BTreeMap<String, String>),
+    Invalid(Problems),
+    #[error(transparent)]
+    Component(#[from] ComponentError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -76,18 +81,6 @@ impl Room {
         })
     }
 
-    /// The document the signer is looking at.
-    pub async fn document(&self, form: &Form) -> Result<bytes::Bytes, FormError> {
-        let (key, sha256) = form.submission.document.clone();
-        let file = StoredFile {
-            key,
-            sha256,
-            size: 0,
-            content_type: "application/pdf".into(),
-        };
-        Ok(self.files.get(&file).await?)
-    }
-
     /// The signer has the document open.
     pub async fn open(
         &self,
@@ -107,29 +100,29 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// Keeps values without finishing. Unknown names are ignored, wrong values
-    /// are kept out.
+    /// Keeps values without finishing, and says which could not be kept and why.
+    /// Names of no field of the signer's are ignored.
     pub async fn save(
         &self,
         org: &OrgId,
         submitter: i64,
         values: &BTreeMap<String, String>,
-    ) -> Result<(), FormError> {
-        let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
-        for field in own_fields(&submission, &submitter) {
-            if let Some(value) = values.get(&field.name)
-                && check_value(&field, value).is_ok()
-                && !field.readonly
-            {
-                submitter.values.insert(field.name, value.clone());
-            }
+    ) -> Result<Problems, FormError> {
+        let form = self.form(org, submitter).await?;
+        let (taken, problems) = self.checked(&form, values).await?;
+        let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
+        if taken.is_empty() {
+            return Ok(problems);
         }
+        submitter.values.extend(taken);
         self.start(&mut tx, &mut submitter).await?;
         rooms::update_submitter(&mut tx, &submitter).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(problems)
     }
 
-    /// The signer has filled everything in and signs.
+    /// The signer has filled everything in and signs. What is not sent again is
+    /// as it was saved.
     pub async fn finish(
         &self,
         org: &OrgId,
@@ -137,30 +130,21 @@ impl Room {
         values: &BTreeMap<String, String>,
         origin: &Origin,
     ) -> Result<(), FormError> {
+        let form = self.form(org, submitter).await?;
+        let (taken, mut problems) = self.checked(&form, values).await?;
         let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
-        let mut problems = BTreeMap::new();
-        for field in own_fields(&submission, &submitter) {
-            let value = match values.get(&field.name) {
-                Some(value) if !field.readonly => value.trim().to_owned(),
-                _ => submitter
-                    .values
-                    .get(&field.name)
-                    .cloned()
-                    .unwrap_or_default(),
-            };
-            match check_value(&field, &value) {
-                Ok(()) if is_missing(&field, &value) => {
-                    problems.insert(field.name, "This field is required".to_owned());
-                }
-                Ok(()) => {
-                    submitter.values.insert(field.name, value);
-                }
-                Err(why) => {
-                    problems.insert(field.name, why);
-                }
+        submitter.values.extend(taken);
+        for field in form.fields {
+            let value = submitter.values.get(&field.name).map(String::as_str);
+            if is_missing(&field, value.unwrap_or_default()) {
+                let why = || "This field is required".to_owned();
+                problems.entry(field.name).or_insert_with(why);
             }
         }
         if !problems.is_empty() {
+            // What was right is kept: nothing has to be typed twice.
+            drop(tx);
+            self.save(org, submitter.id, values).await?;
             return Err(FormError::Invalid(problems));
         }
         let now = self.clock.now();
@@ -189,6 +173,52 @@ impl Room {
             .await?;
         }
         Ok(tx.commit().await?)
+    }
+
+    /// The sent values that are new and can stand in their fields, and what is
+    /// wrong with the others.
+    async fn checked(
+        &self,
+        form: &Form,
+        values: &BTreeMap<String, String>,
+    ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
+        let mut taken = BTreeMap::new();
+        let mut problems = Problems::new();
+        for field in form.fields.iter().filter(|field| !field.readonly) {
+            let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
+                continue;
+            };
+            let kept = form.submitter.values.get(&field.name).map(String::as_str);
+            if value == kept.unwrap_or(unset(field)) {
+                continue;
+            }
+            match self.check(field, value).await? {
+                Ok(()) => taken.insert(field.name.clone(), value.to_owned()),
+                Err(why) => problems.insert(field.name.clone(), why),
+            };
+        }
+        Ok((taken, problems))
+    }
+
+    /// Whether a value can stand in a field. A picture is drawn once, in the
+    /// sandbox, to see that it can be.
+    async fn check(&self, field: &RoomField, value: &str) -> Result<Result<(), String>, FormError> {
+        if let Err(why) = check_value(field, value) {
+            return Ok(Err(why));
+        }
+        if !field.is_signature() {
+            return Ok(Ok(()));
+        }
+        match Signature::parse(value) {
+            Ok(Signature::Typed(_)) => Ok(Ok(())),
+            Ok(Signature::Drawn(picture)) => {
+                let drawn = self.components.rules.picture_to_pdf(picture).await?;
+                Ok(drawn
+                    .map(|_| ())
+                    .map_err(|_| "This picture cannot be read".to_owned()))
+            }
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     /// The signer refuses.
@@ -269,6 +299,14 @@ fn waits_for(
         .map(|other| other.name.clone())
 }
 
+/// What stands in a field that nobody has touched.
+fn unset(field: &RoomField) -> &'static str {
+    match field.field_type.as_str() {
+        "checkbox" => "false",
+        _ => "",
+    }
+}
+
 fn is_missing(field: &RoomField, value: &str) -> bool {
     let empty = match field.field_type.as_str() {
         "checkbox" => value != "true",
@@ -282,7 +320,8 @@ fn check_value(field: &RoomField, value: &str) -> Result<(), String> {
     if value.is_empty() {
         return Ok(());
     }
-    if value.chars().count() > TEXT_LIMIT {
+    let picture = field.is_signature() && is_picture(value);
+    if !picture && value.chars().count() > TEXT_LIMIT {
         return Err(format!("At most {TEXT_LIMIT} characters"));
     }
     let fits = match field.field_type.as_str() {

@@ -112,9 +112,10 @@ pub(super) fn submitter(submitter: &RoomSubmitter, fields: &[RoomField]) -> Valu
 
 /// How a signature looks is nobody's business but the document's.
 fn shown_value(field: &RoomField, value: &str) -> Value {
-    match field.field_type.as_str() {
-        "signature" | "initials" => "signed".into(),
-        _ => value.into(),
+    if field.is_signature() {
+        "signed".into()
+    } else {
+        value.into()
     }
 }
 

@@ -26,6 +26,7 @@ pub mod callbacks;
 pub mod execute;
 pub mod form;
 mod json;
+pub mod signature;
 mod submissions;
 mod templates;
 

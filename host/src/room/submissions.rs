@@ -129,11 +129,11 @@ fn invited(
         .iter()
         .find(|role| role.name.eq_ignore_ascii_case(&requested.role))
         .ok_or_else(|| Failure::Invalid(format!("{} role doesn't exist", requested.role)))?;
+    // Nobody signs for somebody else.
     let own = |name: &str| {
-        submission
-            .fields
-            .iter()
-            .any(|field| field.name == name && field.submitter_uuid == role.name)
+        submission.fields.iter().any(|field| {
+            field.name == name && field.submitter_uuid == role.name && !field.is_signature()
+        })
     };
     if let Some(prefill) = requested.fields.iter().find(|prefill| !own(&prefill.name)) {
         return Err(Failure::Invalid(format!("Unknown field: {}", prefill.name)));
@@ -141,7 +141,7 @@ fn invited(
     let defaults = submission
         .fields
         .iter()
-        .filter(|field| field.submitter_uuid == role.name)
+        .filter(|field| field.submitter_uuid == role.name && !field.is_signature())
         .filter_map(|field| Some((field.name.clone(), field.default_value.clone()?)));
     let prefilled = requested
         .fields

@@ -334,15 +334,23 @@ fn plan_signers(
         ));
     }
     for name in request.prefilled_data.iter().flat_map(Map::keys) {
-        if !template.fields.iter().any(|field| field.name == *name) {
-            issues.push(Issue::new(
+        let mut named = template.fields.iter().filter(|field| field.name == *name);
+        let (code, expected, message) = match named.next() {
+            None => (
                 "unknown_field",
-                &["prefilled_data", name],
                 "a field of the template",
-                name.as_str(),
                 format!("The template has no field {name}"),
-            ));
-        }
+            ),
+            // Nobody signs for somebody else.
+            Some(field) if field.is_signature() => (
+                "signature_field",
+                "a field that is filled by typing",
+                format!("Field {name} is filled by its signer only"),
+            ),
+            Some(_) => continue,
+        };
+        let path = ["prefilled_data", name];
+        issues.push(Issue::new(code, &path, expected, name.as_str(), message));
     }
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));

@@ -19,6 +19,7 @@ pub mod lifecycle;
 pub mod links;
 pub mod log;
 pub mod orphans;
+pub mod pages;
 pub mod rate_limit;
 pub mod reminders;
 pub mod signing;

@@ -9,7 +9,8 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
-use crate::domain::field::Area;
+use crate::domain::envelope::StoredFile;
+use crate::domain::field::{Area, is_signature};
 use crate::domain::id::OrgId;
 
 /// A template's role; `uuid` is what its fields refer to.
@@ -32,6 +33,13 @@ pub struct RoomField {
     pub default_value: Option<String>,
     pub options: Vec<String>,
     pub areas: Vec<Area>,
+}
+
+impl RoomField {
+    /// Filled by signing, and not by typing a value.
+    pub fn is_signature(&self) -> bool {
+        is_signature(&self.field_type)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +72,19 @@ pub struct RoomSubmission {
     pub created_at: Timestamp,
     pub completed_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
+}
+
+impl RoomSubmission {
+    /// The document that is being signed. Its size is not kept.
+    pub fn file(&self) -> StoredFile {
+        let (key, sha256) = self.document.clone();
+        StoredFile {
+            key,
+            sha256,
+            size: 0,
+            content_type: "application/pdf".into(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,507 @@
+// What the script adds to the signing form: going from field to field, drawing and
+// uploading a signature, saving while one types, and words to an embedding page.
+// Without it the form is complete and works.
+
+const body = document.body;
+const form = document.getElementById("form");
+
+/** Tells the page that embeds this one, if the organization knows its origin. */
+function announce(type, details = {}) {
+  if (window.parent === window || !type) return;
+  for (const origin of (body.dataset.embedders || "").split(" ").filter(Boolean)) {
+    window.parent.postMessage({ source: "holdfast", type, ...details }, origin);
+  }
+}
+
+announce(body.dataset.happening);
+if (form) start(form);
+
+function start(form) {
+  body.classList.add("scripted");
+  const steps = [...form.querySelectorAll(".step")];
+  const fields = steps.filter((step) => step.classList.contains("field"));
+  const last = steps.at(-1);
+  const guide = document.querySelector(".guide");
+  const [back, next] = [guide.querySelector(".back"), guide.querySelector(".next")];
+  const review = form.querySelector(".review");
+  let current = 0;
+
+  for (const field of fields) {
+    const kind = field.dataset.kind;
+    if ((kind === "signature" || kind === "initials") && !("readonly" in field.dataset)) {
+      offerWays(field, kind);
+    }
+  }
+
+  /** What a field holds now, as it would be sent. */
+  function valueOf(field) {
+    const controls = [...field.querySelectorAll("[name]")].filter((control) => control.name !== "action");
+    const chosen = controls.filter((control) =>
+      control.type === "radio" || control.type === "checkbox" ? control.checked : control.type !== "hidden" || controls.length === 1);
+    const value = chosen.at(-1)?.value ?? "";
+    return field.dataset.kind === "checkbox" ? (value === "true" ? "true" : "false") : value.trim();
+  }
+
+  const isFilled = (field) => !["", "false"].includes(valueOf(field));
+  const isMissing = (field) => "required" in field.dataset && !isFilled(field);
+
+  /** Progress, answers and marks on the pages, as the values are now. */
+  function refresh() {
+    const required = fields.filter((field) => "required" in field.dataset);
+    const done = required.filter(isFilled).length;
+    document.getElementById("progress-text").textContent = `${done} of ${required.length} required fields done`;
+    document.querySelector("progress").value = done;
+    for (const field of fields) {
+      const value = valueOf(field);
+      showAnswer(field, value);
+      for (const mark of document.querySelectorAll(`a[data-field="${field.dataset.index}"]`)) {
+        mark.classList.toggle("filled", isFilled(field));
+        write(mark, field.dataset.kind, value);
+      }
+    }
+    next.textContent = nextStep() === last && current !== steps.indexOf(last) ? "Check and sign" : "Next";
+    guide.hidden = current === steps.indexOf(last) && !narrow();
+    next.hidden = current === steps.indexOf(last);
+  }
+
+  function showAnswer(field, value) {
+    const answer = form.querySelector(`[data-answer="${field.dataset.index}"]`);
+    if (!answer) return;
+    if (value.startsWith("data:")) {
+      answer.replaceChildren(picture(value));
+    } else if (field.dataset.kind === "checkbox") {
+      answer.textContent = value === "true" ? "Yes" : "No";
+    } else {
+      const text = document.createElement("span");
+      text.className = value ? "" : "empty";
+      text.textContent = value || "Not filled in";
+      answer.replaceChildren(text);
+    }
+  }
+
+  /** Puts a value where it will stand on the page. */
+  function write(mark, kind, value) {
+    mark.querySelectorAll("text, image").forEach((old) => old.remove());
+    if (!value || value === "false") return;
+    const box = mark.querySelector("rect");
+    const at = (name) => Number(box.getAttribute(name));
+    const [x, y, width, height] = ["x", "y", "width", "height"].map(at);
+    const element = (name, attributes) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, text] of Object.entries(attributes)) made.setAttribute(key, text);
+      mark.append(made);
+      return made;
+    };
+    if (value.startsWith("data:")) {
+      element("image", { href: value, x, y, width, height });
+      return;
+    }
+    const size = Math.min(height * 0.7, 14);
+    const text = element("text", { x: x + 3, y: y + height / 2 + size * 0.35, "font-size": size });
+    if (kind === "signature" || kind === "initials") text.classList.add("script");
+    text.textContent = kind === "checkbox" ? "✓" : value;
+    if (text.getComputedTextLength() > width - 6) {
+      text.setAttribute("textLength", Math.max(width - 6, 1));
+      text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    }
+  }
+
+  const narrow = () => !window.matchMedia("(min-width: 60rem)").matches;
+
+  /** The next field that is not filled in, else the end. */
+  function nextStep() {
+    const rest = steps.slice(current + 1);
+    return rest.find((step) => step !== last && isMissing(step)) ?? rest.find((step) => step !== last && !isFilled(step) && !("readonly" in step.dataset)) ?? last;
+  }
+
+  function go(step, focus = true) {
+    current = steps.indexOf(step);
+    for (const other of steps) other.classList.toggle("current", other === step);
+    for (const mark of document.querySelectorAll(".sheet a")) {
+      mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
+    }
+    if (step === last) review.open = true;
+    back.hidden = current === 0;
+    refresh();
+    const mark = document.querySelector(".sheet a.current");
+    if (mark) {
+      const box = mark.getBoundingClientRect();
+      const visible = narrow() ? window.innerHeight * 0.38 : window.innerHeight;
+      window.scrollTo({ top: window.scrollY + box.top - visible / 2 });
+    }
+    if (focus) {
+      const control = step.querySelector("input:not([type=hidden]), select, textarea, button, summary");
+      control?.focus({ preventScroll: Boolean(mark) || narrow() });
+    }
+    if (!narrow()) step.scrollIntoView({ block: "nearest" });
+  }
+
+  next.addEventListener("click", () => go(nextStep()));
+  back.addEventListener("click", () => go(steps[Math.max(current - 1, 0)]));
+  form.addEventListener("focusin", (event) => {
+    const step = event.target.closest(".step");
+    if (step && steps.indexOf(step) !== current) go(step, false);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#field-']");
+    if (!link) return;
+    event.preventDefault();
+    go(fields[Number(link.getAttribute("href").slice("#field-".length))]);
+  });
+
+  keepSaved(form, fields, valueOf, refresh);
+  showText();
+  guide.hidden = false;
+  const wrong = form.querySelector(".step.invalid") ?? (form.querySelector(".last .invalid") && last);
+  const problems = document.querySelector(".problems");
+  go(wrong || steps.find((step) => step !== last && isMissing(step)) || (fields.length ? last : steps[0]), Boolean(wrong && !problems));
+  problems?.focus();
+}
+
+/** Draw, type or upload, for one field. */
+function offerWays(field, kind) {
+  const typed = field.querySelector("input.script");
+  const kept = field.querySelector("input[type=hidden]");
+  const again = field.querySelector("button[value^='clear:']");
+  const name = (typed ?? kept).name;
+  const label = field.querySelector("label, .label");
+  const holder = kept ?? Object.assign(document.createElement("input"), { type: "hidden" });
+  if (!kept) field.append(holder);
+  const shown = field.querySelector("img.drawn") ?? picture("");
+  const input = typed ?? Object.assign(document.createElement("input"), {
+    type: "text", className: "script", maxLength: 200, placeholder: kind === "initials" ? "Type your initials" : "Type your name",
+  });
+  if (!typed) {
+    input.id = `field-${field.dataset.index}-typed`;
+    input.setAttribute("aria-labelledby", label.id);
+    field.append(input);
+  }
+  again?.remove();
+
+  /** Only one of the two is sent. */
+  function take(value) {
+    const drawn = value.startsWith("data:");
+    holder.value = drawn ? value : "";
+    holder.name = drawn ? name : "";
+    input.name = drawn ? "" : name;
+    if (drawn) holder.setAttribute("name", name); else holder.removeAttribute("name");
+    if (drawn) input.removeAttribute("name"); else input.setAttribute("name", name);
+    shown.src = drawn ? value : "";
+    shown.hidden = !drawn;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  const pad = drawingPad(take, label.textContent.trim());
+  const upload = uploadControl(take, label.textContent.trim());
+  const parts = { Type: input, Draw: pad.element, Upload: upload };
+  const ways = document.createElement("div");
+  ways.className = "ways";
+  ways.setAttribute("role", "group");
+  ways.setAttribute("aria-label", `How to give: ${label.textContent.trim()}`);
+  const buttons = Object.keys(parts).map((way) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: way });
+    button.addEventListener("click", () => choose(way));
+    ways.append(button);
+    return button;
+  });
+
+  function choose(way, focus = true) {
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === way));
+    for (const [other, part] of Object.entries(parts)) part.hidden = other !== way;
+    if (way === "Type" && holder.value) take("");
+    if (way === "Type" && focus) input.focus();
+    if (way === "Draw") pad.fit();
+    shown.hidden = !holder.value || way === "Draw";
+  }
+
+  label.after(ways);
+  ways.after(pad.element, upload);
+  upload.after(shown);
+  if (holder.value) {
+    input.removeAttribute("name");
+    for (const part of Object.values(parts)) part.hidden = true;
+    for (const button of buttons) button.setAttribute("aria-pressed", "false");
+  } else {
+    holder.removeAttribute("name");
+    shown.hidden = true;
+    choose("Type", false);
+  }
+}
+
+function picture(url) {
+  return Object.assign(document.createElement("img"), { className: "drawn", src: url, alt: "Your signature" });
+}
+
+/** A place to draw on; gives a PNG without a background after each stroke. */
+function drawingPad(take, name) {
+  const element = document.createElement("div");
+  element.innerHTML = '<div class="pad"><canvas role="img" tabindex="-1"></canvas></div><div class="pad-tools"><span>Draw with your finger, pen or mouse</span><button class="quiet" type="button">Clear</button></div>';
+  const canvas = element.querySelector("canvas");
+  canvas.setAttribute("aria-label", `Drawing area: ${name}`);
+  const ink = canvas.getContext("2d");
+  let strokes = [];
+  let stroke = null;
+
+  function fit() {
+    const box = canvas.getBoundingClientRect();
+    const scale = Math.max(window.devicePixelRatio || 1, 2);
+    canvas.width = box.width * scale;
+    canvas.height = box.height * scale;
+    draw();
+  }
+
+  /** Smooth lines through the middle of each pair of points; a slow pen is thicker. */
+  function draw() {
+    const scale = canvas.width / canvas.getBoundingClientRect().width || 1;
+    ink.setTransform(scale, 0, 0, scale, 0, 0);
+    ink.clearRect(0, 0, canvas.width, canvas.height);
+    ink.lineCap = ink.lineJoin = "round";
+    ink.strokeStyle = ink.fillStyle = "#10203f";
+    for (const points of strokes) {
+      if (points.length === 1) {
+        ink.beginPath();
+        ink.arc(points[0].x, points[0].y, 1.6, 0, 7);
+        ink.fill();
+      }
+      for (let index = 1; index < points.length; index += 1) {
+        const [before, from, to] = [points[index - 2] ?? points[index - 1], points[index - 1], points[index]];
+        const speed = Math.hypot(to.x - from.x, to.y - from.y) / Math.max(to.at - from.at, 1);
+        ink.lineWidth = Math.max(1.4, 3.2 - speed);
+        ink.beginPath();
+        ink.moveTo((before.x + from.x) / 2, (before.y + from.y) / 2);
+        ink.quadraticCurveTo(from.x, from.y, (from.x + to.x) / 2, (from.y + to.y) / 2);
+        ink.stroke();
+      }
+    }
+  }
+
+  const point = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top, at: event.timeStamp };
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    stroke = [point(event)];
+    strokes.push(stroke);
+    draw();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!stroke) return;
+    const events = event.getCoalescedEvents?.() ?? [];
+    for (const each of events.length ? events : [event]) stroke.push(point(each));
+    draw();
+  });
+  const end = () => {
+    if (!stroke) return;
+    stroke = null;
+    take(trimmed(canvas));
+  };
+  canvas.addEventListener("pointerup", end);
+  canvas.addEventListener("pointercancel", end);
+  element.querySelector("button").addEventListener("click", () => {
+    strokes = [];
+    draw();
+    take("");
+  });
+  return { element, fit };
+}
+
+/** What was drawn without the empty space around it. */
+function trimmed(canvas) {
+  const { width, height } = canvas;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  let [left, top, right, bottom] = [width, height, 0, 0];
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      if (pixels[(y * width + x) * 4 + 3] === 0) continue;
+      left = Math.min(left, x);
+      right = Math.max(right, x);
+      top = Math.min(top, y);
+      bottom = Math.max(bottom, y);
+    }
+  }
+  if (right < left) return "";
+  const made = document.createElement("canvas");
+  made.width = right - left + 9;
+  made.height = bottom - top + 9;
+  made.getContext("2d").drawImage(canvas, 4 - left, 4 - top);
+  return made.toDataURL("image/png");
+}
+
+/** A picture of a signature, made small enough to be sent. */
+function uploadControl(take, name) {
+  const element = document.createElement("label");
+  element.className = "drop";
+  element.append("Choose a PNG or JPEG of your signature");
+  const input = Object.assign(document.createElement("input"), { type: "file", accept: "image/png,image/jpeg" });
+  input.setAttribute("aria-label", `Picture: ${name}`);
+  element.append(document.createElement("br"), input);
+  input.addEventListener("change", async () => {
+    const file = input.files[0];
+    if (!file) return;
+    try {
+      const image = await createImageBitmap(file);
+      const scale = Math.min(1, 900 / image.width, 400 / image.height);
+      const canvas = document.createElement("canvas");
+      canvas.width = Math.max(1, Math.round(image.width * scale));
+      canvas.height = Math.max(1, Math.round(image.height * scale));
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      const png = canvas.toDataURL("image/png");
+      take(png.length < 380_000 ? png : canvas.toDataURL("image/jpeg", 0.85));
+    } catch {
+      say("This file cannot be read as a picture.", true);
+    }
+  });
+  return element;
+}
+
+function say(text, wrong = false) {
+  const place = document.querySelector(".saved");
+  place.textContent = text;
+  place.classList.toggle("offline", wrong);
+}
+
+/** Saves what changes, now and after a lost connection or a reload. */
+function keepSaved(form, fields, valueOf, refresh) {
+  const key = `holdfast ${form.action}`;
+  const pending = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
+  const nameOf = (field) => [...field.querySelectorAll("[name]")].find((control) => control.name !== "action")?.name;
+  let timer = 0;
+  let sending = null;
+  let leaving = false;
+
+  for (const field of fields) {
+    const value = pending.get(nameOf(field));
+    if (value !== undefined && !value.startsWith("data:")) restore(field, value);
+  }
+
+  function remember() {
+    try {
+      if (pending.size) sessionStorage.setItem(key, JSON.stringify([...pending]));
+      else sessionStorage.removeItem(key);
+    } catch {
+      // A full or forbidden store: the server has what was sent so far.
+    }
+  }
+
+  async function save() {
+    clearTimeout(timer);
+    if (sending || !pending.size || leaving) return;
+    const sent = [...pending];
+    say("Saving…");
+    sending = fetch(form.action, {
+      method: "POST",
+      headers: { accept: "application/json" },
+      body: new URLSearchParams([...sent, ["action", "save"]]),
+    });
+    try {
+      const answer = await sending;
+      if (!answer.ok || !answer.headers.get("content-type")?.includes("json")) {
+        if (answer.status < 500) {
+          location.reload();
+          return;
+        }
+        throw new Error(`answered ${answer.status}`);
+      }
+      const { problems } = await answer.json();
+      for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
+      remember();
+      for (const field of fields) showProblem(field, problems[nameOf(field)], sent.some(([name]) => name === nameOf(field)));
+      say(Object.keys(problems).length ? "" : "Saved");
+      sending = null;
+      if (pending.size) timer = setTimeout(save, 300);
+    } catch {
+      sending = null;
+      say("No connection. Your entries are kept here and saved as soon as it is back.", true);
+      timer = setTimeout(save, 5000);
+    }
+  }
+
+  form.addEventListener("input", (event) => {
+    const field = event.target.closest(".field");
+    refresh();
+    if (!field || !nameOf(field)) return;
+    pending.set(nameOf(field), valueOf(field));
+    remember();
+    clearTimeout(timer);
+    timer = setTimeout(save, 600);
+  });
+  form.addEventListener("change", () => setTimeout(save, 0));
+  window.addEventListener("online", save);
+  document.addEventListener("visibilitychange", () => document.hidden && save());
+  form.addEventListener("submit", (event) => {
+    if (!navigator.onLine) {
+      event.preventDefault();
+      say("No connection. Your entries are kept here; sign when it is back.", true);
+      return;
+    }
+    leaving = true;
+    clearTimeout(timer);
+    sessionStorage.removeItem(key);
+    // The pressed button has to be sent before it is switched off.
+    setTimeout(() => form.querySelectorAll("button[type=submit]").forEach((button) => { button.disabled = true; }));
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    leaving = false;
+    form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
+  });
+  refresh();
+  if (pending.size) save();
+}
+
+function restore(field, value) {
+  for (const control of field.querySelectorAll("[name]")) {
+    if (control.type === "radio" || control.type === "checkbox") control.checked = control.value === value;
+    else if (control.type !== "hidden") control.value = value;
+  }
+}
+
+function showProblem(field, why, wasSent) {
+  if (!wasSent) return;
+  const id = `field-${field.dataset.index}-problem`;
+  document.getElementById(id)?.remove();
+  field.classList.toggle("invalid", Boolean(why));
+  const control = field.querySelector("[name]:not([type=hidden])");
+  if (!why) {
+    control?.removeAttribute("aria-invalid");
+    return;
+  }
+  const text = Object.assign(document.createElement("p"), { className: "problem", id, textContent: why });
+  field.append(text);
+  control?.setAttribute("aria-invalid", "true");
+  control?.setAttribute("aria-describedby", id);
+}
+
+/** Lays a page's text over its picture once it comes near, for screen readers and for selecting. */
+function showText() {
+  const seen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      lay(target);
+    }
+  }, { rootMargin: "300px" });
+  for (const figure of document.querySelectorAll("figure[data-page]")) {
+    if (figure.querySelector("figcaption a")) seen.observe(figure);
+  }
+
+  async function lay(figure) {
+    const answer = await fetch(figure.querySelector("img").getAttribute("src").replace(/png$/, "json")).catch(() => null);
+    if (!answer?.ok) return;
+    const sheet = figure.querySelector(".sheet");
+    const layer = Object.assign(document.createElement("div"), { className: "layer" });
+    const [width, height] = [sheet.clientWidth, sheet.clientHeight];
+    for (const line of await answer.json()) {
+      const span = document.createElement("span");
+      span.textContent = `${line.text}\n`;
+      span.style.left = `${line.x * 100}%`;
+      span.style.top = `${line.y * 100}%`;
+      span.style.fontSize = `${line.h * height}px`;
+      layer.append(span);
+      const natural = span.getBoundingClientRect().width || line.w * width;
+      span.style.transform = `scaleX(${(line.w * width) / natural})`;
+    }
+    sheet.querySelector("img").after(layer);
+  }
+}

@@ -1,0 +1,87 @@
+//! How a signature or initials are given: a typed name, or a picture that was
+//! drawn or uploaded.
+//!
+//! A picture arrives and is kept as a `data:` URL (RFC 2397), so that the form
+//! can show it again as it was sent.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::components::rules::documents::{Picture, PictureFormat};
+use crate::domain::envelope::FileType;
+
+/// Largest picture of a signature, in bytes.
+pub const PICTURE_LIMIT: usize = 300 * 1024;
+
+/// What a signer gave as a signature.
+pub enum Signature {
+    Typed(String),
+    Drawn(Picture),
+}
+
+impl Signature {
+    /// Refuses what is meant as a picture and is none we take. Whether its bytes
+    /// can be drawn is for the sandbox to say.
+    pub fn parse(value: &str) -> Result<Self, String> {
+        let Some(rest) = value.strip_prefix("data:") else {
+            return Ok(Self::Typed(value.to_owned()));
+        };
+        let wrong = || "Use a PNG or JPEG picture".to_owned();
+        let (head, encoded) = rest.split_once(',').ok_or_else(wrong)?;
+        if encoded.len() > PICTURE_LIMIT.div_ceil(3) * 4 {
+            let limit = PICTURE_LIMIT / 1024;
+            return Err(format!("Use a picture of at most {limit} KB"));
+        }
+        let bytes = STANDARD.decode(encoded).map_err(|_| wrong())?;
+        let format = match (head, FileType::detect(&bytes)) {
+            ("image/png;base64", Some(FileType::Png)) => PictureFormat::Png,
+            ("image/jpeg;base64", Some(FileType::Jpeg)) => PictureFormat::Jpeg,
+            _ => return Err(wrong()),
+        };
+        Ok(Self::Drawn(Picture { format, bytes }))
+    }
+}
+
+/// Whether a value is a picture and no text.
+pub fn is_picture(value: &str) -> bool {
+    value.starts_with("data:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+    #[test]
+    fn a_name_is_typed_and_a_data_url_is_a_picture() {
+        assert!(
+            matches!(Signature::parse("Ann Lee"), Ok(Signature::Typed(name)) if name == "Ann Lee")
+        );
+        let url = format!("data:image/png;base64,{}", STANDARD.encode(PNG));
+        assert!(
+            matches!(Signature::parse(&url), Ok(Signature::Drawn(picture)) if picture.bytes == PNG)
+        );
+    }
+
+    #[test]
+    fn what_is_no_picture_we_take_is_refused() {
+        let png = STANDARD.encode(PNG);
+        let large = STANDARD.encode([PNG, &vec![0; PICTURE_LIMIT]].concat());
+        for wrong in [
+            "data:".to_owned(),
+            "data:image/png;base64".to_owned(),
+            "data:image/png;base64,*".to_owned(),
+            format!("data:image/jpeg;base64,{png}"),
+            format!("data:image/svg+xml;base64,{png}"),
+            format!("data:image/png,{png}"),
+            format!("data:image/png;base64,{large}"),
+        ] {
+            assert!(
+                Signature::parse(&wrong).is_err(),
+                "{}",
+                &wrong[..wrong.len().min(60)]
+            );
+        }
+    }
+}
