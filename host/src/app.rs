@@ -43,6 +43,7 @@ pub struct Service {
     pub(crate) components: Arc<Components>,
     pub(crate) room: Room,
     pub(crate) bearer_key: [u8; 32],
+    pub(crate) embed_key: [u8; 32],
     pub(crate) rate_limits: RateLimits,
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
@@ -167,6 +168,7 @@ pub async fn start_with(config: Config, files: Files) -> Result<App, StartError>
     Ok(Arc::new(Service {
         room_api: room::router(room.clone()),
         bearer_key: derived(&master, "bearer tokens"),
+        embed_key: derived(&master, "embed tokens"),
         http: guard::client(config.providers.allow_insecure)?,
         vaulting: Mutex::new(HashMap::new()),
         rate_limits: RateLimits::default(),

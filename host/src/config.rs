@@ -447,6 +447,23 @@ impl Config {
         }
     }
 
+    /// `{embed_host}`, without a trailing slash.
+    pub fn embed_url(&self) -> String {
+        match &self.embed_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("{}/embed", self.public_url()),
+        }
+    }
+
+    /// The path of `{embed_host}` on this server: `/embed`, or empty for a host
+    /// of its own.
+    pub fn embed_path(&self) -> String {
+        match &self.embed_url {
+            Some(url) => url.path().trim_end_matches('/').to_owned(),
+            None => "/embed".to_owned(),
+        }
+    }
+
     /// The path of `{signing_host}` on this server: `/sign`, or empty for a host
     /// of its own.
     pub fn signing_path(&self) -> String {

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod browser;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod builder;
 mod components;

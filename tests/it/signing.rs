@@ -221,12 +221,7 @@ async fn an_expired_link_offers_a_fresh_one() {
     let renewed = form::press(&later, &format!("{url}/renew"), "renew", &[]).await;
     assert!(renewed.text().contains("on its way"), "{}", renewed.text());
     let mails = later.wait_for_mails(1).await;
-    let mail = mails[0].replace("=\r\n", "").replace("=3D", "=");
-    let start = mail.find("http://").expect("a link");
-    let fresh: String = mail[start..]
-        .chars()
-        .take_while(|character| !character.is_whitespace())
-        .collect();
+    let fresh = form::link_in(&mails[0]);
     assert_ne!(fresh, url);
     form::sign(&later, &fresh).await;
     later

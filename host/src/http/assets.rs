@@ -18,6 +18,14 @@ pub fn routes() -> Router<App> {
             get(|| async { script(include_str!("assets/signing.js")) }),
         )
         .route(
+            "/assets/embed.css",
+            get(|| async { style(include_str!("assets/signing.css")) }),
+        )
+        .route(
+            "/assets/embed.js",
+            get(|| async { script(include_str!("assets/embed.js")) }),
+        )
+        .route(
             "/assets/docs.css",
             get(|| async { style(include_str!("assets/docs.css")) }),
         )

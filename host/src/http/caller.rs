@@ -45,7 +45,8 @@ scopes!(
     VaultWrite,
     VaultRelease,
     ComplianceRead,
-    CustomersRead
+    CustomersRead,
+    EsignWrite
 );
 
 /// A caller with an API key that has the scope, and requests left.
@@ -82,10 +83,12 @@ fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(
         return Ok(());
     }
     notes.set_allowance(rate_limit::peek(app, record));
-    Err(HttpError::new(
-        StatusCode::FORBIDDEN,
-        format!("Missing required scope: {}", S::SCOPE),
-    ))
+    Err(missing(S::SCOPE))
+}
+
+fn missing(scope: Scope) -> HttpError {
+    let text = format!("Missing required scope: {scope}");
+    HttpError::new(StatusCode::FORBIDDEN, text)
 }
 
 /// Checks the key's scope and counts the request.
@@ -181,6 +184,52 @@ impl<S: Needs> OperationInput for Reader<S> {
 impl<S: Needs> OperationInput for Partner<S> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "apiKey", &[S::SCOPE.as_str()]);
+        for status in [401, 403, 429] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A partner of whom it depends on the body which scope they need: one of those
+/// for embed tokens. They have requests left.
+pub struct Keyholder {
+    pub caller: Caller,
+    scopes: Vec<Scope>,
+}
+
+impl Keyholder {
+    /// Refuses a key without the scope.
+    pub fn require(&self, scope: Scope) -> Result<(), HttpError> {
+        if self.scopes.contains(&scope) {
+            Ok(())
+        } else {
+            Err(missing(scope))
+        }
+    }
+}
+
+impl FromRequestParts<App> for Keyholder {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let notes = notes::of(parts);
+        let record = known(app, key_text(parts)?).await?;
+        if record.scopes.contains(&Scope::VaultRead) {
+            admit::<VaultRead>(app, &notes, &record).await?;
+        } else {
+            admit::<EsignWrite>(app, &notes, &record).await?;
+        }
+        Ok(Self {
+            caller: Caller::from(&*record),
+            scopes: record.scopes.clone(),
+        })
+    }
+}
+
+impl OperationInput for Keyholder {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let scopes = [Scope::EsignWrite, Scope::VaultRead].map(Scope::as_str);
+        openapi::security(operation, "apiKey", &scopes);
         for status in [401, 403, 429] {
             openapi::error(operation, status);
         }

@@ -14,9 +14,19 @@ pub struct Look {
     /// Shown above everything; our own name when there is no organization.
     pub name: Option<String>,
     pub brand: Brand,
-    pub embed_origins: Vec<EmbedOrigin>,
+    pub framing: Framing,
     /// Where `brand.css` and `logo` are served, without a trailing slash.
     pub path: String,
+}
+
+/// Whose pages may show a page in a frame.
+#[derive(Default)]
+pub enum Framing {
+    #[default]
+    Nobody,
+    Origins(Vec<EmbedOrigin>),
+    /// For pages that show and take nothing.
+    Anybody,
 }
 
 /// What a page tells the page that embeds it (`postMessage`).
@@ -46,7 +56,7 @@ impl Look {
         Self {
             name: Some(settings.brand.name.clone().unwrap_or(organization.name)),
             brand: settings.brand,
-            embed_origins: settings.embed_origins,
+            framing: Framing::Origins(settings.embed_origins),
             path,
         }
     }
@@ -89,7 +99,6 @@ impl Look {
         assets: &str,
         body: Markup,
     ) -> Response {
-        let embedders = self.embedders();
         let markup = html! {
             (DOCTYPE)
             html lang="en" {
@@ -104,7 +113,7 @@ impl Look {
                     }
                     script src={ "/assets/" (assets) ".js" } type="module" {}
                 }
-                body data-embedders=(embedders) data-happening=[happening.map(Happening::as_str)] {
+                body data-embedders=(self.origins()) data-happening=[happening.map(Happening::as_str)] {
                     (body)
                 }
             }
@@ -122,9 +131,10 @@ impl Look {
     /// Pages load only what this server serves, and only the organization's own
     /// pages may frame them.
     fn policy(&self) -> String {
-        let ancestors = match self.embedders() {
-            none if none.is_empty() => "'none'".to_owned(),
-            some => some,
+        let ancestors = match &self.framing {
+            Framing::Anybody => "*".to_owned(),
+            Framing::Origins(origins) if !origins.is_empty() => self.origins(),
+            _ => "'none'".to_owned(),
         };
         format!(
             "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
@@ -133,9 +143,14 @@ impl Look {
         )
     }
 
-    fn embedders(&self) -> String {
-        let origins: Vec<&str> = self.embed_origins.iter().map(EmbedOrigin::as_str).collect();
-        origins.join(" ")
+    fn origins(&self) -> String {
+        match &self.framing {
+            Framing::Origins(origins) => {
+                let origins: Vec<&str> = origins.iter().map(EmbedOrigin::as_str).collect();
+                origins.join(" ")
+            }
+            _ => String::new(),
+        }
     }
 
     /// The brand's colour as a style sheet.

@@ -5,6 +5,7 @@ mod callbacks;
 mod caller;
 mod docs;
 mod downloads;
+mod embed;
 pub(crate) mod error;
 mod extract;
 mod ledger;
@@ -61,6 +62,7 @@ pub fn router(app: App) -> Router {
         )
         .route("/docs", get(move || async move { page.into_response() }))
         .merge(signing::routes(&app.config.signing_path()))
+        .merge(embed::routes(&app.config.embed_path()))
         .merge(assets::routes())
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
@@ -263,6 +265,18 @@ fn api() -> ApiRouter<App> {
                     "fileCustomerDocument",
                     "File a document under a customer",
                     &[],
+                ),
+            ),
+        )
+        // Embed.
+        .api_route(
+            "/embed/token",
+            post_with(
+                embed::token,
+                describe(
+                    "issueEmbedToken",
+                    "A token by which a page shows a widget of one envelope",
+                    &[404, 409],
                 ),
             ),
         )

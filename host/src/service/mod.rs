@@ -7,6 +7,7 @@ pub mod creation;
 pub mod custody;
 pub mod customers;
 pub mod downloads;
+pub mod embed;
 pub mod envelopes;
 pub mod error;
 pub mod events;

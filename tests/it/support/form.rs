@@ -54,8 +54,18 @@ pub async fn sign(app: &TestApp, url: &str) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
+/// The link in a mail; empty when there is none.
+pub fn link_in(mail: &str) -> String {
+    let mail = mail.replace("=\r\n", "").replace("=3D", "=");
+    let start = mail.find("http://").unwrap_or(mail.len());
+    let link = mail[start..].chars();
+    link.take_while(|character| !character.is_whitespace() && *character != '"')
+        .collect()
+}
+
 fn path(url: &str) -> String {
-    url.strip_prefix("http://127.0.0.1:8080")
-        .expect("a URL of this server")
-        .to_owned()
+    let rest = url
+        .strip_prefix("http://127.0.0.1:")
+        .expect("a URL of this server");
+    rest[rest.find('/').unwrap()..].to_owned()
 }

@@ -2,6 +2,7 @@
 //! object folder. Helpers act through the public API only.
 
 pub mod authority;
+pub mod browser;
 mod database;
 pub mod faulty;
 pub mod form;
@@ -120,6 +121,23 @@ impl TestApp {
         Self::over(data, config, files, settings).await
     }
 
+    /// On SQLite, and on a socket by whose address the world knows it.
+    pub async fn on_a_socket() -> Self {
+        Self::on_a_socket_with(OrgSettings::default()).await
+    }
+
+    pub async fn on_a_socket_with(settings: OrgSettings) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = Self::with(|config| config.listen = address, settings).await;
+        let service = app
+            .router
+            .clone()
+            .into_make_service_with_connect_info::<std::net::SocketAddr>();
+        tokio::spawn(async move { axum::serve(listener, service).await });
+        app
+    }
+
     /// Whose object folder fails in one area, from now on and as told.
     pub async fn faulty(
         fault: faulty::Fault,
@@ -212,6 +230,12 @@ impl TestApp {
         ];
         let issued = operator(self.data.path(), &arguments);
         issued["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Changes settings of the organization, as an operator does.
+    pub fn set_organization(&self, settings: &[&str]) {
+        let arguments = [&["org", "set", self.org.as_str()], settings].concat();
+        operator(self.data.path(), &arguments);
     }
 
     /// A key of the same organization with these scopes only.
@@ -551,8 +575,8 @@ pub fn release_form() -> Value {
 
 /// A path of the API; URLs of this server lose their host.
 fn api(path: &str) -> String {
-    match path.strip_prefix("http://127.0.0.1:8080") {
-        Some(path) => path.to_owned(),
+    match path.strip_prefix("http://127.0.0.1:") {
+        Some(rest) => rest[rest.find('/').unwrap()..].to_owned(),
         None => format!("/api/v2{path}"),
     }
 }

@@ -60,8 +60,8 @@ function start(form) {
       }
     }
     next.textContent = nextStep() === last && current !== steps.indexOf(last) ? "Check and sign" : "Next";
-    guide.hidden = current === steps.indexOf(last) && !narrow();
-    next.hidden = current === steps.indexOf(last);
+    next.classList.toggle("away", current === steps.indexOf(last));
+    back.classList.toggle("away", current === 0);
   }
 
   function showAnswer(field, value) {
@@ -114,33 +114,38 @@ function start(form) {
     return rest.find((step) => step !== last && isMissing(step)) ?? rest.find((step) => step !== last && !isFilled(step) && !("readonly" in step.dataset)) ?? last;
   }
 
-  function go(step, focus = true) {
+  /** Makes a step the current one. Nothing moves: somebody may be pressing a button. */
+  function mark(step) {
     current = steps.indexOf(step);
     for (const other of steps) other.classList.toggle("current", other === step);
     for (const mark of document.querySelectorAll(".sheet a")) {
       mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
     }
-    if (step === last) review.open = true;
-    back.hidden = current === 0;
     refresh();
-    const mark = document.querySelector(".sheet a.current");
-    if (mark) {
-      const box = mark.getBoundingClientRect();
+  }
+
+  /** Goes to a step: its place in the document, and its control. */
+  function go(step, focus = true) {
+    mark(step);
+    if (step === last) review.open = true;
+    const place = document.querySelector(".sheet a.current");
+    if (place) {
+      const box = place.getBoundingClientRect();
       const visible = narrow() ? window.innerHeight * 0.38 : window.innerHeight;
       window.scrollTo({ top: window.scrollY + box.top - visible / 2 });
     }
     if (focus) {
       const control = step.querySelector("input:not([type=hidden]), select, textarea, button, summary");
-      control?.focus({ preventScroll: Boolean(mark) || narrow() });
+      control?.focus({ preventScroll: true });
     }
-    if (!narrow()) step.scrollIntoView({ block: "nearest" });
+    form.scrollTo({ top: narrow() ? 0 : step.offsetTop - form.offsetTop - 40 });
   }
 
   next.addEventListener("click", () => go(nextStep()));
   back.addEventListener("click", () => go(steps[Math.max(current - 1, 0)]));
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
-    if (step && steps.indexOf(step) !== current) go(step, false);
+    if (step && steps.indexOf(step) !== current) mark(step);
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#field-']");
@@ -363,7 +368,9 @@ function say(text, wrong = false) {
 
 /** Saves what changes, now and after a lost connection or a reload. */
 function keepSaved(form, fields, valueOf, refresh) {
-  const key = `holdfast ${form.action}`;
+  // The buttons are called `action`, which hides the property of that name.
+  const address = form.getAttribute("action");
+  const key = `holdfast ${address}`;
   const pending = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
   const nameOf = (field) => [...field.querySelectorAll("[name]")].find((control) => control.name !== "action")?.name;
   let timer = 0;
@@ -389,7 +396,7 @@ function keepSaved(form, fields, valueOf, refresh) {
     if (sending || !pending.size || leaving) return;
     const sent = [...pending];
     say("Saving…");
-    sending = fetch(form.action, {
+    sending = fetch(address, {
       method: "POST",
       headers: { accept: "application/json" },
       body: new URLSearchParams([...sent, ["action", "save"]]),

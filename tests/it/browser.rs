@@ -1,0 +1,417 @@
+//! People with a browser: signing on a desktop, on a phone and without a script.
+//!
+//! Pictures of the pages are kept in the build's folder `tmp/screenshots`.
+
+use holdfast::domain::organization::OrgSettings;
+use serde_json::{Value, json};
+
+use crate::support::browser::{Browser, Screen};
+use crate::support::{TestApp, envelope_body, form, pdf};
+
+/// Every kind of field that can be written into a document.
+const EVERY_FIELD: &[&str] = &[
+    "Service agreement",
+    "Customer name: {{Full name;type=text;role=Customer;required=true;width=180}}",
+    "Vehicles: {{Vehicles;type=number;role=Customer;required=true;width=80}}",
+    "Start: {{Start date;type=date;role=Customer;required=true;width=110}}",
+    "Plan: {{Plan;type=select;role=Customer;options=Basic,Full;required=true;width=110}}",
+    "Billing: {{Billing;type=radio;role=Customer;options=Monthly,Yearly;required=true;width=110}}",
+    "Newsletter: {{Newsletter;type=checkbox;role=Customer;width=16;height=16}}",
+    "Reference: {{Reference;type=text;role=Customer;readonly=true;default=A-17;width=110}}",
+    "Initials: {{Initials;type=initials;role=Customer;required=true;width=60;height=24}}",
+    "Signature: {{Signature;type=signature;role=Customer;required=true;width=200;height=40}}",
+];
+
+async fn envelope_of_every_field(app: &TestApp) -> Value {
+    let document = pdf::with_lines(EVERY_FIELD);
+    let texts = [("name", "Service agreement")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    assert_eq!(template["fields_added"], 9, "{template}");
+    let mut body = envelope_body(&template["template_id"]);
+    body["envelope_name"] = "Service agreement".into();
+    app.post("/partner/envelopes", body).await.data(201)
+}
+
+async fn copy_text(app: &TestApp, id: &str) -> String {
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
+        .await
+        .data(200);
+    let copy = app.get(link["signed_url"].as_str().unwrap()).await;
+    pdf::text(&copy.bytes)
+}
+
+fn id_and_url(envelope: &Value) -> (&str, &str) {
+    (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_field_is_filled_in_and_signed_on_a_desktop() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = envelope_of_every_field(&app).await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    browser.see(".sheet img").await;
+    browser.picture("desktop-open").await;
+    browser.is_accessible("the form").await;
+
+    browser.type_into("[name='Full name']", "Jordan Lee").await;
+    browser.type_into("[name='Vehicles']", "3").await;
+    browser.run("const date = document.querySelector(\"[name='Start date']\"); date.value = '2026-12-01'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
+    browser.click("[name=Plan] option[value=Full]").await;
+    browser.click("[name=Billing][value=Yearly]").await;
+    browser.click("[name=Newsletter][type=checkbox]").await;
+    browser.type_into("[name=Initials]", "JL").await;
+    let step = "[data-kind=signature]";
+    browser
+        .run("[...document.querySelectorAll('[data-kind=signature] .ways button')].find((button) => button.textContent === 'Draw').click()")
+        .await;
+    let line = [
+        (0.2, 0.6),
+        (0.3, 0.3),
+        (0.4, 0.7),
+        (0.55, 0.35),
+        (0.7, 0.6),
+        (0.85, 0.4),
+    ];
+    browser.draw(&format!("{step} canvas"), &line).await;
+    browser.until("return document.querySelector('[data-kind=signature] input[type=hidden]').value.startsWith('data:image/png')").await;
+    browser.read("9 of 9 required fields done").await;
+    browser.read("Saved").await;
+    browser.picture("desktop-filled").await;
+    browser.is_accessible("the filled form").await;
+    browser.click("#consent").await;
+    browser.picture("desktop-review").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    browser.picture("desktop-thanks").await;
+    browser.is_accessible("the thanks").await;
+    browser.read("Download your copy").await;
+
+    app.wait_for(id, "vaulted").await;
+    let text = copy_text(&app, id).await;
+    for value in ["Jordan Lee", "2026-12-01", "Full", "Yearly", "A-17", "JL"] {
+        assert!(text.contains(value), "{value}: {text}");
+    }
+    let completed = app.events(id).await;
+    let completed = completed
+        .iter()
+        .find(|event| event["event_type"] == "envelope.completed")
+        .unwrap();
+    let value = |name: &str| {
+        let fields = completed["data"]["fields"].as_array().unwrap();
+        let field = fields.iter().find(|field| field["name"] == name);
+        field.unwrap_or_else(|| panic!("{name}: {completed}"))["value"].clone()
+    };
+    assert_eq!(value("Vehicles"), json!(3.0));
+    assert_eq!(value("Newsletter"), "true");
+    assert_eq!(value("Signature"), "signed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Phone).await;
+    browser.goto(url).await;
+    browser.see(".sheet img").await;
+    browser.picture("phone-open").await;
+    let across = browser
+        .run("return document.documentElement.scrollWidth")
+        .await;
+    assert_eq!(across, 360, "nothing is wider than the screen");
+    browser.is_accessible("the form on a phone").await;
+    browser
+        .type_into("[name='Buyer signature']", "Jordan Lee")
+        .await;
+    browser.click(".next").await;
+    browser.see("[name='Signed on']").await;
+    browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
+    browser.picture("phone-step").await;
+    browser.click(".next").await;
+    browser.click("#consent").await;
+    browser.picture("phone-review").await;
+    browser.is_accessible("the last step on a phone").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    browser.picture("phone-thanks").await;
+    app.wait_for(id, "vaulted").await;
+    assert!(copy_text(&app, id).await.contains("Jordan Lee"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_dark_and_in_an_organizations_colour_everything_can_be_read() {
+    let settings = OrgSettings {
+        brand: serde_json::from_value(json!({ "name": "Oak & Pine", "color": "#ffd000" })).unwrap(),
+        ..OrgSettings::default()
+    };
+    let app = TestApp::on_a_socket_with(settings).await;
+    let envelope = app.sent_envelope().await;
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.dark().await;
+    browser.goto(id_and_url(&envelope).1).await;
+    browser.read("Oak & Pine").await;
+    let color =
+        "return getComputedStyle(document.querySelector('button[value=finish]')).backgroundColor";
+    assert_eq!(browser.run(color).await, "rgb(255, 208, 0)");
+    browser.picture("dark-brand").await;
+    browser.is_accessible("the form in the dark").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_works_without_javascript() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = envelope_of_every_field(&app).await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::without_javascript(Screen::Phone).await;
+    browser.goto(url).await;
+    browser.click("button[value=finish]").await;
+    browser.read("Some fields need attention").await;
+    browser.picture("plain-problems").await;
+    for (name, value) in [
+        ("Full name", "Jordan Lee"),
+        ("Vehicles", "3"),
+        ("Initials", "JL"),
+        ("Signature", "Jordan Lee"),
+    ] {
+        browser.type_into(&format!("[name='{name}']"), value).await;
+    }
+    // What a date control takes depends on the language of the browser.
+    browser.type_into("[name='Start date']", "12012026").await;
+    browser.click("[name=Plan] option[value=Full]").await;
+    browser.click("[name=Billing][value=Yearly]").await;
+    browser.click("[name=Newsletter][type=checkbox]").await;
+    browser.click("button[value=review]").await;
+    browser.read("Check your answers").await;
+    browser.read("Yearly").await;
+    browser.picture("plain-review").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    app.wait_for(id, "vaulted").await;
+    let text = copy_text(&app, id).await;
+    assert!(
+        text.contains("2026-12-01") && text.contains("Yearly"),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    browser.see("[name='Buyer signature']").await;
+    browser.tab_to("[name='Buyer signature']").await;
+    browser.keys("Jordan Lee").await;
+    browser.tab_to("[name='Signed on']").await;
+    browser.keys("11212026").await;
+    browser.tab_to("#consent").await;
+    browser.keys(" ").await;
+    browser.tab_to("button[value=finish]").await;
+    browser.keys("\u{e007}").await;
+    browser.read("Thank you").await;
+    app.wait_for(id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_with_a_dead_connection_or_a_reload() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(id_and_url(&envelope).1).await;
+    browser
+        .type_into("[name='Buyer signature']", "Jordan")
+        .await;
+    browser.read("Saved").await;
+    browser.offline(true).await;
+    browser.type_into("[name='Buyer signature']", " Lee").await;
+    browser.read("No connection").await;
+    browser.picture("offline").await;
+    browser.offline(false).await;
+    browser.page.refresh().await.unwrap();
+    browser
+        .until(
+            "return document.querySelector(\"[name='Buyer signature']\")?.value === 'Jordan Lee'",
+        )
+        .await;
+    browser.read("Saved").await;
+    // Another device sees what was saved.
+    let other = Browser::open(Screen::Phone).await;
+    other.goto(id_and_url(&envelope).1).await;
+    other
+        .until(
+            "return document.querySelector(\"[name='Buyer signature']\")?.value === 'Jordan Lee'",
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_declines_with_a_reason() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    browser.click(".decline summary").await;
+    browser.click("button[value=decline]").await;
+    browser.read("Say why you decline").await;
+    browser.type_into("#reason", "The price is wrong").await;
+    browser.click("button[value=decline]").await;
+    browser.read("You have declined").await;
+    browser.picture("declined").await;
+    app.wait_for(id, "declined").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signer_waits_for_the_first() {
+    let app = TestApp::on_a_socket().await;
+    let document = pdf::with_lines(&[
+        "{{First;type=signature;role=Buyer;required=true}}",
+        "Between",
+        "{{Second;type=signature;role=Seller;required=true}}",
+    ]);
+    let texts = [("name", "Two")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+    ]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url(1)).await;
+    browser.read("Ann Buyer signs before you").await;
+    browser.picture("not-yet").await;
+    for (index, field) in [(0, "First"), (1, "Second")] {
+        browser.goto(url(index)).await;
+        browser
+            .type_into(&format!("[name={field}]"), "A name")
+            .await;
+        browser.click("#consent").await;
+        browser.click("button[value=finish]").await;
+        browser.read("Thank you").await;
+    }
+    app.wait_for(id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_link_is_renewed_by_mail() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    app.wait_for_mails(1).await;
+    let expired = "update signing_link set expires_at = $1";
+    app.change(expired, "2020-01-01T00:00:00.000Z").await;
+    let browser = Browser::open(Screen::Phone).await;
+    browser.goto(id_and_url(&envelope).1).await;
+    browser.read("This link has expired").await;
+    browser.picture("expired").await;
+    browser.is_accessible("the expired page").await;
+    browser.click("button[type=submit]").await;
+    browser.read("A fresh link is on its way").await;
+    let mails = app.wait_for_mails(2).await;
+    let links: Vec<String> = mails.iter().map(|mail| form::link_in(mail)).collect();
+    let mut fresh = links.iter().filter(|link| !link.is_empty());
+    let mut opened = false;
+    for link in fresh.by_ref() {
+        browser.goto(link).await;
+        opened |= browser.text().await.contains("required fields done");
+    }
+    assert!(opened, "{links:?}");
+}
+
+/// A partner's page on another origin, which takes in the widget.
+async fn partners_page(html: String) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
+    let page = axum::response::Html(html);
+    let router = axum::Router::new().fallback(move || async move { page });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+async fn embed_token(app: &TestApp, id: &str, widget: &str) -> Value {
+    let body = json!({
+        "envelope_id": id, "user_email": "jordan.lee@example.com", "widget_type": widget,
+    });
+    app.post("/embed/token", body).await.data(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_origin_embeds_the_signing_widget_and_hears_of_it() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let token = embed_token(&app, id, "sign").await;
+    let embed_url = token["embed_url"].as_str().unwrap();
+    let host = embed_url.split_once("/sign#token=").unwrap().0;
+    let partner = partners_page(format!(
+        "<!doctype html><title>Dealer</title><h1>Your contract</h1>
+         <script type=module src='{host}/embed.js'></script>
+         <script>window.heard = [];
+           for (const type of ['ready', 'completed', 'declined', 'error'])
+             addEventListener(type, (event) => heard.push(type), true);</script>
+         <holdfast-sign src='{embed_url}'></holdfast-sign>"
+    ))
+    .await;
+    let browser = Browser::open(Screen::Desktop).await;
+
+    // The organization has not named that origin: the browser shows nothing.
+    browser.goto(&partner).await;
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(browser.run("return window.heard.length").await, 0);
+
+    app.set_organization(&[&format!("embed_origins=[\"{partner}\"]")]);
+    browser.goto(&partner).await;
+    browser.until("return window.heard.includes('ready')").await;
+    let frame = browser.see("iframe").await;
+    frame.enter_frame().await.unwrap();
+    browser
+        .type_into("[name='Buyer signature']", "Jordan Lee")
+        .await;
+    browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    browser.page.enter_parent_frame().await.unwrap();
+    browser
+        .until("return window.heard.includes('completed')")
+        .await;
+    browser.picture("embedded").await;
+    assert_eq!(
+        browser.run("return window.heard.includes('error')").await,
+        false
+    );
+    app.wait_for(id, "vaulted").await;
+
+    let vault = embed_token(&app, id, "vault").await;
+    let embed_url = vault["embed_url"].as_str().unwrap();
+    browser.goto(embed_url).await;
+    browser.read("UCC §9-105: 100 of 100").await;
+    browser.read("Custody ledger").await;
+    browser.picture("vault-widget").await;
+    browser.is_accessible("the vault widget").await;
+    let address = browser.page.current_url().await.unwrap();
+    assert!(!address.as_str().contains("token"), "{address}");
+    browser.goto(&format!("{host}/vault#token=none")).await;
+    browser.read("This page has expired").await;
+}

@@ -1,0 +1,316 @@
+//! A real browser: Debian's Chromium, driven through its driver (WebDriver).
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fantoccini::wd::WebDriverCompatibleCommand;
+use fantoccini::{Client, ClientBuilder, Locator};
+use http::Method;
+use serde_json::{Map, Value, json};
+
+/// What the browser pretends to be.
+#[derive(Clone, Copy)]
+pub enum Screen {
+    Desktop,
+    /// 360 px across, touched and not clicked.
+    Phone,
+}
+
+pub struct Browser {
+    pub page: Client,
+    _driver: Driver,
+    _profile: tempfile::TempDir,
+}
+
+/// Ends with the test, and the browser with it.
+struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Browser {
+    pub async fn open(screen: Screen) -> Self {
+        Self::start(screen, true).await
+    }
+
+    pub async fn without_javascript(screen: Screen) -> Self {
+        Self::start(screen, false).await
+    }
+
+    async fn start(screen: Screen, javascript: bool) -> Self {
+        let (driver, port) = driver();
+        let profile = tempfile::tempdir().unwrap();
+        let mut arguments: Vec<String> = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        arguments.push(format!("--user-data-dir={}", profile.path().display()));
+        let mut options = json!({ "args": arguments });
+        match screen {
+            Screen::Desktop => arguments.push("--window-size=1280,900".into()),
+            Screen::Phone => {
+                let metrics =
+                    json!({ "width": 360, "height": 740, "pixelRatio": 2.0, "touch": true });
+                options["mobileEmulation"] = json!({ "deviceMetrics": metrics });
+            }
+        }
+        options["args"] = json!(arguments);
+        if !javascript {
+            let off = json!({ "profile.managed_default_content_settings.javascript": 2 });
+            options["prefs"] = off;
+        }
+        let mut capabilities = Map::new();
+        capabilities.insert("goog:chromeOptions".into(), options);
+        let page = ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new())
+            .capabilities(capabilities)
+            .connect(&format!("http://127.0.0.1:{port}"))
+            .await
+            .expect("Chromium starts");
+        Self {
+            page,
+            _driver: driver,
+            _profile: profile,
+        }
+    }
+
+    pub async fn goto(&self, url: &str) {
+        self.page.goto(url).await.unwrap();
+    }
+
+    /// Waits until there is such an element that can be seen.
+    pub async fn see(&self, css: &str) -> fantoccini::elements::Element {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Ok(found) = self.page.find(Locator::Css(css)).await
+                && found.is_displayed().await.unwrap_or(false)
+            {
+                return found;
+            }
+            if Instant::now() > deadline {
+                let text = self.text().await;
+                panic!("no {css} on the page: {text}");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until the page says so.
+    pub async fn read(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let now = self.text().await;
+            if now.contains(text) {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{text:?} is not on the page: {now}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub async fn text(&self) -> String {
+        match self.page.find(Locator::Css("body")).await {
+            Ok(body) => body.text().await.unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    pub async fn click(&self, css: &str) {
+        self.see(css).await.click().await.unwrap();
+    }
+
+    pub async fn type_into(&self, css: &str, text: &str) {
+        self.see(css).await.send_keys(text).await.unwrap();
+    }
+
+    /// Presses Tab until the element has the focus, as who has no mouse does.
+    pub async fn tab_to(&self, css: &str) {
+        let focused = format!("return document.activeElement === document.querySelector({css:?})");
+        for _ in 0..60 {
+            if self.run(&focused).await == Value::Bool(true) {
+                return;
+            }
+            self.keys("\u{e004}").await;
+        }
+        panic!("{css} cannot be reached by keyboard");
+    }
+
+    /// Types wherever the focus is. `\u{e004}` is Tab, `\u{e007}` Enter.
+    pub async fn keys(&self, keys: &str) {
+        self.page
+            .active_element()
+            .await
+            .unwrap()
+            .send_keys(keys)
+            .await
+            .unwrap();
+    }
+
+    /// What a script in the page gives; `return` it.
+    pub async fn run(&self, script: &str) -> Value {
+        self.page.execute(script, Vec::new()).await.unwrap()
+    }
+
+    /// Waits until a script in the page gives `true`.
+    pub async fn until(&self, script: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while self.run(script).await != Value::Bool(true) {
+            assert!(Instant::now() < deadline, "never: {script}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Draws a line through points inside an element, as a pen would.
+    pub async fn draw(&self, css: &str, points: &[(f64, f64)]) {
+        use fantoccini::actions::{
+            InputSource as _, MOUSE_BUTTON_LEFT, MouseActions, PointerAction,
+        };
+        let element = self.see(css).await;
+        let (_, _, width, height) = element.rectangle().await.unwrap();
+        let mut pen = MouseActions::new("pen".into());
+        for (index, (x, y)) in points.iter().enumerate() {
+            pen = pen.then(PointerAction::MoveToElement {
+                element: element.clone(),
+                duration: Some(Duration::from_millis(20)),
+                x: (x - 0.5) * width,
+                y: (y - 0.5) * height,
+            });
+            if index == 0 {
+                pen = pen.then(PointerAction::Down {
+                    button: MOUSE_BUTTON_LEFT,
+                });
+            }
+        }
+        pen = pen.then(PointerAction::Up {
+            button: MOUSE_BUTTON_LEFT,
+        });
+        self.page.perform_actions(pen).await.unwrap();
+    }
+
+    /// Asks the browser itself, as its developer tools do.
+    pub async fn tell(&self, command: &str, parameters: Value) {
+        let command = DeveloperTools {
+            command: command.to_owned(),
+            parameters,
+        };
+        self.page.issue_cmd(command).await.unwrap();
+    }
+
+    pub async fn dark(&self) {
+        let dark = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
+        self.tell("Emulation.setEmulatedMedia", json!({ "features": dark }))
+            .await;
+    }
+
+    pub async fn offline(&self, offline: bool) {
+        let network = json!({
+            "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,
+        });
+        self.tell("Network.enable", json!({})).await;
+        self.tell("Network.emulateNetworkConditions", network).await;
+    }
+
+    /// Keeps a picture of the page beside the build, for whoever wants to look.
+    pub async fn picture(&self, name: &str) {
+        let png = self.page.screenshot().await.unwrap();
+        let folder = screenshots();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
+    }
+
+    /// axe-core finds nothing serious or critical.
+    pub async fn is_accessible(&self, what: &str) {
+        self.run(axe()).await;
+        let script = "const done = arguments[arguments.length - 1];
+            axe.run(document, { resultTypes: ['violations'] }).then(
+                (found) => done(found.violations.map((rule) => ({
+                    id: rule.id, impact: rule.impact,
+                    nodes: rule.nodes.map((node) => node.html + ' ' + node.failureSummary),
+                }))),
+                (error) => done(String(error)));";
+        let found = self.page.execute_async(script, Vec::new()).await.unwrap();
+        let found = found.as_array().unwrap_or_else(|| panic!("{found}"));
+        let serious: Vec<&Value> = found
+            .iter()
+            .filter(|rule| rule["impact"] == "serious" || rule["impact"] == "critical")
+            .collect();
+        assert!(serious.is_empty(), "{what}: {serious:#?}");
+    }
+}
+
+pub fn screenshots() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots")
+}
+
+fn axe() -> &'static str {
+    static SOURCE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    SOURCE.get_or_init(|| {
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("../axe/node_modules/axe-core/axe.min.js");
+        std::fs::read_to_string(path).expect("axe-core is there: tests/set-up test")
+    })
+}
+
+fn driver() -> (Driver, u16) {
+    let mut child = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver is there: tests/set-up test");
+    let output = child.stdout.take().unwrap();
+    let driver = Driver(child);
+    let mut lines = BufReader::new(output).lines();
+    let port = lines
+        .by_ref()
+        .find_map(|line| {
+            let line = line.ok()?;
+            let rest = line.split_once("started successfully on port ")?.1;
+            rest.trim_end_matches('.').parse().ok()
+        })
+        .expect("chromedriver says its port");
+    std::thread::spawn(move || lines.for_each(drop));
+    (driver, port)
+}
+
+/// A command of Chromium's developer tools, through its driver.
+#[derive(Debug)]
+struct DeveloperTools {
+    command: String,
+    parameters: Value,
+}
+
+impl WebDriverCompatibleCommand for DeveloperTools {
+    fn endpoint(
+        &self,
+        base: &url::Url,
+        session: Option<&str>,
+    ) -> Result<url::Url, url::ParseError> {
+        base.join(&format!(
+            "session/{}/goog/cdp/execute",
+            session.unwrap_or_default()
+        ))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (Method, Option<String>) {
+        let body = json!({ "cmd": self.command, "params": self.parameters });
+        (Method::POST, Some(body.to_string()))
+    }
+}
