@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod compliance;
+pub mod copies;
 pub mod creation;
 pub mod custody;
 pub mod customers;

@@ -19,7 +19,7 @@ use crate::faults;
 use crate::files::Area;
 use crate::sealing::{SIGNATURE_BYTES, Stamp, Unstamped};
 use crate::service::uploads::picture;
-use crate::service::{ServiceError, events, facts, integrity};
+use crate::service::{ServiceError, copies, events, facts, integrity};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::row::Kept;
 use crate::store::vault::Intent;
@@ -184,16 +184,7 @@ impl<'a> Pipeline<'a> {
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
             return Ok(Kept(upload.clone()));
         }
-        let (Some(instance), Some(submission)) =
-            (&envelope.provider_instance, &envelope.submission)
-        else {
-            return Err(ServiceError::Conflict(
-                "Envelope has no signed document".into(),
-            ));
-        };
-        let lease = app.signing_lease(Some(&envelope.org), instance)?;
-        let signing = &app.components.providers.signing;
-        let pdf = signing.signed_document(lease, submission).await?;
+        let pdf = copies::signed_document(app, envelope).await?;
         self.store(Area::Signed, pdf, "application/pdf").await
     }
 
@@ -247,7 +238,9 @@ impl<'a> Pipeline<'a> {
     async fn sign(&self, source: &Kept) -> Result<Result<Unstamped, Bytes>, ServiceError> {
         let executed = self.executed(source).await?;
         let kind = documents::CopyKind::Authoritative;
-        let Some(marked) = self.mark(executed, kind).await? else {
+        let at = self.intent.frozen_at;
+        let marked = copies::mark(self.app, self.envelope, executed, kind, at).await?;
+        let Some(marked) = marked else {
             return Ok(Err(self.executed(source).await?));
         };
         let request = documents::SealRequest {
@@ -258,7 +251,7 @@ impl<'a> Pipeline<'a> {
         };
         let rules = &self.app.components.rules;
         let space = rules.prepare_seal(marked.clone(), request).await??;
-        let prepared = joined(marked, &space.appended);
+        let prepared = copies::joined(marked, &space.appended);
         rules.inspect(prepared.clone()).await??;
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
@@ -290,54 +283,9 @@ impl<'a> Pipeline<'a> {
 
     async fn copy(&self, source: &Kept) -> Result<Kept, ServiceError> {
         let executed = self.executed(source).await?;
-        let kind = documents::CopyKind::NonAuthoritative;
-        let copy = self.mark(executed, kind).await?;
-        let copy = copy.ok_or_else(|| internal("a copy came back without a mark"))?;
+        let at = self.intent.frozen_at;
+        let copy = copies::non_authoritative(self.app, self.envelope, executed, at).await?;
         self.store(Area::Copies, copy, "application/pdf").await
-    }
-
-    /// The marked document, which another reader than its writer can read; none
-    /// when nothing may be added to it. It is in memory once here, and once more in
-    /// the sandbox while that is at work.
-    async fn mark(
-        &self,
-        pdf: Bytes,
-        kind: documents::CopyKind,
-    ) -> Result<Option<Bytes>, ServiceError> {
-        use documents::Marked;
-        let rules = &self.app.components.rules;
-        let length = pdf.len();
-        let (pdf, refused) = match rules.mark(pdf.clone(), self.marks(kind, false)).await? {
-            Ok(Marked::Unchanged) => return Ok(None),
-            Ok(Marked::Rewritten(whole)) => return Ok(Some(whole.into())),
-            Ok(Marked::Appended(tail)) => {
-                let whole = joined(pdf, &tail);
-                match rules.inspect(whole.clone()).await? {
-                    Ok(_) => return Ok(Some(whole)),
-                    Err(error) => (whole.slice(..length), error.into()),
-                }
-            }
-            Err(error) => (pdf, ServiceError::from(error)),
-        };
-        match rules.mark(pdf, self.marks(kind, true)).await? {
-            Ok(Marked::Rewritten(whole)) => Ok(Some(whole.into())),
-            _ => Err(refused),
-        }
-    }
-
-    fn marks(&self, kind: documents::CopyKind, rewrite: bool) -> documents::MarkRequest {
-        documents::MarkRequest {
-            kind,
-            envelope_id: self.envelope.id.to_string(),
-            secured_party: self
-                .envelope
-                .secured_party
-                .as_ref()
-                .map(|party| party.name.trim().to_owned())
-                .filter(|name| !name.is_empty()),
-            marked_at: self.intent.frozen_at.to_string(),
-            rewrite,
-        }
     }
 
     async fn certify(&self, sealed: &Sealed, copy: &Kept) -> Result<Certified, ServiceError> {
@@ -580,14 +528,6 @@ impl TrustedTime {
             Self::None { reason } => json!({ "status": "no trusted time", "reason": reason }),
         }
     }
-}
-
-/// Bytes with others behind them; what nobody else holds is not copied.
-fn joined(head: Bytes, tail: &[u8]) -> Bytes {
-    let mut whole = Vec::from(head);
-    whole.reserve_exact(tail.len());
-    whole.extend_from_slice(tail);
-    whole.into()
 }
 
 fn recorded<T: DeserializeOwned>(given: serde_json::Value) -> Result<T, ServiceError> {
