@@ -20,6 +20,7 @@ mod idempotency;
 mod integrity;
 mod journeys;
 mod ledger;
+mod mail;
 mod openapi;
 mod operator;
 mod partner;

@@ -18,6 +18,7 @@ pub mod issuer;
 pub mod lifecycle;
 pub mod links;
 pub mod log;
+pub mod mails;
 pub mod orphans;
 pub mod rate_limit;
 pub mod reminders;
