@@ -4,6 +4,8 @@
 //! so that an address that takes nothing holds up nobody else, and nobody is
 //! told of what did not happen. What the mails say is in `mail`.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -23,6 +25,11 @@ pub const COMPLETED_JOB: &str = "mail.completed";
 pub const DECLINED_JOB: &str = "mail.declined";
 /// Says that the sender wants no signature any more.
 pub const WITHDRAWN_JOB: &str = "mail.withdrawn";
+
+/// How long mails wait for an envelope that is being vaulted, so that all have the
+/// copy whose hash is in the ledger, and nobody's is made twice. When it takes
+/// longer, the copy is made for the mail.
+pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
 
 /// Payload of these jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,15 +59,15 @@ pub async fn remind(
     queue(tx, envelope, REMIND_JOB, Some(signer), now).await
 }
 
-/// Tells every signer and the creator that everybody has signed.
-pub async fn completed(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
+/// Tells every signer and the creator, from `at` on, that everybody has signed.
+pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(&signers) {
-        queue(tx, envelope, COMPLETED_JOB, Some(signer), now).await?;
+        queue(tx, envelope, COMPLETED_JOB, Some(signer), at).await?;
     }
     let creator_signs = signers.iter().any(|signer| is_creator(envelope, signer));
     if envelope.creator_email().is_some() && !creator_signs {
-        queue(tx, envelope, COMPLETED_JOB, None, now).await?;
+        queue(tx, envelope, COMPLETED_JOB, None, at).await?;
     }
     Ok(())
 }

@@ -247,12 +247,13 @@ async fn complete(
     let action = EventType::EnvelopeCompleted.as_str();
     events::record(tx, envelope, "system", action, details, now).await?;
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
-    mails::completed(tx, envelope, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
+    let mut tell_at = now;
     if organization.is_some_and(|organization| organization.settings.auto_vault) {
         worker::insert_vault_job(tx, envelope, None, now).await?;
+        tell_at = now + mails::VAULT_HEAD_START;
     }
-    Ok(())
+    Ok(mails::completed(tx, envelope, tell_at).await?)
 }
 
 /// `fields[]` of the event: a number for `number`, `signed` for signatures,
