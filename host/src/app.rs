@@ -18,6 +18,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
 use crate::domain::token::random;
 use crate::files::{Files, FilesError};
+use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
 use crate::sealing::{SealError, SealingKey, TimestampAuthority};
@@ -41,6 +42,7 @@ pub struct Service {
     pub(crate) store: Store,
     pub(crate) files: Files,
     pub(crate) components: Arc<Components>,
+    pub(crate) mailer: Mailer,
     pub(crate) room: Room,
     pub(crate) bearer_key: [u8; 32],
     pub(crate) embed_key: [u8; 32],
@@ -158,6 +160,7 @@ pub async fn start_with(config: Config, files: Files) -> Result<App, StartError>
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
         None => None,
     };
+    let mailer = Mailer::new(&config)?;
     let room = Room::new(
         store.clone(),
         files.clone(),
@@ -187,6 +190,7 @@ pub async fn start_with(config: Config, files: Files) -> Result<App, StartError>
         store,
         files,
         components,
+        mailer,
         room,
     }))
 }

@@ -35,8 +35,12 @@ pub struct Config {
     pub storage_url: Option<String>,
     /// The embedded database, objects, outbox and generated keys.
     pub data_dir: PathBuf,
-    /// Mail server; without one, mails are files in the outbox.
-    pub smtp_url: Option<String>,
+    /// Mail server: `smtps://…`, or `smtp://…?tls=required`; without one, mails
+    /// are files in the outbox.
+    pub smtp_url: Option<SecretText>,
+    /// Authorities in PEM that are trusted for the mail server beside those of
+    /// the web.
+    pub smtp_ca_file: Option<PathBuf>,
     /// Sender of mails.
     pub mail_from: String,
     /// `production` refuses everything that is for development only.
@@ -312,6 +316,7 @@ impl Default for Config {
             storage_url: None,
             data_dir: "data".into(),
             smtp_url: None,
+            smtp_ca_file: None,
             mail_from: "holdfast <no-reply@holdfast.invalid>".into(),
             env: Environment::Development,
             sweep_interval: None,

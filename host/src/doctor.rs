@@ -24,12 +24,22 @@ impl Check {
     }
 }
 
-/// Looks at everything the service depends on.
+/// Looks at everything the service depends on, and speaks with the mail server.
 pub async fn checks(app: &App) -> Vec<Check> {
+    looked_at(app, Check::from("mail", app.mailer.check().await)).await
+}
+
+/// What a node needs to take requests. Mails wait for their server, so that a
+/// node is no less ready without it.
+pub async fn readiness(app: &App) -> Vec<Check> {
+    looked_at(app, Check::from("mail", Ok(app.mailer.describe()))).await
+}
+
+async fn looked_at(app: &App, mail: Check) -> Vec<Check> {
     vec![
         Check::from("database", database(app).await),
         Check::from("storage", storage(app).await),
-        Check::from("mail", mail(app)),
+        mail,
         Check::from("seal", seal(app)),
         Check::from("ledger", ledger(app).await),
         Check::from("components", components(app)),
@@ -45,15 +55,6 @@ async fn database(app: &App) -> Result<String, String> {
 async fn storage(app: &App) -> Result<String, String> {
     app.files.check().await.map_err(|error| error.to_string())?;
     Ok("written, read and deleted a probe".into())
-}
-
-fn mail(app: &App) -> Result<String, String> {
-    match &app.config.smtp_url {
-        None => Ok("no mail server: mails are files in the outbox".into()),
-        Some(url) => lettre::AsyncSmtpTransport::<lettre::Tokio1Executor>::from_url(url)
-            .map(|_| "a mail server is configured".into())
-            .map_err(|error| format!("smtp_url: {error}")),
-    }
 }
 
 fn seal(app: &App) -> Result<String, String> {

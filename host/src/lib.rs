@@ -14,6 +14,7 @@
 //! | `disk` | what happens when a disk fails |
 //! | `faults` | deaths at named places, in debug builds |
 //! | `delivery` | what goes out to addresses that others chose |
+//! | `mail` | what mails say and how they leave |
 //! | `worker` | work that was committed with the change that asked for it |
 //! | [`evidence`] | checking a released bundle, offline |
 //! | [`cli`] | the operator's commands |
@@ -40,6 +41,7 @@ mod faults;
 pub mod files;
 #[allow(missing_docs, reason = "handlers are named by their routes")]
 pub mod http;
+mod mail;
 pub mod metrics;
 mod room;
 pub mod sealing;

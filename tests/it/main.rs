@@ -21,6 +21,7 @@ mod idempotency;
 mod integrity;
 mod journeys;
 mod ledger;
+mod mail;
 mod openapi;
 mod operator;
 mod partner;

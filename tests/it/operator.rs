@@ -105,6 +105,70 @@ fn what_an_operator_mistypes_is_answered_with_what_is_known() {
 }
 
 #[test]
+fn an_organization_has_a_brand() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    let org = json(data, &["org", "create", "--name", "Maple"]);
+    let org_id = org["org_id"].as_str().unwrap();
+    let brand = |more: &[&str]| json(data, &[&["org", "brand", org_id], more].concat());
+    let wrong = |more: &[&str]| failure(data, &[&["org", "brand", org_id], more].concat());
+    let file = |name: &str, bytes: &[u8]| {
+        let path = data.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let logo = file("logo.png", b"\x89PNG\r\n\x1a\n and a picture");
+
+    let branded = brand(&[
+        "--name",
+        "Maple Motors",
+        "--color",
+        "#FFD000",
+        "--logo",
+        &logo,
+    ]);
+    assert_eq!(branded["org_id"], org_id);
+    let shown = serde_json::json!({
+        "name": "Maple Motors", "color": "#ffd000", "logo": { "bytes": 22, "type": "image/png" },
+    });
+    assert_eq!(branded["brand"], shown);
+    assert_eq!(json(data, &["org", "list"])[0]["brand"], shown);
+    let renamed = brand(&["--name", "Maple"]);
+    assert_eq!(renamed["brand"]["name"], "Maple");
+    assert_eq!(
+        renamed["brand"]["color"], "#ffd000",
+        "what is not named stays"
+    );
+    let set = json(data, &["org", "set", org_id, "auto_vault=false"]);
+    assert_eq!(set["brand"]["logo"], shown["logo"], "and is not lost");
+
+    let red = wrong(&["--color", "red"]);
+    assert!(red.contains("write it as #rrggbb"), "{red}");
+    let drawing = file("logo.svg", b"<svg/>");
+    let drawing = wrong(&["--logo", &drawing]);
+    assert!(
+        drawing.contains("logo.svg: a logo is a PNG or a JPEG"),
+        "{drawing}"
+    );
+    let large = file("large.jpg", &[0xff; 64 * 1024 + 1]);
+    let large = wrong(&["--logo", &large]);
+    assert!(large.contains("at most 65536 bytes"), "{large}");
+    let missing = wrong(&["--logo", "nowhere.png"]);
+    assert!(missing.contains("nowhere.png"), "{missing}");
+    let empty = wrong(&["--name", " "]);
+    assert!(empty.contains("a name is one line"), "{empty}");
+    assert!(wrong(&[]).contains("--name"), "nothing to change");
+    assert!(wrong(&["--clear", "--name", "Oak"]).contains("--clear"));
+    let nobody = holdfast::domain::id::OrgId::new().to_string();
+    let nobody = failure(data, &["org", "brand", &nobody, "--clear"]);
+    assert!(nobody.contains("there is no organization"), "{nobody}");
+
+    let cleared = brand(&["--clear"]);
+    let nothing = serde_json::json!({ "name": null, "color": null, "logo": null });
+    assert_eq!(cleared["brand"], nothing);
+}
+
+#[test]
 fn an_unknown_setting_stops_every_command_and_is_named() {
     let data = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))

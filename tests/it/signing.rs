@@ -145,19 +145,8 @@ async fn two_signers_sign_in_turn() {
 async fn an_invitation_with_a_working_link_is_mailed() {
     let app = TestApp::start().await;
     app.sent_envelope().await;
-    let outbox = app.data.path().join("outbox");
-    let mut mails = Vec::new();
-    for _ in 0..200 {
-        mails = crate::support::files_below(&outbox);
-        if !mails.is_empty() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    let mail = std::fs::read_to_string(&mails[0])
-        .unwrap()
-        .replace("=\r\n", "")
-        .replace("=3D", "=");
+    let mails = app.wait_for_mails(1).await;
+    let mail = mails[0].replace("=\r\n", "").replace("=3D", "=");
     assert!(mail.contains("jordan.lee@example.com"), "{mail}");
     let start = mail.find("http://127.0.0.1:8080/sign/").unwrap();
     let url: String = mail[start..]

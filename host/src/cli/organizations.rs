@@ -1,12 +1,15 @@
 //! `holdfast org`.
 
-use clap::Subcommand;
-use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, Args, Subcommand};
+use serde_json::{Map, Value, json};
 
 use super::output::Output;
 use super::{Failure, org_id};
 use crate::app;
 use crate::config::Config;
+use crate::domain::brand::{Brand, Color, Logo};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::organization::{OrgSettings, Organization};
@@ -29,6 +32,30 @@ pub enum Command {
         #[arg(required = true)]
         settings: Vec<String>,
     },
+    /// How the organization looks to its signers.
+    Brand(ChangeBrand),
+}
+
+/// Longest brand name, in characters: it stands in every mail's `From`.
+const NAME_LIMIT: usize = 100;
+
+#[derive(Args)]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "color", "logo", "clear"])))]
+pub struct ChangeBrand {
+    #[arg(value_parser = org_id)]
+    org: OrgId,
+    /// Shown instead of the organization's name.
+    #[arg(long, value_parser = brand_name)]
+    name: Option<String>,
+    /// Colour of buttons and lines, as #rrggbb.
+    #[arg(long, value_parser = color)]
+    color: Option<Color>,
+    /// A PNG or JPEG of at most 64 KiB.
+    #[arg(long, value_name = "FILE")]
+    logo: Option<PathBuf>,
+    /// Go back to no brand.
+    #[arg(long, conflicts_with_all = ["name", "color", "logo"])]
+    clear: bool,
 }
 
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
@@ -66,8 +93,50 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             tx.commit().await?;
             output.one(&view(&organization), "changed");
         }
+        Command::Brand(change) => {
+            let mut organization = existing(&store, &change.org).await?;
+            organization.settings.brand = rebranded(organization.settings.brand, &change)?;
+            let mut tx = store.begin().await?;
+            organizations::set_settings(&mut tx, &change.org, &organization.settings).await?;
+            tx.commit().await?;
+            output.one(&view(&organization), "changed");
+        }
     }
     Ok(())
+}
+
+/// What is not named stays as it is.
+fn rebranded(brand: Brand, change: &ChangeBrand) -> Result<Brand, Failure> {
+    if change.clear {
+        return Ok(Brand::default());
+    }
+    let logo = change.logo.as_deref().map(read_logo).transpose()?;
+    Ok(Brand {
+        name: change.name.clone().or(brand.name),
+        color: change.color.clone().or(brand.color),
+        logo: logo.or(brand.logo),
+    })
+}
+
+fn read_logo(file: &Path) -> Result<Logo, Failure> {
+    let named = |error: String| Failure::from(format!("{}: {error}", file.display()));
+    let bytes = std::fs::read(file).map_err(|error| named(error.to_string()))?;
+    Logo::new(bytes).map_err(named)
+}
+
+fn color(text: &str) -> Result<Color, String> {
+    Color::try_from(text.to_owned())
+}
+
+fn brand_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err("a name is one line with something on it".into());
+    }
+    if name.chars().count() > NAME_LIMIT {
+        return Err(format!("a name has at most {NAME_LIMIT} characters"));
+    }
+    Ok(name.to_owned())
 }
 
 /// The organization, or an error that names it.
@@ -77,13 +146,17 @@ pub async fn existing(store: &Store, org: &OrgId) -> Result<Organization, Failur
     found.ok_or_else(|| format!("there is no organization {org}").into())
 }
 
-/// `{org_id, name, …settings}`.
+/// `{org_id, name, …settings}`; of a logo only what it is.
 fn view(organization: &Organization) -> Value {
     let mut members = Map::new();
     members.insert("org_id".into(), organization.id.as_str().into());
     members.insert("name".into(), organization.name.as_str().into());
     if let Ok(Value::Object(settings)) = serde_json::to_value(&organization.settings) {
         members.extend(settings);
+    }
+    if let (Some(logo), Some(brand)) = (&organization.settings.brand.logo, members.get_mut("brand"))
+    {
+        brand["logo"] = json!({ "bytes": logo.bytes.len(), "type": logo.file_type });
     }
     Value::Object(members)
 }

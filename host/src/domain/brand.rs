@@ -26,6 +26,9 @@ pub struct Brand {
 pub struct Color([u8; 3]);
 
 impl Color {
+    /// Where an organization has none: the colour of our own pages.
+    pub const OURS: Self = Self([0x1d, 0x4e, 0xd8]);
+
     /// Black or white, whichever can be read better on this colour (the contrast
     /// ratio of WCAG 2.2, which is at least 4.5 for one of the two).
     pub fn text(&self) -> &'static str {

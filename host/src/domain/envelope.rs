@@ -282,6 +282,11 @@ impl Envelope {
         }
     }
 
+    /// Where its creator can be written to; a key without an owner has no address.
+    pub fn creator_email(&self) -> Option<&str> {
+        Some(self.created_by.as_str()).filter(|creator| creator.contains('@'))
+    }
+
     /// The opaque reference of the authoritative copy, when there is one.
     pub fn vault_file_path(&self) -> Option<String> {
         self.vault

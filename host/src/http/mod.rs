@@ -433,7 +433,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
 
 /// Whether this node can do its work.
 async fn ready(State(app): State<App>) -> Response {
-    let checks = crate::doctor::checks(&app).await;
+    let checks = crate::doctor::readiness(&app).await;
     let ready = checks.iter().all(|check| check.ok);
     let status = if ready {
         StatusCode::OK

@@ -25,9 +25,8 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin, Problems};
 use crate::service::signing::reconcile;
-use crate::service::{ServiceError, copies, pages};
-use crate::store::{envelopes, jobs, organizations, signers};
-use crate::worker;
+use crate::service::{ServiceError, copies, mails, pages};
+use crate::store::{envelopes, organizations, signers};
 
 /// A form with a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -146,16 +145,16 @@ impl Visit {
     fn expired_page(&self) -> Response {
         let body = html! {
             p { "Links work for a limited time, to protect your document." }
-            (self.renewal())
+            (self.renewal("E-mail me a fresh link"))
         };
         let title = "This link has expired";
         self.notice(StatusCode::GONE, title, Happening::Error, body)
     }
 
-    fn renewal(&self) -> Markup {
+    fn renewal(&self, label: &str) -> Markup {
         html! {
             form method="post" action={ (self.path) "/renew" } {
-                button type="submit" { "E-mail me a fresh link" }
+                button type="submit" { (label) }
             }
         }
     }
@@ -167,8 +166,8 @@ impl Visit {
             @if !self.has_copy() {
                 p { "Once everybody has signed you get your copy by e-mail." }
             } @else if self.expired {
-                p { "This link has expired; a fresh one leads to your copy." }
-                (self.renewal())
+                p { "Everybody has signed. This link has expired, so your copy comes by e-mail." }
+                (self.renewal("E-mail me my copy"))
             } @else {
                 p { "Everybody has signed. Keep your copy; you also get it by e-mail." }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
@@ -410,36 +409,26 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
     }
 }
 
-/// Mails a fresh link to the address on record, never to one that is typed in.
+/// Mails a fresh link, or the copy, to the address on record, never to one that is typed in.
 async fn renew(State(app): State<App>, visit: Visit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
     let mail = async {
-        let now = app.clock.now();
+        let (envelope, signer, now) = (&visit.envelope, &visit.signer, app.clock.now());
         let mut tx = app.store.begin().await?;
-        let payload = serde_json::json!({
-            "envelope": visit.envelope.id,
-            "position": visit.signer.position,
-        });
         // One mail at a time, however often the button is pressed.
-        let key = format!("renew:{}:{}", visit.envelope.id, visit.signer.position);
-        let kind = worker::INVITE_JOB;
-        jobs::insert(
-            &mut tx,
-            &visit.envelope.org,
-            kind,
-            Some(&key),
-            &payload,
-            now,
-        )
-        .await?;
+        if signer.status == SignerStatus::Completed {
+            mails::copy_again(&mut tx, envelope, signer, now).await?;
+        } else {
+            mails::invite(&mut tx, envelope, signer, now).await?;
+        }
         tx.commit().await
     };
     match mail.await {
         Ok(()) => {
             let text = "Look into the mailbox to which your invitation was sent.";
-            visit.notice_of_end(StatusCode::OK, "A fresh link is on its way", text)
+            visit.notice_of_end(StatusCode::OK, "An e-mail is on its way", text)
         }
         Err(error) => HttpError::from(ServiceError::from(error)).into_response(),
     }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::envelopes::{invite, invited_now, signer_view};
+use super::envelopes::{invited_now, signer_view};
 use super::idempotency::Answering;
-use super::{Caller, Issue, ServiceError, events, lifecycle, links};
+use super::{Caller, Issue, ServiceError, events, lifecycle, links, mails};
 use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::domain::clock::Timestamp;
@@ -462,7 +462,7 @@ async fn save(
         let sent = EventType::EnvelopeSent;
         events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
         for signer in invited_now(&envelope, &signers) {
-            invite(&mut tx, &envelope, signer, now).await?;
+            mails::invite(&mut tx, &envelope, signer, now).await?;
         }
         sign_url = Some(links::make(app, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }

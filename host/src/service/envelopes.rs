@@ -1,29 +1,16 @@
-//! Envelopes: read, void, invite, signing links.
+//! Envelopes: read, void, signing links.
 
 use serde_json::{Value, json};
 
 use super::idempotency::Answering;
-use super::{Caller, ServiceError, events, lifecycle, links};
+use super::{Caller, ServiceError, events, lifecycle, links, mails};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, ListedEnvelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::store::{StoreError, Tx, envelopes, jobs, signers};
-use crate::worker;
-
-/// Has the signer mailed a fresh link.
-pub async fn invite(
-    tx: &mut Tx,
-    envelope: &Envelope,
-    signer: &Signer,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let payload = json!({ "envelope": envelope.id, "position": signer.position });
-    jobs::insert(tx, &envelope.org, worker::INVITE_JOB, None, &payload, now).await
-}
+use crate::store::{envelopes, signers};
 
 /// With signing order the first who has not signed; without it everybody who
 /// has not.
@@ -117,6 +104,7 @@ pub async fn void(
         now,
     )
     .await?;
+    mails::withdrawn(&mut tx, &envelope, now).await?;
     let voided = Envelope {
         status,
         updated_at: now,

@@ -19,6 +19,7 @@ pub mod issuer;
 pub mod lifecycle;
 pub mod links;
 pub mod log;
+pub mod mails;
 pub mod orphans;
 pub mod pages;
 pub mod rate_limit;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::idempotency::Answering;
-use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle};
+use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle, mails};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
@@ -47,7 +47,7 @@ pub async fn remind(
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
     for signer in &chosen {
-        envelope_service::invite(&mut tx, &envelope, signer, now).await?;
+        mails::remind(&mut tx, &envelope, signer, now).await?;
     }
     let emails: Vec<String> = chosen.iter().map(|signer| signer.email.clone()).collect();
     let data = json!({ "reminded": emails });

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ServiceError, envelopes as envelope_service, events, lifecycle};
+use super::{ServiceError, envelopes as envelope_service, events, lifecycle, mails};
 use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -117,7 +117,7 @@ pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceErro
         complete(app, &mut tx, &mut envelope, &signers, &submission, now).await?;
     } else if finished && envelope.preserve_signing_order {
         for signer in envelope_service::invited_now(&envelope, &signers) {
-            envelope_service::invite(&mut tx, &envelope, signer, now).await?;
+            mails::invite(&mut tx, &envelope, signer, now).await?;
         }
     }
     Ok(tx.commit().await?)
@@ -222,7 +222,7 @@ async fn decline(
     });
     let actor = format!("signer:{}", signer.email);
     events::record_and_emit(tx, envelope, &actor, EventType::EnvelopeDeclined, data, now).await?;
-    Ok(())
+    Ok(mails::declined(tx, envelope, now).await?)
 }
 
 async fn complete(
@@ -248,10 +248,12 @@ async fn complete(
     events::record(tx, envelope, "system", action, details, now).await?;
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
+    let mut tell_at = now;
     if organization.is_some_and(|organization| organization.settings.auto_vault) {
         worker::insert_vault_job(tx, envelope, None, now).await?;
+        tell_at = now + mails::VAULT_HEAD_START;
     }
-    Ok(())
+    Ok(mails::completed(tx, envelope, tell_at).await?)
 }
 
 /// `fields[]` of the event: a number for `number`, `signed` for signatures,

@@ -3,7 +3,8 @@
 //! | Job | Payload | Does |
 //! |---|---|---|
 //! | `envelope.vault` | `envelope`, `intent` | vaults a signed or uploaded envelope |
-//! | `signer.invite` | `envelope`, `position` | mails a signing link |
+//! | `signer.invite`, `signer.remind` | `envelope`, `position` | mails a signing link |
+//! | `mail.completed`, `mail.declined`, `mail.withdrawn` | `envelope`, `position` | tells a signer, or without a position the creator, how an envelope ended |
 //! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
 //! | `object.delete` | `key`, `instead` | removes stored bytes nobody points to any more, once those that stand for them were read |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
@@ -13,7 +14,6 @@
 //! set aside with its error after the last attempt. What is due by time and not
 //! by a change is in `periodic.rs`.
 
-mod mail;
 mod periodic;
 
 use std::time::Duration;
@@ -29,15 +29,15 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{EnvelopeId, IntentId};
 use crate::faults;
+use crate::mail::{self, MailError};
 use crate::metrics::JobLabels;
 use crate::room;
+use crate::service::mails::{COMPLETED_JOB, DECLINED_JOB, INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB};
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{Caller, ServiceError, expiry, integrity, lifecycle, log, signing};
 use crate::store::jobs::{self, ClaimedJob};
 use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx};
-
-pub use mail::INVITE_JOB;
 
 /// Vaults an envelope.
 pub const VAULT_JOB: &str = "envelope.vault";
@@ -172,7 +172,7 @@ enum JobError {
     #[error(transparent)]
     Execute(#[from] room::execute::ExecuteError),
     #[error("mail: {0}")]
-    Mail(#[from] mail::MailError),
+    Mail(#[from] MailError),
     #[error(transparent)]
     Files(#[from] crate::files::FilesError),
 }
@@ -184,6 +184,7 @@ impl JobError {
             Self::UnknownKind | Self::Payload(_) => true,
             Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
             Self::Service(ServiceError::NotFound(_)) => true,
+            Self::Mail(error) => error.is_final(),
             _ => false,
         }
     }
@@ -261,7 +262,9 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
             let AboutEnvelope { envelope } = payload(job)?;
             expiry::archive(app, &job.org, &envelope).await?;
         }
-        INVITE_JOB => mail::invite(app, &job.org, payload(job)?).await?,
+        INVITE_JOB | REMIND_JOB | COMPLETED_JOB | DECLINED_JOB | WITHDRAWN_JOB => {
+            mail::deliver(app, job, payload(job)?).await?;
+        }
         DELETE_OBJECT_JOB => {
             let AboutObject { key, instead } = payload(job)?;
             if let Some(Kept(instead)) = instead {

@@ -8,6 +8,7 @@ pub mod faulty;
 pub mod form;
 pub mod pdf;
 pub mod postgres;
+pub mod smtp;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -252,7 +253,9 @@ impl TestApp {
     pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
-            let mails = files_below(&self.data.path().join("outbox"));
+            let mut mails = files_below(&self.data.path().join("outbox"));
+            // What is still being written has another name.
+            mails.retain(|mail| mail.extension().is_some_and(|extension| extension == "eml"));
             if mails.len() >= count {
                 return mails
                     .iter()

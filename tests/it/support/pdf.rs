@@ -69,19 +69,28 @@ fn asked_of_the_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::
 
 /// One page with these lines of text, in Helvetica.
 pub fn with_lines(lines: &[&str]) -> Vec<u8> {
+    with_metadata(lines, 0)
+}
+
+/// The same with so many bytes of metadata that no page shows.
+pub fn with_metadata(lines: &[&str], size: usize) -> Vec<u8> {
     let mut content = String::from("BT /F1 12 Tf 72 720 Td 18 TL\n");
     for line in lines {
         content += &format!("({line}) Tj T*\n");
     }
     content += "ET";
     let objects = [
-        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Catalog/Pages 2 0 R/Metadata 6 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
          /Resources<</Font<</F1 5 0 R>>>>>>"
             .to_owned(),
         format!("<</Length {}>>stream\n{content}\nendstream", content.len()),
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+        format!(
+            "<</Type/Metadata/Subtype/XML/Length {size}>>stream\n{}\nendstream",
+            " ".repeat(size)
+        ),
     ];
     let mut pdf = String::from("%PDF-1.7\n");
     let mut table = String::from("0000000000 65535 f \n");
@@ -90,6 +99,6 @@ pub fn with_lines(lines: &[&str]) -> Vec<u8> {
         pdf += &format!("{} 0 obj{object}endobj\n", index + 1);
     }
     let start = pdf.len();
-    pdf += &format!("xref\n0 6\n{table}trailer<</Size 6/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
+    pdf += &format!("xref\n0 7\n{table}trailer<</Size 7/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n");
     pdf.into_bytes()
 }

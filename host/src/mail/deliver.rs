@@ -1,0 +1,203 @@
+//! A due mail: read what it is about, write it, send it.
+
+use super::MailError;
+use super::layout::Look;
+use super::letters::{self, Letter, Told};
+use super::message::{Draft, Pdf};
+use crate::app::App;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::id::OrgId;
+use crate::service::mails::{
+    COMPLETED_JOB, DECLINED_JOB, Due, INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB,
+};
+use crate::service::{ServiceError, copies, links};
+use crate::store::jobs::ClaimedJob;
+use crate::store::{envelopes, organizations, signers};
+
+/// Largest copy that travels with a mail, in bytes: many servers take 10 MB, and
+/// in a mail a file grows by a third.
+const COPY_LIMIT: usize = 5 * 1024 * 1024;
+
+/// What a mail is about.
+struct Matter {
+    envelope: Envelope,
+    signers: Vec<Signer>,
+    look: Look,
+    /// Which of the signers is written to; none: the creator.
+    position: Option<i64>,
+}
+
+/// A letter and its attachment.
+struct Written {
+    letter: Letter,
+    attachment: Option<Pdf>,
+}
+
+/// Sends the mail of a job, unless there is nothing left to say.
+pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(), MailError> {
+    let Some(matter) = Matter::read(app, &job.org, due).await? else {
+        return Ok(());
+    };
+    let Some(to) = matter.address() else {
+        return Ok(());
+    };
+    let written = match job.kind.as_str() {
+        INVITE_JOB | REMIND_JOB => matter.with_link(app, &job.kind).await?,
+        COMPLETED_JOB => matter.completed(app).await?,
+        DECLINED_JOB => matter.declined(),
+        WITHDRAWN_JOB => matter.withdrawn(),
+        _ => None,
+    };
+    let Some(Written { letter, attachment }) = written else {
+        return Ok(());
+    };
+    let mailer = &app.mailer;
+    let draft = Draft {
+        id: &job.id,
+        from: mailer.from(),
+        to,
+        reply_to: matter.reply_to(),
+        letter: &letter,
+        look: &matter.look,
+        attachment,
+        at: app.clock.now(),
+    };
+    mailer.send(&job.id, &draft.message()?).await
+}
+
+impl Matter {
+    async fn read(app: &App, org: &OrgId, due: Due) -> Result<Option<Self>, MailError> {
+        let mut connection = app.store.read().await?;
+        let envelope = envelopes::get(&mut connection, org, &due.envelope).await?;
+        let organization = organizations::get(&mut connection, org).await?;
+        let (Some(envelope), Some(organization)) = (envelope, organization) else {
+            return Ok(None);
+        };
+        let signers = signers::list(&mut connection, org, &envelope.id).await?;
+        Ok(Some(Self {
+            envelope,
+            signers,
+            look: Look::of(&organization),
+            position: due.position,
+        }))
+    }
+
+    /// The signer who is written to.
+    fn signer(&self) -> Option<&Signer> {
+        let position = self.position?;
+        let mut signers = self.signers.iter();
+        signers.find(|signer| signer.position == position)
+    }
+
+    fn address(&self) -> Option<&str> {
+        match self.position {
+            Some(_) => self.signer().map(|signer| signer.email.as_str()),
+            None => self.envelope.creator_email(),
+        }
+    }
+
+    /// Signers answer to the creator.
+    fn reply_to(&self) -> Option<&str> {
+        self.position?;
+        self.envelope.creator_email()
+    }
+
+    /// Nothing for who cannot sign any more.
+    async fn with_link(&self, app: &App, kind: &str) -> Result<Option<Written>, MailError> {
+        let open = matches!(
+            self.envelope.status,
+            EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+        );
+        let signer = self
+            .signer()
+            .filter(|signer| open && signer.status != SignerStatus::Completed);
+        let Some(signer) = signer else {
+            return Ok(None);
+        };
+        let url = self.link(app, signer).await?;
+        let letter = match kind {
+            REMIND_JOB => letters::reminder,
+            _ => letters::invitation,
+        };
+        let letter = letter(&self.look.sender, &self.envelope, &signer.name, url);
+        Ok(Some(Written::plain(letter)))
+    }
+
+    async fn link(&self, app: &App, signer: &Signer) -> Result<String, MailError> {
+        let mut tx = app.store.begin().await?;
+        let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;
+        tx.commit().await?;
+        Ok(url)
+    }
+
+    async fn completed(&self, app: &App) -> Result<Option<Written>, MailError> {
+        let finished = matches!(
+            self.envelope.status,
+            EnvelopeStatus::Completed | EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
+        );
+        if !finished {
+            return Ok(None);
+        }
+        let attachment = attachable_copy(app, &self.envelope).await?;
+        let copy = match (&attachment, self.signer()) {
+            (Some(_), _) => letters::Copy::Attached,
+            (None, Some(signer)) => letters::Copy::Linked(self.link(app, signer).await?),
+            (None, None) => letters::Copy::Kept,
+        };
+        let to = self.signer().map(|signer| signer.name.as_str());
+        let letter = letters::completed(&self.look.sender, &self.envelope, to, copy);
+        Ok(Some(Written { letter, attachment }))
+    }
+
+    fn declined(&self) -> Option<Written> {
+        let mut signers = self.signers.iter();
+        let decliner = signers.find(|signer| signer.status == SignerStatus::Declined)?;
+        let told = match self.signer() {
+            None => Told::Creator {
+                by: &decliner.name,
+                reason: decliner.decline_reason.as_deref().unwrap_or_default(),
+            },
+            Some(signer) if signer.position == decliner.position => Told::Decliner,
+            Some(_) => Told::OtherSigner,
+        };
+        let to = self.signer().map(|signer| signer.name.as_str());
+        let letter = letters::declined(&self.look.sender, &self.envelope, to, told);
+        Some(Written::plain(letter))
+    }
+
+    fn withdrawn(&self) -> Option<Written> {
+        let signer = self.signer()?;
+        let letter = letters::withdrawn(&self.look.sender, &self.envelope, &signer.name);
+        Some(Written::plain(letter))
+    }
+}
+
+impl Written {
+    fn plain(letter: Letter) -> Self {
+        Self {
+            letter,
+            attachment: None,
+        }
+    }
+}
+
+/// The signer's copy; none when it is too large for a mail, or can never be
+/// had. The mail has to tell that all have signed in any case.
+async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, MailError> {
+    let known_size = envelope.copy.as_ref().map(|copy| copy.size.unsigned_abs());
+    if known_size.is_some_and(|size| size > COPY_LIMIT as u64) {
+        return Ok(None);
+    }
+    match copies::signers_copy(app, envelope).await {
+        Ok(bytes) if bytes.len() > COPY_LIMIT => Ok(None),
+        Ok(bytes) => Ok(Some(Pdf {
+            name: envelope.name.clone(),
+            bytes,
+        })),
+        Err(error @ (ServiceError::Conflict(_) | ServiceError::Unreadable { .. })) => {
+            tracing::warn!(envelope = %envelope.id, %error, "a copy cannot be mailed");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,209 @@
+//! A letter as HTML and as text, in the look of its organization.
+//!
+//! Mail programs know little HTML: styles stand at their elements, one table
+//! holds the button because some ignore the padding of a link, and no colour is
+//! set that a dark background would swallow.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::letters::Letter;
+use crate::domain::brand::{Brand, Color, Logo};
+use crate::domain::organization::Organization;
+
+/// Our own name, shown where there is no brand.
+const PRODUCT: &str = "holdfast";
+
+/// How an organization's mails look.
+pub(super) struct Look {
+    /// Who asks, tells or withdraws.
+    pub sender: String,
+    /// At the head of the mail when there is no logo.
+    pub heading: String,
+    pub color: Color,
+    pub logo: Option<Logo>,
+}
+
+impl Look {
+    pub(super) fn of(organization: &Organization) -> Self {
+        let Brand { name, color, logo } = organization.settings.brand.clone();
+        let branded = name.is_some() || color.is_some() || logo.is_some();
+        let sender = name
+            .filter(|name| !name.trim().is_empty())
+            .unwrap_or_else(|| organization.name.clone());
+        Self {
+            heading: if branded {
+                sender.clone()
+            } else {
+                PRODUCT.to_owned()
+            },
+            sender,
+            color: color.unwrap_or(Color::OURS),
+            logo,
+        }
+    }
+}
+
+/// The letter for programs that show text, with the same words.
+pub(super) fn text(letter: &Letter, look: &Look) -> String {
+    let mut blocks = vec![greeting(letter)];
+    blocks.extend(letter.paragraphs.iter().cloned());
+    if let Some(button) = &letter.button {
+        blocks.push(format!("{}:\n{}", button.label, button.url));
+    }
+    blocks.extend(letter.notes.iter().cloned());
+    blocks.push(format!("-- \n{}", look.heading));
+    blocks.join("\n\n") + "\n"
+}
+
+/// The letter as a page; `logo` is the URL of the logo's part of the mail.
+pub(super) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
+    let frame = format!(
+        "max-width:560px;margin:0 auto;padding:24px 16px;border-top:4px solid {};\
+         font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;\
+         font-size:16px;line-height:1.5",
+        look.color
+    );
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="supported-color-schemes" content="light dark";
+                title { (letter.subject) }
+            }
+            body style="margin:0;padding:0;color-scheme:light dark" {
+                div style=(frame) {
+                    (head(look, logo))
+                    p { (greeting(letter)) }
+                    @for paragraph in &letter.paragraphs { p { (paragraph) } }
+                    @if let Some(button) = &letter.button {
+                        (self::button(button.label, &button.url, &look.color))
+                    }
+                    @for note in &letter.notes {
+                        p style="font-size:13px;opacity:0.8" { (note) }
+                    }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The logo on white, as many are drawn for paper; else the name.
+fn head(look: &Look, logo: Option<&str>) -> Markup {
+    html! {
+        @match logo {
+            Some(url) => img src=(url) alt=(look.heading)
+                style="display:block;max-height:56px;max-width:240px;background-color:#ffffff;padding:6px;border-radius:4px";,
+            None => p style="font-size:18px;font-weight:bold;margin:0" { (look.heading) },
+        }
+    }
+}
+
+/// With the address below it, for whoever wants to see where it leads.
+fn button(label: &str, url: &str, color: &Color) -> Markup {
+    let cell = format!("background-color:{color};border-radius:6px");
+    let link = format!(
+        "display:inline-block;padding:12px 20px;color:{};font-weight:bold;text-decoration:none",
+        color.text()
+    );
+    html! {
+        table role="presentation" cellpadding="0" cellspacing="0" border="0" {
+            tr { td bgcolor=(color) style=(cell) { a href=(url) style=(link) { (label) } } }
+        }
+        p style="font-size:13px;word-break:break-all" { (url) }
+    }
+}
+
+fn greeting(letter: &Letter) -> String {
+    match &letter.to {
+        Some(name) => format!("Hello {name},"),
+        None => "Hello,".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::clock::Timestamp;
+    use crate::domain::id::OrgId;
+    use crate::domain::organization::OrgSettings;
+    use crate::mail::letters::Button;
+
+    fn look(brand: Brand) -> Look {
+        Look::of(&Organization {
+            id: OrgId::new(),
+            name: "Maple".into(),
+            settings: OrgSettings {
+                brand,
+                ..OrgSettings::default()
+            },
+            created_at: Timestamp::from_millis(0),
+        })
+    }
+
+    fn letter() -> Letter {
+        Letter {
+            subject: "Sign".into(),
+            to: Some("<b>Ann</b>".into()),
+            paragraphs: vec!["Maple & Oak ask you.".into()],
+            button: Some(Button {
+                label: "Sign",
+                url: "https://sign.example/abc".into(),
+            }),
+            notes: vec!["For you alone.".into()],
+        }
+    }
+
+    #[test]
+    fn without_a_brand_our_name_stands_at_the_head_and_the_sender_is_the_organization() {
+        let plain = look(Brand::default());
+        assert_eq!(
+            (plain.heading.as_str(), plain.sender.as_str()),
+            ("holdfast", "Maple")
+        );
+        assert_eq!(plain.color, Color::OURS);
+        let colored = look(Brand {
+            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
+            ..Brand::default()
+        });
+        assert_eq!(colored.heading, "Maple");
+        let named = look(Brand {
+            name: Some("Maple Motors".into()),
+            ..Brand::default()
+        });
+        assert_eq!(named.sender, "Maple Motors");
+    }
+
+    #[test]
+    fn text_and_page_say_the_same_and_nothing_in_them_is_markup() {
+        let (letter, look) = (letter(), look(Brand::default()));
+        let text = text(&letter, &look);
+        let page = html(&letter, &look, None);
+        for words in [
+            "Maple & Oak ask you.",
+            "https://sign.example/abc",
+            "For you alone.",
+        ] {
+            assert!(text.contains(words), "{text}");
+            let escaped = words.replace('&', "&amp;");
+            assert!(page.contains(&escaped), "{page}");
+        }
+        assert!(!page.contains("<b>Ann"), "{page}");
+        assert!(!page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn the_button_has_the_colour_of_the_brand_and_words_that_can_be_read_on_it() {
+        let yellow = look(Brand {
+            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
+            ..Brand::default()
+        });
+        let page = html(&letter(), &yellow, Some("cid:logo"));
+        assert!(page.contains("background-color:#ffd000"), "{page}");
+        assert!(page.contains("color:#000000"), "{page}");
+        assert!(page.contains("src=\"cid:logo\""), "{page}");
+    }
+}

@@ -1,0 +1,119 @@
+//! A letter as a message: headers and parts (RFC 5322, RFC 2045).
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::{Address, Message};
+
+use super::MailError;
+use super::layout::{self, Look};
+use super::letters::Letter;
+use super::line::{file_name, short_line};
+use crate::domain::brand::Logo;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::FileType;
+use crate::domain::id::JobId;
+
+/// Longest subject or name in a header, in characters.
+const HEADER_TEXT: usize = 200;
+
+/// Everything a message is made of.
+pub(super) struct Draft<'a> {
+    /// Its job: a repeat of it has the same `Message-ID`.
+    pub id: &'a JobId,
+    /// The installation's own mailbox.
+    pub from: &'a Mailbox,
+    /// E-mail address.
+    pub to: &'a str,
+    /// Who is to have the answers.
+    pub reply_to: Option<&'a str>,
+    pub letter: &'a Letter,
+    pub look: &'a Look,
+    pub attachment: Option<Pdf>,
+    pub at: Timestamp,
+}
+
+/// An attached document.
+pub(super) struct Pdf {
+    pub name: String,
+    pub bytes: Bytes,
+}
+
+impl Draft<'_> {
+    pub(super) fn message(self) -> Result<Message, MailError> {
+        let from = Mailbox::new(display_name(&self.look.sender), self.from.email.clone());
+        let name = self.letter.to.as_deref().and_then(display_name);
+        let to = Mailbox::new(name, self.to.trim().parse()?);
+        let domain = self.from.email.domain();
+        let mut builder = Message::builder()
+            .from(from)
+            .to(to)
+            .subject(short_line(&self.letter.subject, HEADER_TEXT))
+            .date(system_time(self.at))
+            .message_id(Some(format!("<{}@{domain}>", self.id)))
+            .raw_header(automatic());
+        // Whoever created the envelope may have an address that is none.
+        let reply_to = self
+            .reply_to
+            .and_then(|text| text.trim().parse::<Address>().ok());
+        if let Some(address) = reply_to {
+            builder = builder.reply_to(address.into());
+        }
+        let words = words(self.letter, self.look, domain)?;
+        let message = match self.attachment {
+            None => builder.multipart(words)?,
+            Some(pdf) => {
+                let file = Attachment::new(file_name(&pdf.name)).body(
+                    Vec::from(pdf.bytes),
+                    ContentType::parse(FileType::Pdf.as_str())?,
+                );
+                builder.multipart(MultiPart::mixed().multipart(words).singlepart(file))?
+            }
+        };
+        Ok(message)
+    }
+}
+
+/// Text, or HTML with its logo.
+fn words(letter: &Letter, look: &Look, domain: &str) -> Result<MultiPart, MailError> {
+    let text = SinglePart::plain(layout::text(letter, look));
+    let alternative = MultiPart::alternative().singlepart(text);
+    let Some(logo) = &look.logo else {
+        let page = layout::html(letter, look, None);
+        return Ok(alternative.singlepart(SinglePart::html(page)));
+    };
+    let content_id = format!("logo@{domain}");
+    let page = layout::html(letter, look, Some(&format!("cid:{content_id}")));
+    let related = MultiPart::related()
+        .singlepart(SinglePart::html(page))
+        .singlepart(picture(logo, content_id)?);
+    Ok(alternative.multipart(related))
+}
+
+fn picture(logo: &Logo, content_id: String) -> Result<SinglePart, MailError> {
+    let name = match logo.file_type {
+        FileType::Jpeg => "logo.jpg",
+        _ => "logo.png",
+    };
+    let content_type = ContentType::parse(logo.file_type.as_str())?;
+    let inline = Attachment::new_inline_with_name(content_id, name.to_owned());
+    Ok(inline.body(logo.bytes.clone(), content_type))
+}
+
+/// Nobody's vacation notice is to answer (RFC 3834).
+fn automatic() -> HeaderValue {
+    let name = HeaderName::new_from_ascii_str("Auto-Submitted");
+    HeaderValue::new(name, "auto-generated".to_owned())
+}
+
+fn system_time(at: Timestamp) -> SystemTime {
+    let millis = u64::try_from(at.as_millis()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+/// None for a name with nothing to show.
+fn display_name(name: &str) -> Option<String> {
+    Some(short_line(name, HEADER_TEXT)).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,322 @@
+//! Speaking with the mail server.
+//!
+//! Connections are kept and used again, here and not in lettre's own pool: that
+//! one has no time limit on answers, and takes back a connection whose mail was
+//! given up in the middle.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use lettre::Message;
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{
+    AsyncSmtpConnection, Certificate, Tls, TlsParameters, TlsParametersBuilder,
+};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::response::Category;
+use lettre::transport::smtp::{self, SMTP_PORT, SUBMISSION_PORT, SUBMISSIONS_PORT};
+use tokio::time::Instant;
+use url::Url;
+
+use super::MailError;
+use crate::config::{Config, ConfigError, SecretText};
+
+/// How long a mail may take, from the connection to the server's last word.
+const MAIL_PATIENCE: Duration = Duration::from_secs(60);
+/// How long each of the server's addresses may take to be reached.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a look at the server may take.
+const CHECK_PATIENCE: Duration = Duration::from_secs(15);
+/// Connections kept, and for how long: less than any server does.
+const KEPT: usize = 4;
+const KEPT_FOR: Duration = Duration::from_secs(30);
+
+/// A mail server.
+pub(super) struct Smtp {
+    host: String,
+    port: u16,
+    tls: Tls,
+    /// How we call ourselves.
+    name: ClientId,
+    credentials: Option<Credentials>,
+    kept: Mutex<Vec<Kept>>,
+}
+
+/// A connection with nothing under way.
+struct Kept {
+    connection: AsyncSmtpConnection,
+    since: Instant,
+}
+
+/// When to encrypt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encryption {
+    /// From the first byte.
+    Implicit,
+    /// Before anything is said.
+    Required,
+    /// When the server offers it.
+    Opportunistic,
+    Never,
+}
+
+impl Smtp {
+    pub(super) fn new(url: &SecretText, config: &Config) -> Result<Self, ConfigError> {
+        let url = Url::parse(url.reveal()).map_err(|error| refused(error.to_string()))?;
+        let encryption = encryption(&url).ok_or_else(|| {
+            refused("write it as smtps://host, or as smtp://host with ?tls=required, ?tls=opportunistic or nothing behind")
+        })?;
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            return Err(refused("names no host"));
+        }
+        let credentials = credentials(&url)?;
+        let hidden = matches!(encryption, Encryption::Implicit | Encryption::Required);
+        if credentials.is_some() && !hidden {
+            return Err(refused("a password needs smtps:// or ?tls=required"));
+        }
+        let tls = TlsParameters::builder(host.to_owned());
+        let tls = trusting(tls, config.smtp_ca_file.as_deref())?;
+        let tls = tls
+            .build_rustls()
+            .map_err(|error| refused(error.to_string()))?;
+        let (port, tls) = match encryption {
+            Encryption::Implicit => (SUBMISSIONS_PORT, Tls::Wrapper(tls)),
+            Encryption::Required => (SUBMISSION_PORT, Tls::Required(tls)),
+            Encryption::Opportunistic => (SUBMISSION_PORT, Tls::Opportunistic(tls)),
+            Encryption::Never => (SMTP_PORT, Tls::None),
+        };
+        Ok(Self {
+            host: host.to_owned(),
+            port: url.port().unwrap_or(port),
+            tls,
+            name: own_name(config),
+            credentials,
+            kept: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Hands a message over. A connection on which anything went wrong, or took
+    /// too long, is not used again.
+    pub(super) async fn send(&self, message: &Message) -> Result<(), MailError> {
+        let bytes = message.formatted();
+        let sent = async {
+            let mut connection = match self.take().await {
+                Some(connection) => connection,
+                None => self.connect().await?,
+            };
+            connection.send(message.envelope(), &bytes).await?;
+            self.keep(connection);
+            Ok::<_, smtp::Error>(())
+        };
+        let sent = tokio::time::timeout(MAIL_PATIENCE, sent).await;
+        Ok(sent.map_err(|_| MailError::Late(MAIL_PATIENCE))??)
+    }
+
+    /// Connects and is let in.
+    pub(super) async fn check(&self) -> Result<(), MailError> {
+        let greeted = async {
+            let mut connection = self.connect().await?;
+            connection.quit().await?;
+            Ok::<_, smtp::Error>(())
+        };
+        let greeted = tokio::time::timeout(CHECK_PATIENCE, greeted).await;
+        Ok(greeted.map_err(|_| MailError::Late(CHECK_PATIENCE))??)
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, smtp::Error> {
+        let name = &self.name;
+        let implicit = match &self.tls {
+            Tls::Wrapper(tls) => Some(tls.clone()),
+            _ => None,
+        };
+        let server = (self.host.as_str(), self.port);
+        let patience = Some(CONNECT_PATIENCE);
+        let mut connection =
+            AsyncSmtpConnection::connect_tokio1(server, patience, name, implicit, None).await?;
+        match &self.tls {
+            Tls::Required(tls) => connection.starttls(tls.clone(), name).await?,
+            Tls::Opportunistic(tls) if connection.can_starttls() => {
+                connection.starttls(tls.clone(), name).await?;
+            }
+            _ => {}
+        }
+        if let Some(credentials) = &self.credentials {
+            connection.auth(DEFAULT_MECHANISMS, credentials).await?;
+        }
+        Ok(connection)
+    }
+
+    /// A kept connection that still answers.
+    async fn take(&self) -> Option<AsyncSmtpConnection> {
+        loop {
+            let mut kept = self.kept().pop()?;
+            if kept.since.elapsed() < KEPT_FOR && kept.connection.test_connected().await {
+                return Some(kept.connection);
+            }
+        }
+    }
+
+    fn keep(&self, connection: AsyncSmtpConnection) {
+        let mut kept = self.kept();
+        if kept.len() < KEPT {
+            kept.push(Kept {
+                connection,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
+        self.kept
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The server, without its credentials.
+impl fmt::Display for Smtp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls = match self.tls {
+            Tls::Wrapper(_) => "TLS",
+            Tls::Required(_) => "STARTTLS",
+            Tls::Opportunistic(_) => "STARTTLS when offered",
+            Tls::None => "no TLS",
+        };
+        write!(formatter, "{}:{} with {tls}", self.host, self.port)
+    }
+}
+
+/// The server did not let us in (codes 530 to 538): the operator can mend that,
+/// and the mail is as good as before.
+pub(super) fn is_about_credentials(error: &smtp::Error) -> bool {
+    error
+        .status()
+        .is_some_and(|code| code.category == Category::Unspecified3)
+}
+
+fn encryption(url: &Url) -> Option<Encryption> {
+    match (url.scheme(), url.query()) {
+        ("smtps", None) => Some(Encryption::Implicit),
+        ("smtp", Some("tls=required")) => Some(Encryption::Required),
+        ("smtp", Some("tls=opportunistic")) => Some(Encryption::Opportunistic),
+        ("smtp", None) => Some(Encryption::Never),
+        _ => None,
+    }
+}
+
+fn credentials(url: &Url) -> Result<Option<Credentials>, ConfigError> {
+    let plain = |text: &str| {
+        let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+        decoded.map(|text| text.into_owned())
+    };
+    let read = || refused("user and password are percent-encoded UTF-8");
+    match url.password() {
+        None if url.username().is_empty() => Ok(None),
+        None => Err(refused("names a user and no password")),
+        Some(password) => {
+            let user = plain(url.username()).map_err(|_| read())?;
+            let password = plain(password).map_err(|_| read())?;
+            Ok(Some(Credentials::new(user, password)))
+        }
+    }
+}
+
+/// The host by which the world knows us, when it has a name.
+fn own_name(config: &Config) -> ClientId {
+    let domain = config.public_url.as_ref().and_then(Url::domain);
+    match domain {
+        Some(domain) => ClientId::Domain(domain.to_owned()),
+        None => ClientId::default(),
+    }
+}
+
+/// The file's authorities are trusted beside those of the web.
+fn trusting(
+    tls: TlsParametersBuilder,
+    authorities: Option<&Path>,
+) -> Result<TlsParametersBuilder, ConfigError> {
+    let Some(file) = authorities else {
+        return Ok(tls);
+    };
+    let refused = |why: String| ConfigError::Refused {
+        key: "smtp_ca_file".into(),
+        why: format!("{}: {why}", file.display()),
+    };
+    let pem = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let certificate = Certificate::from_pem(&pem).map_err(|error| refused(error.to_string()))?;
+    Ok(tls.add_root_certificate(certificate))
+}
+
+fn refused(why: impl Into<String>) -> ConfigError {
+    ConfigError::Refused {
+        key: "smtp_url".into(),
+        why: why.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(url: &str) -> Result<Smtp, String> {
+        Smtp::new(&SecretText::new(url), &Config::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_url_names_host_port_and_encryption() {
+        for (url, shown) in [
+            ("smtps://mail.example", "mail.example:465 with TLS"),
+            (
+                "smtps://ann:s3cret@mail.example:4465",
+                "mail.example:4465 with TLS",
+            ),
+            (
+                "smtp://mail.example?tls=required",
+                "mail.example:587 with STARTTLS",
+            ),
+            (
+                "smtp://mail.example?tls=opportunistic",
+                "mail.example:587 with STARTTLS when offered",
+            ),
+            ("smtp://[::1]:2525", "::1:2525 with no TLS"),
+        ] {
+            assert_eq!(server(url).unwrap().to_string(), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_without_showing_the_password() {
+        for (url, why) in [
+            ("https://ann:s3cret@mail.example", "write it as smtps://"),
+            (
+                "smtp://ann:s3cret@mail.example?tls=perhaps",
+                "write it as smtps://",
+            ),
+            (
+                "smtps://ann:s3cret@mail.example?tls=none",
+                "write it as smtps://",
+            ),
+            ("smtp://ann:s3cret@mail.example", "a password needs"),
+            (
+                "smtp://ann:s3cret@mail.example?tls=opportunistic",
+                "a password needs",
+            ),
+            ("smtps://ann:s3cret%ff@mail.example", "percent-encoded"),
+            ("smtps://ann@mail.example", "no password"),
+            ("ann:s3cret@mail.example", "write it as smtps://"),
+            ("smtps://ann:s3cret@", "host"),
+            ("mail.example", "relative URL"),
+        ] {
+            let error = server(url).err().unwrap();
+            assert!(
+                error.contains("smtp_url") && error.contains(why),
+                "{url}: {error}"
+            );
+            assert!(!error.contains("s3cret"), "{url}: {error}");
+        }
+    }
+}

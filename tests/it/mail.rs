@@ -1,0 +1,631 @@
+//! Mails, through a mail server of other people's making.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use holdfast::config::{Config, SecretText};
+use holdfast::domain::brand::{Brand, Color, Logo};
+use holdfast::domain::organization::OrgSettings;
+use mail_parser::HeaderValue;
+use serde_json::{Value, json};
+
+use crate::support::smtp::{MailServer, Received};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, operator_output, pdf};
+
+const USER: &str = "holdfast@mail.example";
+/// Has to be encoded in a URL.
+const PASSWORD: &str = "s3cret/with:odd@signs";
+const PASSWORD_IN_URL: &str = "s3cret%2Fwith%3Aodd%40signs";
+
+/// Three parties, one after the other; the creator is vault@maple.example.
+const BUYER: &str = "buyer@example.com";
+const SELLER: &str = "seller@example.com";
+const LENDER: &str = "lender@example.com";
+const CREATOR: &str = "vault@maple.example";
+
+/// A PNG of one pixel.
+fn logo() -> Vec<u8> {
+    let text = "89504e470d0a1a0a0000000d4948445200000001000000010806000000\
+                1f15c4890000000d49444154789c6360f8cfc0000003010100c9fe92ef0000000049454e44ae426082";
+    hex::decode(text.replace(' ', "")).unwrap()
+}
+
+fn branded() -> OrgSettings {
+    OrgSettings {
+        auto_vault: false,
+        brand: Brand {
+            name: Some("Höfe \"Maple\" GmbH".into()),
+            color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
+            logo: Some(Logo::new(logo()).unwrap()),
+        },
+        ..OrgSettings::default()
+    }
+}
+
+fn manual() -> OrgSettings {
+    OrgSettings {
+        auto_vault: false,
+        ..OrgSettings::default()
+    }
+}
+
+/// A service whose mails go to the server without encryption.
+async fn over(server: &MailServer, settings: OrgSettings) -> TestApp {
+    over_url(&format!("smtp://127.0.0.1:{}", server.port), settings).await
+}
+
+async fn over_url(url: &str, settings: OrgSettings) -> TestApp {
+    TestApp::with(|config| mail_to(config, url), settings).await
+}
+
+fn mail_to(config: &mut Config, url: &str) {
+    config.smtp_url = Some(SecretText::new(url));
+    config.mail_from = "Signing <no-reply@sign.example>".into();
+}
+
+/// With credentials; the server's authority is trusted.
+fn safely_to(config: &mut Config, server: &MailServer, password: &str) {
+    let port = server.port;
+    let url = format!(
+        "smtp://{}:{password}@127.0.0.1:{port}?tls=required",
+        USER.replace('@', "%40")
+    );
+    mail_to(config, &url);
+    config.smtp_ca_file = Some(server.authority());
+}
+
+/// Sends a document that three parties sign in turn.
+async fn send(app: &TestApp, document: &[u8]) -> String {
+    let area = |y: f64| json!([{ "page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.04 }]);
+    let field = |role: &str, y: f64| {
+        json!({
+            "name": format!("{role} signature"), "type": "signature", "role": role, "required": true,
+            "placement": { "mode": "absolute", "areas": area(y) },
+        })
+    };
+    let fields = json!([
+        field("Buyer", 0.1),
+        field("Seller", 0.2),
+        field("Lender", 0.3)
+    ]);
+    let template = app.template(document, &fields).await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": BUYER, "name": "Ann Buyer", "role": "Buyer" },
+        { "email": SELLER, "name": "Bob Seller", "role": "Seller" },
+        { "email": LENDER, "name": "Cas Lender", "role": "Lender" },
+    ]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    envelope["envelope_id"].as_str().unwrap().to_owned()
+}
+
+/// Signs for the party at this position with a link of the API.
+async fn sign(app: &TestApp, id: &str, position: usize) {
+    form::sign(app, &signing_link(app, id, position).await).await;
+}
+
+async fn signing_link(app: &TestApp, id: &str, position: usize) -> String {
+    let path = format!("/partner/envelopes/{id}/signing-links");
+    let links = app.get(&path).await.data(200);
+    let url = links["signers"][position]["embed_url"].as_str().unwrap();
+    url.to_owned()
+}
+
+/// The mails to this address whose subject begins so.
+fn of<'a>(mails: &'a [Received], to: &str, subject: &str) -> Vec<&'a Received> {
+    let mut found: Vec<&Received> = mails.iter().filter(|mail| mail.to() == to).collect();
+    found.retain(|mail| mail.subject().starts_with(subject));
+    found
+}
+
+/// What went wrong with a job, once something has.
+async fn wait_for_failure(app: &TestApp) -> String {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let error = "select coalesce(max(last_error), '') from job";
+        let error = app.text_of(error).await;
+        if !error.is_empty() {
+            return error;
+        }
+        assert!(Instant::now() < deadline, "no job has failed");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until no job is left, and nothing more can come.
+async fn wait_until_idle(app: &TestApp) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while app.count("job where state = 'waiting'").await > 0 {
+        assert!(Instant::now() < deadline, "there is still work");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_is_mailed_in_the_look_of_the_organization() {
+    let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
+    let safely = |config: &mut Config| safely_to(config, &server, PASSWORD_IN_URL);
+    let app = TestApp::with(safely, branded()).await;
+    let id = send(&app, CONTRACT).await;
+
+    let invitation = &server.wait_for(1).await[0];
+    assert_eq!(invitation.to(), BUYER);
+    let expected = "Höfe \"Maple\" GmbH asks you to sign: Retail instalment contract";
+    assert_eq!(invitation.subject(), expected);
+    assert!(invitation.text().contains("Hello Ann Buyer,"));
+    let page = form::open(&app, &invitation.link()).await;
+    assert_eq!(page.status, StatusCode::OK, "the link works");
+
+    let remind = format!("/partner/envelopes/{id}/remind");
+    app.post(&remind, json!({})).await.data(200);
+    let reminder = &server.wait_for(2).await[1];
+    assert_eq!(reminder.to(), BUYER);
+    assert!(reminder.subject().starts_with("Reminder: "));
+    assert_ne!(reminder.link(), invitation.link());
+
+    form::sign(&app, &reminder.link()).await;
+    form::sign(&app, &server.wait_for(3).await[2].link()).await;
+    form::sign(&app, &server.wait_for(4).await[3].link()).await;
+    app.wait_for(&id, "completed").await;
+    let mails = server.wait_for(8).await;
+    for (address, subject) in [
+        (SELLER, expected),
+        (LENDER, expected),
+        (BUYER, "Signed by everybody: Retail instalment contract"),
+        (SELLER, "Signed by everybody: Retail instalment contract"),
+        (LENDER, "Signed by everybody: Retail instalment contract"),
+        (CREATOR, "Signed by everybody: Retail instalment contract"),
+    ] {
+        assert_eq!(
+            of(&mails, address, subject).len(),
+            1,
+            "{address}: {subject}"
+        );
+    }
+    let copy = copy_of(&mails, BUYER);
+    let text = pdf::text(&copy);
+    assert!(text.contains("Non-authoritative copy"), "{text}");
+    assert!(!text.contains("Authoritative copy"), "{text}");
+    assert!(
+        text.contains("Jordan Lee"),
+        "the signature is in it: {text}"
+    );
+    assert!(copy == copy_of(&mails, CREATOR), "all have the same copy");
+    mails.iter().for_each(looks_right);
+    wait_until_idle(&app).await;
+    assert_eq!(server.received().len(), 8, "and nobody is mailed twice");
+}
+
+/// What is attached when everybody has signed.
+fn copy_of(mails: &[Received], to: &str) -> Vec<u8> {
+    let mut attachments = of(mails, to, "Signed by everybody")[0].attachments();
+    assert_eq!(attachments.len(), 1);
+    let (name, copy) = attachments.remove(0);
+    assert_eq!(name, "Retail instalment contract.pdf");
+    copy
+}
+
+/// What every mail of the branded organization has.
+fn looks_right(received: &Received) {
+    assert!(received.encrypted);
+    assert_eq!(received.user.as_deref(), Some(USER));
+    let mail = &received.mail;
+    let from = mail.from().unwrap().first().unwrap();
+    assert_eq!(from.name(), Some("Höfe \"Maple\" GmbH"));
+    assert_eq!(from.address(), Some("no-reply@sign.example"));
+    let reply_to = mail.reply_to().and_then(|answers| answers.first());
+    let expected = Some(CREATOR).filter(|creator| *creator != received.to());
+    assert_eq!(reply_to.and_then(|mailbox| mailbox.address()), expected);
+    let automatic = mail.header("Auto-Submitted").unwrap();
+    assert_eq!(automatic.as_text(), Some("auto-generated"));
+    assert!(mail.message_id().unwrap().ends_with("@sign.example"));
+    assert!(mail.date().is_some());
+
+    let (text, page) = (received.text(), received.html());
+    assert!(text.contains("Retail instalment contract"), "{text}");
+    assert!(page.contains("Retail instalment contract"), "{page}");
+    assert!(page.contains("#ffd000"), "{page}");
+    let start = page.find("src=\"cid:").expect("a logo") + 9;
+    let content_id: String = page[start..].chars().take_while(|c| *c != '"').collect();
+    assert_eq!(received.inline(&content_id), logo());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_asked_is_told_of_a_decline_and_the_creator_alone_why() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let id = send(&app, CONTRACT).await;
+    sign(&app, &id, 0).await;
+    let link = signing_link(&app, &id, 1).await;
+    form::open(&app, &link).await;
+    let reason = [("reason".to_owned(), "The price is wrong".to_owned())];
+    assert_eq!(
+        form::press(&app, &link, "decline", &reason).await.status,
+        200
+    );
+    wait_until_idle(&app).await;
+    let mails = server.received();
+    let told = |to: &str| {
+        let found = of(&mails, to, "Declined: Retail instalment contract");
+        assert_eq!(found.len(), 1, "{to}");
+        assert!(found[0].html().contains("declined"));
+        found[0].text()
+    };
+    let creator = told(CREATOR);
+    assert!(
+        creator.contains("Bob Seller has declined to sign"),
+        "{creator}"
+    );
+    assert!(creator.contains("The price is wrong"), "{creator}");
+    assert!(told(SELLER).contains("You have declined to sign"));
+    assert!(told(BUYER).contains("Another signer has declined to sign"));
+    for signer in [told(SELLER), told(BUYER)] {
+        assert!(!signer.contains("The price is wrong"), "{signer}");
+    }
+    let waiting = mails.iter().filter(|mail| mail.to() == LENDER).count();
+    assert_eq!(waiting, 0, "who was not asked yet is not told");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_withdrawn_document_is_told_of_and_no_longer_asked_for() {
+    let mut server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let first = send(&app, CONTRACT).await;
+    server.wait_for(1).await;
+    server.stop();
+    // Asked for while no mail gets out, and withdrawn before one does.
+    let second = send(&app, CONTRACT).await;
+    wait_for_failure(&app).await;
+    for id in [&first, &second] {
+        app.post(&format!("/partner/envelopes/{id}/void"), json!({}))
+            .await
+            .data(200);
+    }
+    server.go_on();
+    wait_until_idle(&app).await;
+    let mails = server.received();
+    assert_eq!(mails.len(), 3);
+    assert_eq!(of(&mails, BUYER, "Maple Street Motors asks you").len(), 1);
+    let withdrawn = of(&mails, BUYER, "Withdrawn: Retail instalment contract");
+    assert_eq!(withdrawn.len(), 2);
+    assert!(
+        withdrawn[0]
+            .text()
+            .contains("Maple Street Motors has withdrawn")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_put_off_is_sent_later() {
+    let server = MailServer::start("none", &json!({ "busy": 1 }));
+    let app = over(&server, manual()).await;
+    send(&app, CONTRACT).await;
+    let error = wait_for_failure(&app).await;
+    assert!(error.contains("451"), "{error}");
+    assert_eq!(server.wait_for(1).await[0].to(), BUYER);
+    wait_until_idle(&app).await;
+    assert_eq!(server.received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_refused_for_good_is_set_aside_at_once_and_holds_up_nobody() {
+    let server = MailServer::start("none", &json!({ "nobody": CREATOR }));
+    let app = over(&server, manual()).await;
+    let id = send(&app, CONTRACT).await;
+    for position in 0..3 {
+        sign(&app, &id, position).await;
+    }
+    wait_until_idle(&app).await;
+    let mails = server.received();
+    for signer in [BUYER, SELLER, LENDER] {
+        assert_eq!(
+            of(&mails, signer, "Signed by everybody").len(),
+            1,
+            "{signer}"
+        );
+    }
+    assert_eq!(app.count("job").await, 1);
+    let aside = "select kind || ' ' || state || ' ' || attempts || ' ' || last_error from job";
+    let aside = app.text_of(aside).await;
+    assert!(aside.starts_with("mail.completed failed 1 "), "{aside}");
+    assert!(
+        aside.contains("550") && aside.contains("nobody has this address"),
+        "{aside}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mails_wait_for_their_server() {
+    let mut server = MailServer::start("none", &json!({}));
+    let app = over(&server, OrgSettings::default()).await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    server.wait_for(1).await;
+    server.stop();
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    app.wait_for(id, "vaulted").await;
+    wait_for_failure(&app).await;
+    assert_eq!(
+        app.ready().await["mail"],
+        true,
+        "a node is ready without it"
+    );
+    server.go_on();
+    let mails = server.wait_for(3).await;
+    assert!(copy_of(&mails, "jordan.lee@example.com") == stored_copy(&app, id).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_is_mailed_the_copy_that_is_in_the_vault() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, OrgSettings::default()).await;
+    let id = app.vaulted_envelope().await;
+    let mails = server.wait_for(3).await;
+    let stored = stored_copy(&app, &id).await;
+    for to in ["jordan.lee@example.com", CREATOR] {
+        assert!(copy_of(&mails, to) == stored, "{to}");
+    }
+}
+
+async fn stored_copy(app: &TestApp, id: &str) -> Vec<u8> {
+    let path = format!("/partner/envelopes/{id}/vault/copy/signed-url");
+    let link = app.get(&path).await.data(200);
+    app.get(link["signed_url"].as_str().unwrap()).await.bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_too_large_for_a_mail_is_not_attached() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let large = pdf::with_metadata(&["A large agreement"], 6 << 20);
+    let id = send(&app, &large).await;
+    for position in 0..3 {
+        sign(&app, &id, position).await;
+    }
+    wait_until_idle(&app).await;
+    let mails = server.received();
+    let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
+    assert!(to_signer.attachments().is_empty());
+    let text = to_signer.text();
+    assert!(
+        text.contains("Ask Maple Street Motors for a copy"),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_implicit_tls_is_spoken_to() {
+    let server = MailServer::start("implicit", &json!({}));
+    let secure = |config: &mut Config| {
+        mail_to(config, &format!("smtps://127.0.0.1:{}", server.port));
+        config.smtp_ca_file = Some(server.authority());
+    };
+    let app = TestApp::with(secure, manual()).await;
+    app.sent_envelope().await;
+    let mails = server.wait_for(1).await;
+    assert!(mails[0].encrypted);
+    assert!(
+        mails[0].html().contains("holdfast"),
+        "our name without a brand"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_to_a_server_that_cannot_prove_who_it_is() {
+    let server = MailServer::start("starttls", &json!({}));
+    let stranger = MailServer::start("none", &json!({}));
+    for authority in [None, Some(stranger.authority())] {
+        let unsure = |config: &mut Config| {
+            let port = server.port;
+            mail_to(config, &format!("smtp://127.0.0.1:{port}?tls=required"));
+            config.smtp_ca_file = authority;
+        };
+        let app = TestApp::with(unsure, manual()).await;
+        app.sent_envelope().await;
+        let error = wait_for_failure(&app).await;
+        assert!(error.contains("certificate"), "{error}");
+    }
+    assert!(server.received().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_tls_is_required_nothing_is_sent_without() {
+    let server = MailServer::start("none", &json!({}));
+    let url = format!("smtp://127.0.0.1:{}?tls=required", server.port);
+    let app = over_url(&url, manual()).await;
+    app.sent_envelope().await;
+    let error = wait_for_failure(&app).await;
+    assert!(error.contains("STARTTLS"), "{error}");
+    assert!(server.received().is_empty());
+
+    let opportunistic = url.replace("required", "opportunistic");
+    let app = over_url(&opportunistic, manual()).await;
+    app.sent_envelope().await;
+    assert!(!server.wait_for(1).await[0].encrypted);
+}
+
+/// Lines of the log.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_told_to_nobody_and_a_wrong_one_loses_no_mail() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .init();
+    let wrong = "wr0ng-password";
+    let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
+    let mut shown = String::new();
+    let with_wrong = |config: &mut Config| {
+        safely_to(config, &server, wrong);
+        shown = format!("{config:?}");
+    };
+    let app = TestApp::with(with_wrong, manual()).await;
+    app.sent_envelope().await;
+    let error = wait_for_failure(&app).await;
+    assert!(error.contains("535"), "{error}");
+    let waiting = app.count("job where state = 'waiting'").await;
+    assert_eq!(waiting, 1, "the operator can mend it");
+
+    let settings = [
+        (
+            "HOLDFAST_SMTP_URL",
+            format!("smtp://u:{wrong}@127.0.0.1:{}?tls=required", server.port),
+        ),
+        (
+            "HOLDFAST_SMTP_CA_FILE",
+            server.authority().display().to_string(),
+        ),
+    ];
+    let doctor = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", app.data.path())
+        .envs(settings)
+        .args(["--json", "doctor"])
+        .output()
+        .unwrap();
+    assert!(!doctor.status.success());
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    let checks: Value = serde_json::from_str(&said).unwrap();
+    let mut checks = checks.as_array().unwrap().iter();
+    let mail = checks.find(|check| check["name"] == "mail").unwrap();
+    assert_eq!(mail["ok"], false);
+    assert!(mail["detail"].as_str().unwrap().contains("535"), "{mail}");
+
+    let complained = String::from_utf8_lossy(&doctor.stderr).into_owned();
+    let log = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("a job failed"), "the log is what was read");
+    for text in [error, shown, said, complained, log] {
+        assert!(!text.contains(wrong), "{text}");
+        assert!(!text.contains(PASSWORD), "{text}");
+    }
+}
+
+/// As after a death between sending and settling.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_goes_out_again_can_be_recognized() {
+    let mut server = MailServer::start("none", &json!({}));
+    server.stop();
+    let app = over(&server, manual()).await;
+    app.sent_envelope().await;
+    wait_for_failure(&app).await;
+    app.execute("create table kept as select * from job").await;
+    server.go_on();
+    server.wait_for(1).await;
+    wait_until_idle(&app).await;
+    app.execute("insert into job select * from kept").await;
+    let mails = server.wait_for(2).await;
+    assert_eq!(mails[0].mail.message_id(), mails[1].mail.message_id());
+    for mail in &mails {
+        assert_eq!(form::open(&app, &mail.link()).await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_cannot_make_headers() {
+    let server = MailServer::start("none", &json!({}));
+    let app = over(&server, manual()).await;
+    let template = app.contract_template().await;
+    let odd = [
+        "Ann\r\nBcc: everybody@example.com\r\n\r\nHello",
+        "Ann\" <other@example.com>, \"Bob",
+        "安娜 Ångström, 🖋 & <script>",
+        "Ann\u{202e}gnp.exe\u{1}",
+    ];
+    for name in odd {
+        let mut body = envelope_body(&template["template_id"]);
+        body["envelope_name"] = name.into();
+        body["signers"] = json!([{ "email": BUYER, "name": name, "role": "Buyer" }]);
+        app.post("/partner/envelopes", body).await.data(201);
+    }
+    let mails = server.wait_for(odd.len()).await;
+    wait_until_idle(&app).await;
+    for received in &mails {
+        let mail = &received.mail;
+        assert_eq!(received.to(), BUYER);
+        for name in ["Bcc", "Cc"] {
+            assert!(mail.header(name).is_none(), "{name}");
+        }
+        let to = mail.to().unwrap();
+        assert_eq!(to.iter().count(), 1, "{to:?}");
+        assert_eq!(to.first().unwrap().address(), Some(BUYER));
+        let known = [
+            "From",
+            "To",
+            "Subject",
+            "Date",
+            "Message-ID",
+            "Auto-Submitted",
+            "Reply-To",
+            "MIME-Version",
+            "Content-Type",
+        ];
+        for header in mail.headers() {
+            let name = header.name();
+            assert!(
+                known.iter().any(|known| known.eq_ignore_ascii_case(name)),
+                "{name}"
+            );
+            assert!(!matches!(header.value(), HeaderValue::Empty), "{name}");
+        }
+        assert!(!received.html().contains("<script>"), "{}", received.html());
+    }
+    let subjects: Vec<&str> = mails.iter().map(Received::subject).collect();
+    for name in [
+        "Ann Bcc: everybody@example.com Hello",
+        "Ann\" <other@example.com>, \"Bob",
+        "安娜 Ångström, 🖋 & <script>",
+        "Ann gnp.exe",
+    ] {
+        let subject = format!("Maple Street Motors asks you to sign: {name}");
+        assert!(subjects.contains(&subject.as_str()), "{subjects:?}");
+    }
+    let names: Vec<Option<&str>> = mails
+        .iter()
+        .map(|received| received.mail.to().unwrap().first().unwrap().name())
+        .collect();
+    assert!(
+        names.contains(&Some("安娜 Ångström, 🖋 & <script>")),
+        "{names:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_is_let_in_by_the_mail_server() {
+    let server = MailServer::start("none", &json!({}));
+    let data = tempfile::tempdir().unwrap();
+    crate::support::share_native_code(data.path());
+    let settings = format!(
+        "data_dir = '{}'\nsmtp_url = 'smtp://127.0.0.1:{}'\n",
+        data.path().display(),
+        server.port
+    );
+    let file = data.path().join("holdfast.toml");
+    std::fs::write(&file, settings).unwrap();
+    let config = ["--config", file.to_str().unwrap(), "doctor"];
+    let output = operator_output(data.path(), &config);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    drop(server);
+    let output = operator_output(data.path(), &config);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("127.0.0.1"), "{said}");
+}
