@@ -173,6 +173,11 @@ async fn the_form_works_without_javascript() {
     let (id, url) = id_and_url(&envelope);
     let browser = Browser::without_javascript(Screen::Phone).await;
     browser.goto(url).await;
+    browser.see("button[value=finish]").await;
+    browser.picture("plain-phone").await;
+    drop(browser);
+    let browser = Browser::without_javascript(Screen::Desktop).await;
+    browser.goto(url).await;
     browser.click("button[value=finish]").await;
     browser.read("Some fields need attention").await;
     browser.picture("plain-problems").await;
@@ -186,8 +191,10 @@ async fn the_form_works_without_javascript() {
     }
     // What a date control takes depends on the language of the browser.
     browser.type_into("[name='Start date']", "12012026").await;
-    browser.type_into("[name=Plan]", "Full").await;
+    // From the first radio button back to the list before it.
     browser.click("[name=Billing][value=Yearly]").await;
+    browser.press(&["\u{e008}", "\u{e004}"]).await;
+    browser.press(&["F"]).await;
     browser.click("[name=Newsletter][type=checkbox]").await;
     browser.click("button[value=review]").await;
     browser.read("Check your answers").await;
@@ -415,4 +422,107 @@ async fn a_page_of_another_origin_embeds_the_signing_widget_and_hears_of_it() {
     browser.goto("about:blank").await;
     browser.goto(&format!("{host}/vault#token=none")).await;
     browser.read("This page has expired").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
+    let app = TestApp::on_a_socket().await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    let request = json!({ "template_id": id });
+    let session = app
+        .post_with_bearer(&app.admin(), "/esign/builder-session", request)
+        .await
+        .data(201);
+    assert_eq!(session["roles"], json!(["Buyer"]));
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(session["builder_url"].as_str().unwrap()).await;
+    browser.see(".sheet img").await;
+    browser
+        .until("return document.querySelectorAll('.box').length === 2")
+        .await;
+    let address = browser.page.current_url().await.unwrap();
+    assert!(!address.as_str().contains("token"), "{address}");
+
+    // Dropped onto the first page, moved and resized with the mouse.
+    browser.run("
+        const data = new DataTransfer();
+        const kind = document.querySelector('[data-kind=text]');
+        kind.dispatchEvent(new DragEvent('dragstart', { dataTransfer: data, bubbles: true }));
+        const sheet = document.querySelector('.sheet'), box = sheet.getBoundingClientRect();
+        const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 4 };
+        sheet.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true, ...at }));
+    ").await;
+    let left = "return document.querySelector('.box[aria-pressed=true]').style.left";
+    let before = browser.run(left).await;
+    browser
+        .draw(".box[aria-pressed=true]", &[(0.3, 0.5), (1.0, 2.5)])
+        .await;
+    assert_ne!(browser.run(left).await, before, "it was dragged");
+    let width =
+        "return document.querySelector('.box[aria-pressed=true]').getBoundingClientRect().width";
+    let narrow = browser.run(width).await.as_f64().unwrap();
+    browser
+        .draw(".box[aria-pressed=true] .grip", &[(0.5, 0.5), (6.0, 1.0)])
+        .await;
+    assert!(
+        browser.run(width).await.as_f64().unwrap() > narrow + 20.0,
+        "it was resized"
+    );
+
+    // Named, and moved again, by keyboard.
+    browser.run("const name = document.getElementById('field-name'); name.value = 'Odometer'; name.dispatchEvent(new Event('change'));").await;
+    let box_ = browser.see(".box[aria-pressed=true]").await;
+    box_.send_keys("\u{e015}\u{e015}").await.unwrap();
+    browser.picture("builder").await;
+    browser.is_accessible("the builder").await;
+
+    // A second role, and a signature for it.
+    browser.run("window.prompt = () => 'Seller'").await;
+    browser.click("#new-role").await;
+    browser.click("[data-kind=signature]").await;
+    browser.run("const required = document.getElementById('field-required'); required.checked = true; required.dispatchEvent(new Event('change'));").await;
+    browser.click("[data-kind=number]").await;
+    browser.run("const value = document.getElementById('field-default'); value.value = '12'; value.dispatchEvent(new Event('change'));").await;
+    browser.click("#save").await;
+    browser.read("Saved").await;
+    browser.picture("builder-saved").await;
+
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+    ]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let page = form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
+    assert!(page.text().contains("name=\"Odometer\""), "{}", page.text());
+
+    // Whoever saves what they opened before sees that it was changed.
+    let other = app.template_session(id).await;
+    let stale = json!({ "revision": "0".repeat(64), "fields": [] });
+    assert_eq!(
+        app.builder(&other, "PUT", "/builder/template", Some(stale))
+            .await
+            .error(409),
+        "The template was changed meanwhile; open it again"
+    );
+    let wrong = json!({ "revision": "", "fields": [{ "name": "x" }] });
+    assert_eq!(
+        app.builder(&other, "PUT", "/builder/template", Some(wrong))
+            .await
+            .status,
+        422
+    );
+    assert_eq!(
+        app.builder("nobody", "GET", "/builder/template", None)
+            .await
+            .status,
+        401
+    );
+    assert_eq!(
+        app.builder(&other, "GET", "/builder/pages/9.png", None)
+            .await
+            .status,
+        404
+    );
 }

@@ -375,7 +375,7 @@ async fn stored_copy(app: &TestApp, id: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_too_large_for_a_mail_is_not_attached() {
+async fn a_copy_too_large_for_a_mail_is_linked_to() {
     let server = MailServer::start("none", &json!({}));
     let app = over(&server, manual()).await;
     let large = pdf::with_metadata(&["A large agreement"], 6 << 20);
@@ -388,10 +388,10 @@ async fn a_copy_too_large_for_a_mail_is_not_attached() {
     let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
     assert!(to_signer.attachments().is_empty());
     let text = to_signer.text();
-    assert!(
-        text.contains("Ask Maple Street Motors for a copy"),
-        "{text}"
-    );
+    assert!(text.contains("download your copy"), "{text}");
+    let page = form::open(&app, &form::link_in(&text)).await;
+    let page = page.text();
+    assert!(page.contains("Download your copy"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

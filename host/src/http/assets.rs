@@ -8,41 +8,40 @@ use axum::routing::get;
 use crate::app::App;
 
 pub fn routes() -> Router<App> {
+    let signing = include_str!("assets/signing.css");
     Router::new()
-        .route(
-            "/assets/signing.css",
-            get(|| async { style(include_str!("assets/signing.css")) }),
-        )
-        .route(
-            "/assets/signing.js",
-            get(|| async { script(include_str!("assets/signing.js")) }),
-        )
-        .route(
-            "/assets/embed.css",
-            get(|| async { style(include_str!("assets/signing.css")) }),
-        )
-        .route(
-            "/assets/embed.js",
-            get(|| async { script(include_str!("assets/embed.js")) }),
-        )
-        .route(
-            "/assets/docs.css",
-            get(|| async { style(include_str!("assets/docs.css")) }),
-        )
+        .merge(style("signing", signing))
+        .merge(script("signing", include_str!("assets/signing.js")))
+        .merge(style("embed", signing))
+        .merge(script("embed", include_str!("assets/embed.js")))
+        .merge(style(
+            "builder",
+            concat!(
+                include_str!("assets/signing.css"),
+                include_str!("assets/builder.css")
+            ),
+        ))
+        .merge(script("builder", include_str!("assets/builder.js")))
+        .merge(style("docs", include_str!("assets/docs.css")))
 }
 
-fn style(text: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/css; charset=utf-8"),
-        (header::CACHE_CONTROL, "max-age=3600"),
-    ];
-    (headers, text).into_response()
+fn style(name: &str, text: &'static str) -> Router<App> {
+    asset(&format!("{name}.css"), "text/css; charset=utf-8", text)
 }
 
-fn script(text: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
-        (header::CACHE_CONTROL, "max-age=3600"),
-    ];
-    (headers, text).into_response()
+fn script(name: &str, text: &'static str) -> Router<App> {
+    let kind = "text/javascript; charset=utf-8";
+    asset(&format!("{name}.js"), kind, text)
+}
+
+fn asset(name: &str, content_type: &'static str, text: &'static str) -> Router<App> {
+    let serve = move || async move {
+        let headers = [
+            (header::CONTENT_TYPE, content_type),
+            (header::CACHE_CONTROL, "max-age=3600"),
+        ];
+        let answer: Response = (headers, text).into_response();
+        answer
+    };
+    Router::new().route(&format!("/assets/{name}"), get(serve))
 }

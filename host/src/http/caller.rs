@@ -69,6 +69,16 @@ fn key_text(parts: &Parts) -> Result<&str, HttpError> {
         .ok_or_else(|| unauthorized("API key is required"))
 }
 
+/// The text of the request's bearer token.
+pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
+    parts
+        .headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .ok_or_else(|| unauthorized("Authentication required"))
+}
+
 /// Looks the key up.
 async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
     access::api_key(app, text)
@@ -244,13 +254,7 @@ impl FromRequestParts<App> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
-        let token = parts
-            .headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .ok_or_else(|| unauthorized("Authentication required"))?;
-        let user = access::bearer(app, token)
+        let user = access::bearer(app, bearer_token(parts)?)
             .await
             .ok_or_else(|| unauthorized("Invalid token"))?;
         let _ = notes.org.set(user.org.clone());

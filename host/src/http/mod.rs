@@ -1,6 +1,7 @@
 //! The only code that knows axum: every surface side by side.
 
 mod assets;
+mod builder;
 mod callbacks;
 mod caller;
 mod docs;
@@ -63,6 +64,7 @@ pub fn router(app: App) -> Router {
         .route("/docs", get(move || async move { page.into_response() }))
         .merge(signing::routes(&app.config.signing_path()))
         .merge(embed::routes(&app.config.embed_path()))
+        .merge(builder::routes())
         .merge(assets::routes())
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
@@ -308,6 +310,17 @@ fn api() -> ApiRouter<App> {
                     "getBundle",
                     "The evidence bundle of a released envelope",
                     &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/esign/builder-session",
+            post_with(
+                web::builder_session,
+                describe(
+                    "startBuilderSession",
+                    "A session of the field builder for one template",
+                    &[404],
                 ),
             ),
         )

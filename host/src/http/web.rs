@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use super::caller::Admin;
 use super::error::HttpError;
-use super::extract::ResourceId;
+use super::extract::{ResourceId, ValidJson};
 use super::partner::views::EnvelopeView;
-use super::reply::{FileReply, Found, Reply};
+use super::reply::{Created, FileReply, Found, Reply};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
+use crate::service::builder::{self, IssuedSession, StartSession};
 use crate::service::{custody, envelopes, vault_in};
 
 /// An envelope as its organization sees it.
@@ -62,6 +63,16 @@ pub async fn envelope(
             failed_at: failure.at,
         }),
     }))
+}
+
+/// A session of the field builder. It changes nothing: a repeat gives another one.
+pub async fn builder_session(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ValidJson(request): ValidJson<StartSession>,
+) -> Result<Created<IssuedSession>, HttpError> {
+    let session = builder::start(&app, &caller, &request).await?;
+    Ok(Reply::new(&session))
 }
 
 /// The evidence bundle of a released envelope, as one zip.

@@ -145,7 +145,7 @@ impl Matter {
             (None, None) => letters::Copy::Kept,
         };
         let to = self.signer().map(|signer| signer.name.as_str());
-        let letter = letters::completed(&self.look.sender, &self.envelope, to, copy);
+        let letter = letters::completed(&self.envelope, to, copy);
         Ok(Some(Written { letter, attachment }))
     }
 

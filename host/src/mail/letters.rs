@@ -75,7 +75,7 @@ pub(super) enum Copy {
 }
 
 /// Says that everybody has signed.
-pub(super) fn completed(sender: &str, envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
+pub(super) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
     let document = one_line(&envelope.name);
     let (said, url) = match copy {
         Copy::Attached => (

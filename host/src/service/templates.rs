@@ -451,7 +451,7 @@ fn placement_issue(issue: placement::Issue) -> Issue {
     )
 }
 
-fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
+pub(super) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
     fields
         .iter()
         .map(|field| provider::Field {

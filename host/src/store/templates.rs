@@ -73,6 +73,41 @@ pub async fn set_fields(
     super::envelopes::one_row(changed.rows_affected())
 }
 
+/// Replaces document, fields and counterpart, expecting that nobody has changed
+/// the document or the fields since `before` was read.
+pub async fn replace(
+    connection: &mut AnyConnection,
+    before: &Template,
+    after: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let document = after.document.as_ref();
+    let changed = sqlx::query(
+        "update template set fields = $5, provider_template = $6, document_key = $7,
+             document_sha256 = $8, document_size = $9, updated_at = $10
+         where bucket = $1 and template_id = $2 and fields = $3
+             and coalesce(document_key, '') = $4",
+    )
+    .bind(before.org.bucket())
+    .bind(before.id.as_str())
+    .bind(json_text(&before.fields))
+    .bind(
+        before
+            .document
+            .as_ref()
+            .map_or("", |document| document.key.as_str()),
+    )
+    .bind(json_text(&after.fields))
+    .bind(after.provider_template.as_deref())
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    super::envelopes::one_row(changed.rows_affected())
+}
+
 fn template(row: &AnyRow) -> Result<Template, StoreError> {
     let columns = Columns {
         row,

@@ -163,6 +163,20 @@ impl Browser {
             .unwrap();
     }
 
+    /// Presses keys together, as a chord: the last is let go first.
+    pub async fn press(&self, keys: &[&str]) {
+        use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
+        let keys: Vec<char> = keys.iter().filter_map(|key| key.chars().next()).collect();
+        let mut board = KeyActions::new("keyboard".into());
+        for value in &keys {
+            board = board.then(KeyAction::Down { value: *value });
+        }
+        for value in keys.iter().rev() {
+            board = board.then(KeyAction::Up { value: *value });
+        }
+        self.page.perform_actions(board).await.unwrap();
+    }
+
     /// What a script in the page gives; `return` it.
     pub async fn run(&self, script: &str) -> Value {
         self.page.execute(script, Vec::new()).await.unwrap()

@@ -304,6 +304,42 @@ impl TestApp {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
+    pub async fn post_with_bearer(&self, token: &str, path: &str, body: Value) -> Answer {
+        let request = Request::post(api(path))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json");
+        self.send(request.body(body.to_string().into()).unwrap())
+            .await
+    }
+
+    /// The token of a field builder's session for a template.
+    pub async fn template_session(&self, template: &str) -> String {
+        let request = json!({ "template_id": template });
+        let session = self
+            .post_with_bearer(&self.admin(), "/esign/builder-session", request)
+            .await
+            .data(201);
+        let url = session["builder_url"].as_str().unwrap();
+        url.split_once("#token=").unwrap().1.to_owned()
+    }
+
+    /// What the field builder's script asks for.
+    pub async fn builder(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json");
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
     pub async fn metrics(&self) -> String {
         let request = Request::get("/metrics").body(Body::empty()).unwrap();
         self.send(request).await.text()

@@ -1,0 +1,497 @@
+//! The field builder: a person of the organization places a template's fields on
+//! its pages, with a session of an hour for that one template.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::access::LEEWAY_SECONDS;
+use super::templates::{self as template_service, provider_fields};
+use super::uploads::{Upload, read_whole};
+use super::{Caller, Issue, ServiceError, pages};
+use crate::app::App;
+use crate::components::rules::placement::PageFacts;
+use crate::domain::clock::Timestamp;
+use crate::domain::field::{Area, Field, is_signature};
+use crate::domain::id::{OrgId, RequestId, TemplateId};
+use crate::domain::template::Template;
+use crate::files::Area as FileArea;
+use crate::store::{StoreError, templates};
+
+/// Life of a session.
+const LIFE: Duration = Duration::from_secs(3600);
+/// `aud` of session tokens, so that no other token of ours passes for one.
+const AUDIENCE: &str = "holdfast field builder";
+
+/// The types of field that can be placed.
+const TYPES: [&str; 8] = [
+    "signature",
+    "initials",
+    "text",
+    "date",
+    "number",
+    "checkbox",
+    "select",
+    "radio",
+];
+const FIELDS: usize = 1_000;
+const AREAS: usize = 500;
+const NAME_CHARACTERS: usize = 200;
+const VALUE_CHARACTERS: usize = 4_000;
+/// Smallest width and height, as a fraction of the page.
+const SMALLEST: f64 = 0.002;
+
+/// Body of `POST /esign/builder-session`.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
+pub struct StartSession {
+    pub template_id: String,
+}
+
+/// A session, and where a browser takes it.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "session_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df",
+    "builder_url": "https://holdfast.example/builder#token=eyJ0eXAiOiJKV1Qi…",
+    "expires_at": "2026-11-21T10:30:00.000Z", "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
+    "roles": ["Buyer"],
+}]))]
+pub struct IssuedSession {
+    pub session_id: RequestId,
+    pub builder_url: String,
+    pub expires_at: Timestamp,
+    pub template_id: TemplateId,
+    pub roles: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    sub: String,
+    org: OrgId,
+    template: TemplateId,
+    jti: RequestId,
+    aud: String,
+    exp: i64,
+}
+
+/// Who works on what.
+pub struct Session {
+    pub caller: Caller,
+    pub template: Template,
+}
+
+/// A template as the builder shows it.
+#[derive(Serialize)]
+pub struct Shown {
+    pub template_id: TemplateId,
+    pub name: String,
+    /// In the order in which fields first name them.
+    pub roles: Vec<String>,
+    pub fields: Vec<Field>,
+    /// Points, as displayed. Empty while there is no document.
+    pub pages: Vec<PageSize>,
+    /// What `Save` names, so that nobody's work is overwritten unseen.
+    pub revision: String,
+}
+
+#[derive(Serialize)]
+pub struct PageSize {
+    pub width: f64,
+    pub height: f64,
+}
+
+/// Body of a save: all fields of the template.
+#[derive(Deserialize, JsonSchema)]
+pub struct Save {
+    pub revision: String,
+    pub fields: Vec<Field>,
+}
+
+/// Starts a session for a template of the caller's organization.
+pub async fn start(
+    app: &App,
+    caller: &Caller,
+    request: &StartSession,
+) -> Result<IssuedSession, ServiceError> {
+    let template = template_service::get(app, caller, &request.template_id).await?;
+    let session_id = RequestId::new();
+    let expires_at = app.clock.now() + LIFE;
+    let claims = Claims {
+        sub: caller.creator(),
+        org: template.org.clone(),
+        template: template.id.clone(),
+        jti: session_id.clone(),
+        aud: AUDIENCE.into(),
+        exp: expires_at.as_seconds(),
+    };
+    let key = EncodingKey::from_secret(&app.builder_key);
+    let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
+        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(IssuedSession {
+        session_id,
+        builder_url: format!("{}/builder#token={token}", app.config.public_url()),
+        expires_at,
+        roles: template.roles().into_iter().map(str::to_owned).collect(),
+        template_id: template.id,
+    })
+}
+
+/// The session of a token; none when it is not ours or too old.
+pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.set_audience(&[AUDIENCE]);
+    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
+    // Checked below, against the clock the service reads.
+    validation.validate_exp = false;
+    let key = DecodingKey::from_secret(&app.builder_key);
+    let Ok(token) = jsonwebtoken::decode::<Claims>(token, &key, &validation) else {
+        return Ok(None);
+    };
+    let claims = token.claims;
+    if claims.exp.saturating_add(LEEWAY_SECONDS) <= app.clock.now().as_seconds() {
+        return Ok(None);
+    }
+    let mut connection = app.store.read().await?;
+    let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
+    Ok(template.map(|template| Session {
+        caller: Caller {
+            org: claims.org,
+            actor: format!("user:{}", claims.sub),
+            email: Some(claims.sub),
+        },
+        template,
+    }))
+}
+
+/// The template with its pages.
+pub async fn show(app: &App, session: &Session) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    let pages = page_sizes(app, template).await?;
+    Ok(Shown {
+        template_id: template.id.clone(),
+        name: template.name.clone(),
+        roles: template.roles().into_iter().map(str::to_owned).collect(),
+        revision: revision(template),
+        fields: template.fields.clone(),
+        pages: pages
+            .iter()
+            .map(|page| PageSize {
+                width: page.width,
+                height: page.height,
+            })
+            .collect(),
+    })
+}
+
+async fn page_sizes(app: &App, template: &Template) -> Result<Vec<PageFacts>, ServiceError> {
+    match &template.document {
+        Some(document) => Ok(pages::facts(app, document).await?.to_vec()),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn revision(template: &Template) -> String {
+    let fields = serde_json::to_vec(&template.fields).unwrap_or_default();
+    let document = template.document.as_ref();
+    let mut digest = Sha256::new_with_prefix(fields);
+    digest.update(document.map_or("", |document| document.sha256.as_str()));
+    hex::encode(digest.finalize())
+}
+
+/// Replaces all fields, here and at the provider.
+///
+/// The provider comes first: a template whose fields are newer there is repaired
+/// by saving again, and nothing is sent from here meanwhile but the old fields.
+pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    let Some(document) = &template.document else {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    };
+    if save.revision != revision(template) {
+        return Err(changed());
+    }
+    let sizes = page_sizes(app, template).await?;
+    let issues = issues(&save.fields, sizes.len());
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let pdf = app.files.get(document).await?;
+    let provider_template = replace_at_provider(app, template, pdf, &save.fields).await?;
+    let saved = Template {
+        provider_template: Some(provider_template),
+        fields: save.fields,
+        ..template.clone()
+    };
+    write(app, template, &saved).await?;
+    let session = Session {
+        caller: session.caller.clone(),
+        template: saved,
+    };
+    show(app, &session).await
+}
+
+/// Gives the template its document, or another one; fields stay where they were
+/// on the pages that there still are.
+pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    let (pdf, _room) = read_whole(app, &file).await?;
+    let count = app
+        .components
+        .rules
+        .inspect(pdf.clone())
+        .await??
+        .pages
+        .len();
+    let document = app
+        .files
+        .put(
+            FileArea::Templates,
+            &template.org,
+            template.id.as_str(),
+            pdf.clone(),
+            "application/pdf",
+        )
+        .await?;
+    let mut fields = template.fields.clone();
+    for field in &mut fields {
+        field.areas.retain(|area| area.page as usize <= count);
+    }
+    fields.retain(|field| !field.areas.is_empty());
+    let provider_template = replace_at_provider(app, template, pdf, &fields).await?;
+    let attached = Template {
+        provider_template: Some(provider_template),
+        document: Some(document),
+        fields,
+        ..template.clone()
+    };
+    write(app, template, &attached).await?;
+    let session = Session {
+        caller: session.caller.clone(),
+        template: attached,
+    };
+    show(app, &session).await
+}
+
+/// A provider takes a template with the same external id for the same one.
+async fn replace_at_provider(
+    app: &App,
+    template: &Template,
+    pdf: bytes::Bytes,
+    fields: &[Field],
+) -> Result<String, ServiceError> {
+    let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
+    let signing = &app.components.providers.signing;
+    let (name, id) = (&template.name, template.id.as_str());
+    let fields = provider_fields(fields);
+    let replaced = signing
+        .create_template(lease, name, id, pdf, &fields)
+        .await?;
+    Ok(replaced.template_id)
+}
+
+async fn write(app: &App, before: &Template, after: &Template) -> Result<(), ServiceError> {
+    let mut tx = app.store.begin().await?;
+    match templates::replace(&mut tx, before, after, app.clock.now()).await {
+        Ok(()) => Ok(tx.commit().await?),
+        Err(StoreError::Conflict) => Err(changed()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn changed() -> ServiceError {
+    ServiceError::Conflict("The template was changed meanwhile; open it again".into())
+}
+
+/// Everything that is wrong with any of the fields.
+fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    if fields.len() > FIELDS {
+        let message = format!("A template has at most {FIELDS} fields");
+        let received = fields.len().to_string();
+        issues.push(Issue::new(
+            "too_big",
+            &["fields"],
+            FIELDS.to_string(),
+            received,
+            message,
+        ));
+    }
+    let mut types: BTreeMap<&str, &str> = BTreeMap::new();
+    for (index, field) in fields.iter().enumerate() {
+        let index = index.to_string();
+        let mut say = |code: &str, path: &[&str], expected: &str, received: &str, message: &str| {
+            let path = [&["fields", index.as_str()], path].concat();
+            issues.push(Issue::new(code, &path, expected, received, message));
+        };
+        for (member, text) in [("name", &field.name), ("role", &field.role)] {
+            let length = text.trim().chars().count();
+            if length == 0 || length > NAME_CHARACTERS {
+                say(
+                    "wrong_length",
+                    &[member],
+                    "1 to 200 characters",
+                    text,
+                    "Enter 1 to 200 characters",
+                );
+            }
+        }
+        let kind = field.field_type.as_str();
+        if !TYPES.contains(&kind) {
+            say(
+                "invalid_enum_value",
+                &["type"],
+                &TYPES.join(", "),
+                kind,
+                "Unknown type of field",
+            );
+        }
+        let first = *types.entry(&field.name).or_insert(kind);
+        if first != kind {
+            let message = format!("Field {} exists with type {first}", field.name);
+            say("conflicting_type", &["type"], first, kind, &message);
+        }
+        let chosen = matches!(kind, "select" | "radio");
+        if chosen
+            && (field.options.is_empty()
+                || field.options.iter().any(|option| option.trim().is_empty()))
+        {
+            say(
+                "too_small",
+                &["options"],
+                "at least one option",
+                "none",
+                "Enter the options",
+            );
+        }
+        let default = field.default_value.as_deref().unwrap_or_default();
+        if !default.is_empty() && is_signature(kind) {
+            say(
+                "signature_field",
+                &["default_value"],
+                "none",
+                default,
+                "Nobody signs for somebody else",
+            );
+        }
+        if default.chars().count() > VALUE_CHARACTERS {
+            say(
+                "too_big",
+                &["default_value"],
+                "at most 4000 characters",
+                "more",
+                "Enter at most 4000 characters",
+            );
+        }
+        if field.areas.is_empty() || field.areas.len() > AREAS {
+            say(
+                "wrong_length",
+                &["areas"],
+                "1 to 500 areas",
+                &field.areas.len().to_string(),
+                "Place the field on a page",
+            );
+        }
+        for (place, area) in field.areas.iter().enumerate() {
+            if !fits(area, pages) {
+                let message = "The area is not on a page of the document";
+                say(
+                    "outside_page",
+                    &["areas", &place.to_string()],
+                    "an area on a page",
+                    "one outside",
+                    message,
+                );
+            }
+        }
+    }
+    issues
+}
+
+/// Within the page, up to what is lost in rounding.
+fn fits(area: &Area, pages: usize) -> bool {
+    const ROUNDING: f64 = 1e-6;
+    let inside = |start: f64, length: f64| {
+        start >= 0.0 && length >= SMALLEST && start + length <= 1.0 + ROUNDING
+    };
+    area.page >= 1
+        && area.page as usize <= pages
+        && inside(area.x, area.w)
+        && inside(area.y, area.h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, field_type: &str, area: Area) -> Field {
+        Field {
+            name: name.into(),
+            field_type: field_type.into(),
+            role: "Buyer".into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: Vec::new(),
+            areas: vec![area],
+            anchor_match: None,
+        }
+    }
+
+    const PLACE: Area = Area {
+        page: 1,
+        x: 0.1,
+        y: 0.9,
+        w: 0.3,
+        h: 0.1,
+    };
+
+    fn codes(fields: &[Field]) -> Vec<String> {
+        issues(fields, 2)
+            .into_iter()
+            .map(|issue| issue.code)
+            .collect()
+    }
+
+    #[test]
+    fn a_field_has_a_name_a_role_a_type_and_a_place_on_a_page() {
+        assert!(codes(&[field("Name", "text", PLACE)]).is_empty());
+        assert_eq!(codes(&[field(" ", "text", PLACE)]), ["wrong_length"]);
+        assert_eq!(
+            codes(&[field("Name", "stamp", PLACE)]),
+            ["invalid_enum_value"]
+        );
+        assert_eq!(codes(&[field("Plan", "select", PLACE)]), ["too_small"]);
+        for wrong in [
+            Area { page: 3, ..PLACE },
+            Area { page: 0, ..PLACE },
+            Area { y: 0.95, ..PLACE },
+            Area { x: -0.1, ..PLACE },
+            Area { w: 0.0, ..PLACE },
+            Area {
+                w: f64::NAN,
+                ..PLACE
+            },
+        ] {
+            assert_eq!(
+                codes(&[field("Name", "text", wrong)]),
+                ["outside_page"],
+                "{wrong:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_of_one_name_have_one_type_and_signatures_no_default() {
+        let both = [field("Name", "text", PLACE), field("Name", "date", PLACE)];
+        assert_eq!(codes(&both), ["conflicting_type"]);
+        let signed = Field {
+            default_value: Some("Ann".into()),
+            ..field("Signature", "signature", PLACE)
+        };
+        assert_eq!(codes(&[signed]), ["signature_field"]);
+    }
+}
