@@ -179,7 +179,10 @@ async fn the_form_works_without_javascript() {
     let browser = Browser::without_javascript(Screen::Desktop).await;
     browser.goto(url).await;
     browser.click("button[value=finish]").await;
-    browser.read("Some fields need attention").await;
+    browser
+        .read("Your consent to signing electronically is needed")
+        .await;
+    browser.read("Signature: This field is required").await;
     browser.picture("plain-problems").await;
     for (name, value) in [
         ("Full name", "Jordan Lee"),

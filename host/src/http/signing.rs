@@ -359,23 +359,16 @@ async fn act(
     sent: &Sent,
 ) -> Result<Problems, FormError> {
     let (org, room) = (&envelope.org, &app.room);
-    let problem = |name: &str, why: &str| (name.to_owned(), why.to_owned());
     match sent.action.as_str() {
-        "finish" if !sent.consent => {
-            let mut problems = room.save(org, submitter, &sent.values).await?;
-            let why = "Your consent to signing electronically is needed";
-            problems.extend([problem("consent", why)]);
-            Err(FormError::Invalid(problems))
-        }
         "finish" => {
-            room.finish(org, submitter, &sent.values, &sent.origin)
+            room.finish(org, submitter, &sent.values, sent.consent, &sent.origin)
                 .await?;
             Ok(Problems::new())
         }
-        "decline" if sent.reason.is_empty() => Err(FormError::Invalid(Problems::from([problem(
-            "reason",
-            "Say why you decline",
-        )]))),
+        "decline" if sent.reason.is_empty() => {
+            let why = ("reason".to_owned(), "Say why you decline".to_owned());
+            Err(FormError::Invalid(Problems::from([why])))
+        }
         "decline" => {
             room.decline(org, submitter, &sent.reason, &sent.origin)
                 .await?;

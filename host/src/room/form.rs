@@ -39,6 +39,9 @@ pub struct Origin {
     pub user_agent: Option<String>,
 }
 
+/// Stands for the consent among what is wrong with a form.
+pub const CONSENT: &str = "consent";
+
 /// Field name to what is wrong with its value.
 pub type Problems = BTreeMap<String, String>;
 
@@ -128,10 +131,15 @@ impl Room {
         org: &OrgId,
         submitter: i64,
         values: &BTreeMap<String, String>,
+        consent: bool,
         origin: &Origin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
         let (taken, mut problems) = self.checked(&form, values).await?;
+        if !consent {
+            let why = "Your consent to signing electronically is needed";
+            problems.insert(CONSENT.into(), why.into());
+        }
         let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
         submitter.values.extend(taken);
         for field in form.fields {
@@ -150,6 +158,7 @@ impl Room {
         let now = self.clock.now();
         self.start(&mut tx, &mut submitter).await?;
         submitter.opened_at.get_or_insert(now);
+        submitter.consented_at = Some(now);
         submitter.completed_at = Some(now);
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);

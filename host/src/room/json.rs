@@ -104,6 +104,7 @@ pub(super) fn submitter(submitter: &RoomSubmitter, fields: &[RoomField]) -> Valu
         "completed_at": submitter.completed_at,
         "declined_at": submitter.declined_at,
         "decline_reason": submitter.decline_reason,
+        "metadata": { "consented_at": submitter.consented_at },
         "ip": submitter.ip,
         "ua": submitter.user_agent,
         "values": values,

@@ -160,6 +160,7 @@ fn invited(
         values: defaults.chain(prefilled).collect(),
         opened_at: None,
         started_at: None,
+        consented_at: None,
         completed_at: None,
         declined_at: None,
         decline_reason: None,

@@ -101,6 +101,8 @@ pub struct RoomSubmitter {
     pub values: BTreeMap<String, String>,
     pub opened_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
+    /// When consent to signing electronically was given (15 U.S.C. 7001(c)).
+    pub consented_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
     pub declined_at: Option<Timestamp>,
     pub decline_reason: Option<String>,
@@ -356,7 +358,8 @@ pub async fn submitters_by_external_id(
 pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,
-             completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10
+             completed_at = $6, declined_at = $7, decline_reason = $8, ip = $9, user_agent = $10,
+             consented_at = $11
          where bucket = $1 and submitter_id = $2",
     )
     .bind(submitter.org.bucket())
@@ -369,6 +372,7 @@ pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<
     .bind(submitter.decline_reason.as_deref())
     .bind(submitter.ip.as_deref())
     .bind(submitter.user_agent.as_deref())
+    .bind(submitter.consented_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -415,6 +419,7 @@ fn read_submitter(row: &AnyRow) -> Result<RoomSubmitter, StoreError> {
         opened_at: columns.optional_time("opened_at")?,
         started_at: columns.optional_time("started_at")?,
         completed_at: columns.optional_time("completed_at")?,
+        consented_at: columns.optional_time("consented_at")?,
         declined_at: columns.optional_time("declined_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
         ip: columns.optional_text("ip")?,

@@ -21,6 +21,7 @@ function start(form) {
   const steps = [...form.querySelectorAll(".step")];
   const fields = steps.filter((step) => step.classList.contains("field"));
   const last = steps.at(-1);
+  const panel = document.querySelector(".panel");
   const guide = document.querySelector(".guide");
   const [back, next] = [guide.querySelector(".back"), guide.querySelector(".next")];
   const review = form.querySelector(".review");
@@ -127,6 +128,7 @@ function start(form) {
   /** Goes to a step: its place in the document, and its control. */
   function go(step, focus = true) {
     mark(step);
+    body.classList.toggle("at-end", step === last);
     if (step === last) review.open = true;
     const place = document.querySelector(".sheet a.current");
     if (place) {
@@ -138,10 +140,18 @@ function start(form) {
       const control = step.querySelector("input:not([type=hidden]), select, textarea, button, summary");
       control?.focus({ preventScroll: true });
     }
-    form.scrollTo({ top: narrow() ? 0 : step.offsetTop - form.offsetTop - 40 });
+    form.scrollTo({ top: step.offsetTop - form.offsetTop });
   }
 
-  next.addEventListener("click", () => go(nextStep()));
+  /** The panel fills what is left of the window below it. */
+  function fit() {
+    panel.style.maxHeight = narrow() ? "" : `${window.innerHeight - panel.getBoundingClientRect().top - 16}px`;
+  }
+  window.addEventListener("scroll", fit, { passive: true });
+  window.addEventListener("resize", fit);
+
+  // The first press leads to where one is, and not past it.
+  next.addEventListener("click", () => go(steps[current] !== last && isMissing(steps[current]) ? steps[current] : nextStep()));
   back.addEventListener("click", () => go(steps[Math.max(current - 1, 0)]));
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
@@ -157,10 +167,15 @@ function start(form) {
   keepSaved(form, fields, valueOf, refresh);
   showText();
   guide.hidden = false;
+  fit();
   const wrong = form.querySelector(".step.invalid") ?? (form.querySelector(".last .invalid") && last);
-  const problems = document.querySelector(".problems");
-  go(wrong || steps.find((step) => step !== last && isMissing(step)) || (fields.length ? last : steps[0]), Boolean(wrong && !problems));
-  problems?.focus();
+  if (wrong) {
+    go(wrong, false);
+    document.querySelector(".problems")?.focus();
+  } else {
+    // The document is read from its beginning.
+    mark(steps.find((step) => step !== last && isMissing(step)) ?? last);
+  }
 }
 
 /** Draw, type or upload, for one field. */
