@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `api.rs` | one request and its answer: authentication, errors |
 //! | `wire.rs` | the JSON shapes of DocuSeal |
+//! | `values.rs` | our texts and DocuSeal's JSON values |
 //! | `templates.rs`, `submissions.rs` | what the host asks for |
 //! | `callback.rs` | verifying a webhook |
 //!
@@ -24,6 +25,8 @@ mod component;
 mod submissions;
 #[cfg(target_arch = "wasm32")]
 mod templates;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod values;
 #[cfg(any(test, target_arch = "wasm32"))]
 mod wire;
 
