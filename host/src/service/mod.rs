@@ -20,6 +20,7 @@ pub mod links;
 pub mod log;
 pub mod orphans;
 pub mod pages;
+pub mod provider_poll;
 pub mod rate_limit;
 pub mod reminders;
 pub mod signing;

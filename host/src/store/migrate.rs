@@ -28,6 +28,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     9 "0009_partner_surface",
     10 "0010_frozen_issuer",
     11 "0011_pipeline_and_log",
+    13 "0013_provider_poll",
 ];
 
 /// The row that is the lock.
