@@ -1,6 +1,7 @@
 //! What a caller can ask for, one file per intention. Knows neither axum nor SQL.
 
 pub mod access;
+pub mod completed_fields;
 pub mod compliance;
 pub mod copies;
 pub mod creation;
