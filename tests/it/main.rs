@@ -15,6 +15,7 @@ mod customers;
 #[path = "../../guest-rules/reader/tests/support/damage.rs"]
 mod damage;
 mod documents;
+mod docuseal;
 mod envelopes;
 mod idempotency;
 mod integrity;

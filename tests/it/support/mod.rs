@@ -3,6 +3,7 @@
 
 pub mod authority;
 mod database;
+pub mod docuseal;
 pub mod faulty;
 pub mod form;
 pub mod pdf;
