@@ -1001,6 +1001,32 @@ async fn a_signer_who_changes_after_signing_is_seen() {
     assert_eq!(details["to"], "carol@example.com");
 }
 
+/// Of two looks at once the older must not undo what the newer has found.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_late_does_not_bring_a_signer_back() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().view(submission, "Buyer");
+    let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
+    let late = Fault::Late(Duration::from_millis(600));
+    setup.at().fail("GET", "/submissions/", late, 1);
+    let meanwhile = async {
+        while setup.at().requests("GET", "/submissions/").is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        setup
+            .at()
+            .delegate(submission, "Buyer", "carol@example.com", "Carol");
+        setup.call_back(&hook).await.status
+    };
+    let (late, meanwhile) = tokio::join!(setup.call_back(&hook), meanwhile);
+    assert_eq!((late.status.as_u16(), meanwhile.as_u16()), (200, 200));
+    let details = setup.app.entry(&id, "signer.delegated").await;
+    assert_eq!(details["to"], "carol@example.com");
+}
+
 /// After the last callback nothing tells of a change but a last look. Check 4 and
 /// the custody record are about who really signed.
 #[tokio::test(flavor = "multi_thread")]

@@ -393,7 +393,7 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))?;
         }
-        reconcile(app, &visit.envelope).await
+        reconcile(app, &visit.envelope).await.map(drop)
     };
     if let Err(error) = followed.await {
         tracing::warn!(%error, "what a signer did is left to the worker");

@@ -39,7 +39,7 @@ async fn look(app: &App, due: Due) {
         let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
         let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-        signing::reconcile(app, &envelope).await
+        signing::reconcile(app, &envelope).await.map(drop)
     };
     match looked.await {
         Ok(()) => drop(app.metrics.provider_polls.inc()),

@@ -22,6 +22,9 @@ use crate::worker;
 /// How long an open envelope's submission may be archived before that is told.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often an envelope is looked at when another look overtakes this one.
+const LOOKS: usize = 3;
+
 /// Why a callback was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
@@ -65,32 +68,50 @@ pub async fn callback(
         .map_err(ServiceError::from)?;
     drop(connection);
     match envelope {
-        Some(envelope) => Ok(reconcile(app, &envelope).await?),
+        Some(envelope) => Ok(reconcile(app, &envelope).await.map(drop)?),
         // Somebody else's submission at the same provider.
         None => Ok(()),
     }
 }
 
-/// Brings an envelope up to what its provider says.
-pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
-    match read(app, envelope).await? {
-        Some(submission) => apply(app, envelope, &submission).await,
-        None => Ok(()),
-    }
-}
-
-/// What the provider says of an envelope; nothing of one that was not sent.
-async fn read(
+/// Brings an envelope up to what its provider says, and returns that; nothing of
+/// one that was not sent.
+pub async fn reconcile(
     app: &App,
     envelope: &Envelope,
 ) -> Result<Option<provider::Submission>, ServiceError> {
+    for _ in 0..LOOKS {
+        let Some(look) = look(app, envelope).await? else {
+            return Ok(None);
+        };
+        match apply(app, envelope, &look).await {
+            // Overtaken: what was read may be older than what is on record.
+            Err(ServiceError::Store(StoreError::Conflict)) => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(Some(look.submission)),
+        }
+    }
+    Err(StoreError::Conflict.into())
+}
+
+/// What the provider says of an envelope, and which look was noted before.
+struct Look {
+    submission: provider::Submission,
+    before: Option<Timestamp>,
+}
+
+async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
         return Ok(None);
     };
+    let mut connection = app.store.read().await?;
+    let before = provider_poll::looked_at(&mut connection, envelope).await?;
+    drop(connection);
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
     let signing = &app.components.providers.signing;
-    Ok(Some(signing.read_submission(lease, submission).await?))
+    let submission = signing.read_submission(lease, submission).await?;
+    Ok(Some(Look { submission, before }))
 }
 
 /// Where somebody goes who follows our link to an envelope at another provider.
@@ -112,10 +133,9 @@ pub async fn destination(
     envelope: &Envelope,
     visitor: &Signer,
 ) -> Result<Destination, ServiceError> {
-    let submission = read(app, envelope)
+    let submission = reconcile(app, envelope)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    apply(app, envelope, &submission).await?;
     let mut connection = app.store.read().await?;
     let envelope = envelopes::get(&mut connection, &envelope.org, &envelope.id)
         .await?
@@ -150,7 +170,7 @@ pub async fn destination(
 /// Who signed, as the provider has it now: the last look before vault-in. Returns
 /// the ledger entry up to which the envelope's record tells of it.
 pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, ServiceError> {
-    let submission = read(app, envelope)
+    let look = look(app, envelope)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
     let now = app.clock.now();
@@ -162,7 +182,7 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
         return Err(StoreError::Conflict.into());
     }
     for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
-        let seen = seen_of(&submission, &signer)
+        let seen = seen_of(&look.submission, &signer)
             .filter(|seen| seen.status == provider::SignerStatus::Completed);
         let Some(seen) = seen else {
             let role = &signer.role;
@@ -170,8 +190,9 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
                 "The signing provider no longer says that {role} has signed"
             )));
         };
-        note_delegation(&mut tx, &envelope, &mut signer, seen, now).await?;
+        note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
     }
+    provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
     let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
     tx.commit().await?;
     Ok(sequence)
@@ -195,11 +216,8 @@ fn seen_of<'a>(
 }
 
 /// Applies every difference between an open envelope and its submission.
-async fn apply(
-    app: &App,
-    envelope: &Envelope,
-    submission: &provider::Submission,
-) -> Result<(), ServiceError> {
+async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
+    let submission = &look.submission;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
@@ -214,7 +232,7 @@ async fn apply(
         let Some(seen) = seen_of(submission, signer) else {
             continue;
         };
-        if note_delegation(&mut tx, &envelope, signer, seen, now).await? {
+        if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
             new_to_it.push(signer.position);
         }
         finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
@@ -250,15 +268,22 @@ async fn apply(
 /// Somebody else signs in this one's place. The provider tells nobody, so the
 /// addresses are compared: the record must say who really signs. True when it is
 /// somebody else.
+///
+/// A status only ever goes on, but an address changes either way: what was read
+/// before another look was noted could undo what that one found.
 async fn note_delegation(
     tx: &mut Tx,
     envelope: &Envelope,
     signer: &mut Signer,
     seen: &provider::Submitter,
+    look: &Look,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     if seen.email.is_empty() || seen.email.eq_ignore_ascii_case(&signer.email) {
         return Ok(false);
+    }
+    if provider_poll::looked_at(tx, envelope).await? != look.before {
+        return Err(StoreError::Conflict);
     }
     tracing::warn!(envelope = %envelope.id, role = signer.role, "somebody else signs");
     let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });

@@ -1,7 +1,7 @@
 //! Open envelopes at their providers: which was not read back for the longest
 //! time, and what was seen there.
 
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
 use super::{Store, StoreError, Tx};
@@ -56,6 +56,20 @@ pub async fn claim(
             })
         })
         .collect()
+}
+
+/// When the last look was noted.
+pub async fn looked_at(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query("select looked_at from envelope where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .fetch_optional(connection)
+        .await?;
+    let at: Option<String> = row.map(|row| row.try_get("looked_at")).transpose()?;
+    Ok(at.as_deref().and_then(Timestamp::parse))
 }
 
 /// Notes a look at the provider and whether it held the submission archived;

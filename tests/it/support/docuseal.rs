@@ -47,6 +47,8 @@ pub enum Fault {
     DroppedAfter,
     /// No answer; the work is done.
     HangingAfter,
+    /// A right answer, which comes late and is old by then.
+    Late(Duration),
 }
 
 /// A request as it came.
@@ -554,6 +556,11 @@ async fn intercept(State(account): State<Shared>, request: Request, next: Next) 
                 Err(std::io::Error::other("the connection broke")),
             ];
             Body::from_stream(futures::stream::iter(pieces)).into_response()
+        }
+        Some(Fault::Late(wait)) => {
+            let answer = work.await;
+            tokio::time::sleep(wait).await;
+            answer
         }
         Some(Fault::HangingAfter) => {
             work.await;
