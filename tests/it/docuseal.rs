@@ -307,6 +307,12 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
         "{}",
         early.text()
     );
+    let forced = form::press(&setup.app, &links[1], "finish", &[]).await;
+    assert!(
+        forced.text().contains("Not yet your turn"),
+        "{}",
+        forced.text()
+    );
     setup.sign(envelope["sign_url"].as_str().unwrap()).await;
     assert_eq!(setup.status(id).await, "viewed");
     let again = form::open(&setup.app, &links[0]).await;
@@ -766,6 +772,24 @@ async fn the_providers_link_is_in_no_answer_of_ours() {
     assert!(setup.follow(&links[0]).await.ends_with(&slug));
 }
 
+/// A signer is a person: who comes while the provider is away is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let links = setup.links(&id).await;
+    let internal = Fault::Answer(500, errors::internal().1);
+    setup.at().fail("GET", "/submissions/", internal, 1);
+    let page = form::open(&setup.app, &links[0]).await;
+    assert_eq!(page.status, 502);
+    assert!(
+        page.text().contains("Try again in a few minutes"),
+        "{}",
+        page.text()
+    );
+    setup.follow(&links[0]).await;
+}
+
 /// A form that is finished through the API was not finished by its signer.
 #[tokio::test(flavor = "multi_thread")]
 async fn how_and_from_where_a_signer_completed_is_in_the_ledger() {
@@ -1206,19 +1230,32 @@ async fn a_submission_archived_by_somebody_else_is_told_once() {
     setup.app.post(&path, json!({})).await.data(200);
 }
 
-/// Our own void archives the submission too, and that is no alarm.
+/// Our own void archives the submission before the envelope is closed, and what
+/// is seen of it in between is no alarm.
 #[tokio::test(flavor = "multi_thread")]
 async fn our_own_void_is_no_alarm() {
-    let setup = polled().await;
+    let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
     let path = format!("/partner/envelopes/{id}/void");
-    setup.app.post(&path, json!({})).await.data(200);
     let hook = setup
         .at()
         .submission_hook("submission.archived", submission);
+    let late = Fault::Late(Duration::from_millis(500));
+    setup.at().fail("DELETE", "/submissions/", late, 1);
+    let meanwhile = async {
+        while !setup.is_archived(&id).await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for _ in 0..2 {
+            assert_eq!(setup.call_back(&hook).await.status, 200);
+        }
+        setup.status(&id).await
+    };
+    let (voided, meanwhile) = tokio::join!(setup.app.post(&path, json!({})), meanwhile);
+    assert_eq!(meanwhile, "sent", "the callbacks came before the void");
+    voided.data(200);
     assert_eq!(setup.call_back(&hook).await.status, 200);
-    tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(setup.entries(&id, "submission.archived").await, 0);
 }
 

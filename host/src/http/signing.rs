@@ -255,6 +255,14 @@ async fn elsewhere(app: &App, visit: &Visit) -> Response {
             visit.notice_of_end(StatusCode::OK, "Passed on", text)
         }
         Ok(Destination::Closed) => visit.failed(FormError::Closed),
+        Err(ServiceError::Provider(error)) => {
+            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be led on");
+            let (title, text) = (
+                "Not available right now",
+                "Your link is good. Try again in a few minutes.",
+            );
+            visit.notice_of_end(StatusCode::BAD_GATEWAY, title, text)
+        }
         Err(error) => HttpError::from(error).into_response(),
     }
 }

@@ -11,7 +11,8 @@
 //! | `templates.rs`, `submissions.rs` | what the host asks for |
 //! | `callback.rs` | verifying a webhook |
 //!
-//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`.
+//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`. An instance whose
+//! documents are on another host than its API has to allow that host too.
 
 #[cfg(target_arch = "wasm32")]
 mod api;
