@@ -488,7 +488,7 @@ async fn defaults_and_read_only_fields_reach_the_template() {
     let setup = Setup::docuseal().await;
     let document = pdf::with_lines(&[
         "{{Price;type=number;role=Buyer;readonly=true;default=12.5}}",
-        "{{Buyer signature;type=signature;role=Buyer}}",
+        "{{Buyer signature;type=signature;role=Buyer;default=Ann}}",
     ]);
     let texts = [("name", "Agreement")];
     setup
@@ -499,6 +499,7 @@ async fn defaults_and_read_only_fields_reach_the_template() {
     let fields = &setup.at().template()["fields"];
     assert_eq!(fields[0]["readonly"], true);
     assert_eq!(fields[0]["default_value"], 12.5);
+    // Nobody signs for somebody else.
     assert_eq!(fields[1].get("default_value"), None);
 }
 

@@ -11,7 +11,7 @@ use crate::bindings::holdfast::signing::types::{
     SignedValue, SignerStatus, SubmissionStatus, Submitter, SubmitterRequest,
 };
 use crate::templates;
-use crate::values::{entered, percent_encoded, typed};
+use crate::values::{entered, is_signature, percent_encoded, typed};
 use crate::wire;
 
 /// DocuSeal knows no idempotency key, so a submission with our external id is
@@ -147,7 +147,8 @@ fn find(external_id: &str) -> Result<Option<Submission>> {
 
 /// A submitter as it is requested. An unknown role would become the one at its
 /// place in the list, so it is compared with the template first; a prefill goes
-/// where an unknown name is an error, and only into a field of its own role.
+/// where an unknown name is an error, only into a field of its own role, and never
+/// into a signature.
 fn submitted(
     template: &wire::Template,
     submitter: &SubmitterRequest,
@@ -165,6 +166,7 @@ fn submitted(
             .fields
             .iter()
             .find(|field| field.name == *name && field.submitter_uuid == role.uuid)
+            .filter(|field| !is_signature(&field.field_type))
             .ok_or_else(|| {
                 ProviderError::Rejected(format!("role {} has no field {name}", role.name))
             })?;

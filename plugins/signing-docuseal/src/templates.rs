@@ -7,7 +7,7 @@ use crate::bindings::exports::holdfast::signing::signing::{Field, ProviderError,
 use crate::bindings::holdfast::host::blobs::Blob;
 use crate::bindings::holdfast::host::http::BodyPart;
 use crate::bindings::holdfast::signing::types::Area;
-use crate::values::{percent_encoded, text, typed, uuid_of};
+use crate::values::{is_signature, percent_encoded, text, typed, uuid_of};
 use crate::wire::{self, FieldOption, StoredArea, TemplateField, TemplateRole};
 
 /// An existing `external_id` gets its document replaced, so a repeat does not
@@ -139,11 +139,12 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
         let Some(field) = fields.iter().find(same) else {
             continue;
         };
-        let default = known.default_value.as_ref().map(text);
-        if known.readonly != field.readonly || default != field.default_value {
+        let wanted = default_of(field);
+        let same_default = known.default_value.as_ref().map(text) == wanted.as_ref().map(text);
+        if known.readonly != field.readonly || !same_default {
             dropped = true;
             known.readonly = field.readonly;
-            known.default_value = default_of(field);
+            known.default_value = wanted;
         }
     }
     if !dropped {
@@ -155,8 +156,12 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
     fetch(&id)
 }
 
+/// Nobody signs for somebody else: a signature has no default.
 fn default_of(field: &Field) -> Option<Value> {
-    let default = field.default_value.as_ref()?;
+    let default = field
+        .default_value
+        .as_ref()
+        .filter(|_| !is_signature(&field.field_type))?;
     Some(typed(&field.field_type, default))
 }
 

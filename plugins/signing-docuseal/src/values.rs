@@ -37,10 +37,15 @@ pub(crate) fn entered(field_type: &str, value: &Value) -> String {
     let given = text(value);
     match field_type {
         _ if given.is_empty() => given,
-        "signature" | "initials" => "signed".into(),
+        _ if is_signature(field_type) => "signed".into(),
         "image" | "stamp" | "payment" | "kba" | "file" | "verification" => "attached".into(),
         _ => given,
     }
+}
+
+/// Filled by signing, and not by typing a value.
+pub(crate) fn is_signature(field_type: &str) -> bool {
+    matches!(field_type, "signature" | "initials")
 }
 
 /// A text as part of a query string.
