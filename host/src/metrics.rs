@@ -102,6 +102,10 @@ pub struct Metrics {
     pub jobs_failed: Gauge,
     /// Envelopes that expired.
     pub expired: Counter,
+    /// Open envelopes read back from their providers by time.
+    pub provider_polls: Counter,
+    /// Open envelopes that could not be read back.
+    pub provider_polls_failed: Counter,
     /// Seals that no time stamping authority vouches for.
     pub without_trusted_time: Counter,
     /// Times that another checkpoint of a size was found published.
@@ -136,6 +140,8 @@ impl Metrics {
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
             expired: Counter::default(),
+            provider_polls: Counter::default(),
+            provider_polls_failed: Counter::default(),
             without_trusted_time: Counter::default(),
             ledger_forks: Counter::default(),
             ledger_pending: Gauge::default(),
@@ -179,6 +185,16 @@ impl Metrics {
             "envelopes_expired",
             "Envelopes that expired",
             metrics.expired.clone(),
+        );
+        registry.register(
+            "provider_polls",
+            "Open envelopes read back from their providers by time",
+            metrics.provider_polls.clone(),
+        );
+        registry.register(
+            "provider_polls_failed",
+            "Open envelopes that could not be read back from their providers",
+            metrics.provider_polls_failed.clone(),
         );
         registry.register(
             "seals_without_trusted_time",

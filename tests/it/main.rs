@@ -16,6 +16,8 @@ mod customers;
 #[path = "../../guest-rules/reader/tests/support/damage.rs"]
 mod damage;
 mod documents;
+mod docuseal;
+mod embed;
 mod envelopes;
 mod idempotency;
 mod integrity;

@@ -262,3 +262,134 @@ async fn a_template_can_be_made_of_embedded_tags() {
     );
     assert!(!text.contains("{{"), "the tag is gone: {text}");
 }
+
+/// What a script saves while the signer types: kept, or said to be wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_saved_one_by_one_and_pictures_are_looked_at() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    );
+    form::open(&app, url).await;
+    let nothing = form::save(&app, url, &[]).await;
+    assert_eq!(nothing["problems"], json!({}));
+    let types = app.event_types(id).await;
+    assert!(!types.contains(&"signer.started".to_owned()), "{types:?}");
+    let wrong = form::save(&app, url, &[("Signed on", "soon")]).await;
+    assert_eq!(
+        wrong["problems"]["Signed on"],
+        "Enter a date as year-month-day"
+    );
+    for (picture, why) in [
+        ("data:image/png;base64,AAAA", "Use a PNG or JPEG picture"),
+        (
+            "data:image/png;base64,iVBORw0KGgoAAAAN",
+            "This picture cannot be read",
+        ),
+    ] {
+        let refused = form::save(&app, url, &[("Buyer signature", picture)]).await;
+        assert_eq!(refused["problems"]["Buyer signature"], why);
+    }
+    let kept = form::save(&app, url, &[("Buyer signature", "Jordan Lee")]).await;
+    assert_eq!(kept["problems"], json!({}));
+    app.wait_for_event(id, "signer.started").await;
+    let page = form::open(&app, url).await;
+    assert!(page.text().contains("value=\"Jordan Lee\""));
+    assert!(page.text().contains("1 of 2 required fields done"));
+    // What is not sent again is as it was saved.
+    let rest = [("Signed on", "2026-11-21"), ("consent", "yes")];
+    let rest = rest.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let done = form::press(&app, url, "finish", &rest).await;
+    assert_eq!(done.status, 200, "{}", done.text());
+    let completed = app.entry(id, "signer.completed").await;
+    assert!(completed["consented_at"].is_string(), "{completed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_have_their_text_beside_their_picture() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let text = form::open(&app, &format!("{url}/pages/1.txt")).await;
+    assert_eq!(text.headers["content-type"], "text/plain; charset=utf-8");
+    assert!(text.text().contains("RETAIL INSTALLMENT SALE CONTRACT"));
+    let lines = form::open(&app, &format!("{url}/pages/1.json"))
+        .await
+        .json();
+    let title = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|line| line["text"] == "RETAIL INSTALLMENT SALE CONTRACT")
+        .unwrap();
+    assert!(title["y"].as_f64().unwrap() < 0.3, "{title}");
+    for wrong in ["0.png", "99.png", "1.svg", "one.png"] {
+        let answer = form::open(&app, &format!("{url}/pages/{wrong}")).await;
+        assert_eq!(answer.status, 404, "{wrong}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_gets_a_copy_once_everybody_has_signed() {
+    let app = TestApp::without_auto_vault().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let copy = format!("{url}/copy.pdf");
+    assert_ne!(
+        form::open(&app, &copy).await.headers["content-type"],
+        "application/pdf"
+    );
+    form::sign(&app, url).await;
+    let page = form::open(&app, url).await;
+    assert!(
+        page.text().contains("Download your copy"),
+        "{}",
+        page.text()
+    );
+    let copy = form::open(&app, &copy).await;
+    assert_eq!(copy.headers["content-type"], "application/pdf");
+    let text = pdf::text(&copy.bytes);
+    assert!(text.contains("Non-authoritative copy"), "{text}");
+    assert!(text.contains("Jordan Lee"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_can_prefill_a_signature() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let mut body = envelope_body(&template["template_id"]);
+    body["prefilled_data"] = json!({ "Buyer signature": "Jordan Lee" });
+    let refused = app.post("/partner/envelopes", body).await;
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.json()["details"][0]["code"], "signature_field");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_carry_the_organizations_brand_and_may_be_framed_by_its_origins_only() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let policy = |page: &crate::support::Answer| {
+        let value = page.headers["content-security-policy"].to_str().unwrap();
+        value.to_owned()
+    };
+    let plain = form::open(&app, url).await;
+    assert!(policy(&plain).ends_with("frame-ancestors 'none'"));
+    assert_eq!(form::open(&app, &format!("{url}/logo")).await.status, 404);
+    app.set_organization(&[
+        r##"brand={"name":"Oak & Pine","color":"#0b57d0"}"##,
+        r#"embed_origins=["https://app.oak.example","http://localhost:3000"]"#,
+    ]);
+    let page = form::open(&app, url).await;
+    let ancestors = "frame-ancestors https://app.oak.example http://localhost:3000";
+    assert!(policy(&page).ends_with(ancestors), "{}", policy(&page));
+    assert!(page.text().contains("Oak &amp; Pine"));
+    let style = form::open(&app, &format!("{url}/brand.css")).await;
+    assert!(
+        style.text().contains("--accent: #0b57d0"),
+        "{}",
+        style.text()
+    );
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::domain::envelope::{Envelope, EnvelopeKind};
+use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use holdfast::domain::id::{EnvelopeId, KeyId, OrgId};
 use holdfast::domain::ledger::{NewEntry, verify_chain};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
@@ -12,7 +12,7 @@ use holdfast::store::envelopes::Confirmed;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::{
     Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
-    rate_windows,
+    provider_poll, rate_windows,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -56,6 +56,7 @@ on_both_databases!(
     a_window_ends_and_begins_anew,
     a_remembered_key_is_confirmed_or_not,
     envelopes_expire_in_order,
+    open_envelopes_are_polled_in_turn,
 );
 
 async fn migrating_again_changes_nothing(store: Store) {
@@ -393,4 +394,70 @@ async fn envelopes_expire_in_order(store: Store) {
     }
     assert_eq!(names, ["due after 1", "due after 2", "due after 3"]);
     tx.commit().await.unwrap();
+}
+
+async fn open_envelopes_are_polled_in_turn(store: Store) {
+    let org = organization();
+    let now = Clock::default().now();
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &org).await.unwrap();
+    let customer = customers::upsert_by_email(&mut tx, &org.id, "jo@example.com", "Jo", now)
+        .await
+        .unwrap();
+    let mut all = Vec::new();
+    for (age, status, submission) in [
+        (7, EnvelopeStatus::Sent, Some("1")),
+        (9, EnvelopeStatus::Viewed, Some("2")),
+        (8, EnvelopeStatus::Sent, Some("3")),
+        // Not yet its turn, nothing to look at, and closed.
+        (1, EnvelopeStatus::Sent, Some("4")),
+        (9, EnvelopeStatus::Sent, None),
+        (9, EnvelopeStatus::Completed, Some("5")),
+    ] {
+        let (name, kind) = (format!("{age} minutes"), EnvelopeKind::Esign);
+        let (creator, at) = ("jo@example.com".to_owned(), now - minutes(age));
+        let mut envelope = Envelope::new(org.id.clone(), customer.clone(), name, kind, creator, at);
+        envelope.status = status;
+        envelope.submission = submission.map(str::to_owned);
+        envelopes::insert(&mut tx, &envelope).await.unwrap();
+        all.push(envelope);
+    }
+    tx.commit().await.unwrap();
+    let claimed = async |at: Timestamp, limit: i64| {
+        let due = provider_poll::claim(&store, at - minutes(5), at, limit).await;
+        let mut due: Vec<EnvelopeId> = due.unwrap().into_iter().map(|due| due.envelope).collect();
+        due.sort_by(|left, right| left.as_str().cmp(right.as_str()));
+        due
+    };
+    let sorted = |which: &[usize]| {
+        let mut ids: Vec<EnvelopeId> = which.iter().map(|index| all[*index].id.clone()).collect();
+        ids.sort_by(|left, right| left.as_str().cmp(right.as_str()));
+        ids
+    };
+    assert_eq!(
+        claimed(now, 2).await,
+        sorted(&[1, 2]),
+        "the longest forgotten"
+    );
+    assert_eq!(claimed(now, 2).await, sorted(&[0]));
+    assert_eq!(claimed(now, 2).await, [], "each was taken once");
+    let later = now + minutes(4);
+    assert_eq!(claimed(later, 10).await, sorted(&[3]));
+    // A look that a callback asked for counts too.
+    let mut tx = store.begin().await.unwrap();
+    let later = now + minutes(5);
+    let since = provider_poll::looked(&mut tx, &all[0], true, later).await;
+    assert_eq!(since.unwrap(), Some(later));
+    let since = provider_poll::looked(&mut tx, &all[0], true, later + minutes(1)).await;
+    assert_eq!(since.unwrap(), Some(later), "since the first time");
+    let since = provider_poll::looked(&mut tx, &all[0], false, later + minutes(1)).await;
+    assert_eq!(since.unwrap(), None);
+    tx.commit().await.unwrap();
+    assert_eq!(claimed(later, 10).await, sorted(&[1, 2]));
+    let (one, other) = tokio::join!(
+        claimed(later + minutes(60), 2),
+        claimed(later + minutes(60), 2)
+    );
+    assert_eq!([one, other].concat().len(), 4, "two nodes share them");
 }

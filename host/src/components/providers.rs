@@ -141,6 +141,28 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
+    /// A copy of a template; safe to repeat with the same `external_id`.
+    pub async fn clone_template(
+        &self,
+        lease: Lease,
+        template: &str,
+        name: &str,
+        external_id: &str,
+    ) -> Result<signing::Template, ProviderError> {
+        let (template, name, external_id) =
+            (template.to_owned(), name.to_owned(), external_id.to_owned());
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_clone_template(store, &template, &name, &external_id)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
     /// Invites submitters; safe to repeat with the same external id.
     pub async fn create_submission(
         &self,

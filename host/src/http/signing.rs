@@ -24,7 +24,7 @@ use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin, Problems};
-use crate::service::signing::reconcile;
+use crate::service::signing::{Destination, destination, reconcile};
 use crate::service::{ServiceError, copies, mails, pages};
 use crate::store::{envelopes, organizations, signers};
 
@@ -241,29 +241,27 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
 
 /// At another provider: our link leads there, after our own checks.
 async fn elsewhere(app: &App, visit: &Visit) -> Response {
-    let read = async {
-        let instance = visit
-            .envelope
-            .provider_instance
-            .as_deref()
-            .unwrap_or_default();
-        let submission = visit.envelope.submission.as_deref().unwrap_or_default();
-        let lease = app.signing_lease(Some(&visit.envelope.org), instance)?;
-        Ok::<_, ServiceError>(
-            app.components
-                .providers
-                .signing
-                .read_submission(lease, submission)
-                .await?,
-        )
-    };
-    match read.await {
-        Ok(submission) => submission
-            .submitters
-            .iter()
-            .find(|seen| Some(&seen.submitter_id) == visit.signer.provider_submitter.as_ref())
-            .map(|seen| Redirect::to(&seen.signing_url).into_response())
-            .unwrap_or_else(unknown_link),
+    match destination(app, &visit.envelope, &visit.signer).await {
+        Ok(Destination::Page(url)) => Redirect::to(&url).into_response(),
+        Ok(Destination::NotYourTurn(other)) => {
+            let text =
+                format!("{other} signs before you. You will get an e-mail when it is your turn.");
+            let body = html! { p { (text) } };
+            visit.notice(StatusCode::OK, "Not yet your turn", Happening::Ready, body)
+        }
+        Ok(Destination::PassedOn) => {
+            let text = "Somebody else has been asked to sign in your place.";
+            visit.notice_of_end(StatusCode::OK, "Passed on", text)
+        }
+        Ok(Destination::Closed) => visit.failed(FormError::Closed),
+        Err(ServiceError::Provider(error)) => {
+            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be led on");
+            let (title, text) = (
+                "Not available right now",
+                "Your link is good. Try again in a few minutes.",
+            );
+            visit.notice_of_end(StatusCode::BAD_GATEWAY, title, text)
+        }
         Err(error) => HttpError::from(error).into_response(),
     }
 }
@@ -395,7 +393,7 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))?;
         }
-        reconcile(app, &visit.envelope).await
+        reconcile(app, &visit.envelope).await.map(drop)
     };
     if let Err(error) = followed.await {
         tracing::warn!(%error, "what a signer did is left to the worker");

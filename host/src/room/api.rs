@@ -15,7 +15,8 @@ use super::submissions::{
     read_submitter, submission_documents,
 };
 use super::templates::{
-    archive_template, clone_template, create_template, read_template, update_template,
+    archive_template, clone_template, create_template, find_templates, read_template,
+    update_template,
 };
 use crate::domain::id::OrgId;
 use crate::files::FilesError;
@@ -27,6 +28,7 @@ const BODY_LIMIT: usize = 72 * 1024 * 1024;
 /// The room's API. Reached in-process only; see [`super::HOST`].
 pub fn router(room: Room) -> Router {
     Router::new()
+        .route("/templates", get(find_templates))
         .route("/templates/pdf", post(create_template))
         .route(
             "/templates/{id}",
@@ -104,6 +106,20 @@ impl IntoResponse for Failure {
 }
 
 pub(super) type Answer = Result<Json<Value>, Failure>;
+
+/// The page of a list with these rows.
+pub(super) fn page(data: Vec<Value>) -> Json<Value> {
+    Json(json!({ "pagination": { "count": data.len() }, "data": data }))
+}
+
+/// A value as text: the room keeps texts only.
+pub(super) fn text(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    }
+}
 
 pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
     serde_json::from_slice(body)

@@ -113,7 +113,7 @@ pub(super) fn submitter(submitter: &RoomSubmitter, fields: &[RoomField]) -> Valu
 
 /// How a signature looks is nobody's business but the document's.
 fn shown_value(field: &RoomField, value: &str) -> Value {
-    if field.is_signature() {
+    if field.is_signature() && !value.is_empty() {
         "signed".into()
     } else {
         value.into()

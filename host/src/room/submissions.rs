@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Account, Answer, Failure, parse};
+use super::api::{Account, Answer, Failure, page, parse, text};
 use super::templates::find_template;
 use super::{Room, json, new_id, new_slug};
 use crate::domain::envelope::StoredFile;
@@ -40,7 +40,7 @@ struct RequestedSubmitter {
 #[derive(Deserialize)]
 struct Prefill {
     name: String,
-    default_value: String,
+    default_value: Value,
 }
 
 pub(super) async fn create_submission(
@@ -146,7 +146,7 @@ fn invited(
     let prefilled = requested
         .fields
         .into_iter()
-        .map(|prefill| (prefill.name, prefill.default_value));
+        .filter_map(|prefill| Some((prefill.name, text(prefill.default_value)?)));
     Ok(RoomSubmitter {
         id: new_id(),
         org: submission.org.clone(),
@@ -238,12 +238,11 @@ pub(super) async fn find_submitters(
     let limit = query.limit.clamp(1, 100);
     let found =
         rooms::submitters_by_external_id(&mut connection, &org, &query.external_id, limit).await?;
-    let data: Vec<Value> = found
-        .iter()
-        .map(|submitter| json::submitter(submitter, &[]))
-        .collect();
-    Ok(Json(
-        json!({ "pagination": { "count": data.len() }, "data": data }),
+    Ok(page(
+        found
+            .iter()
+            .map(|submitter| json::submitter(submitter, &[]))
+            .collect(),
     ))
 }
 

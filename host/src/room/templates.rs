@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::api::{Account, Answer, Failure, parse};
+use super::api::{Account, Answer, Failure, page, parse, text};
 use super::{Room, json, new_id, new_slug};
 use crate::domain::field::Area;
 use crate::domain::id::OrgId;
@@ -43,7 +43,7 @@ struct RequestedField {
     #[serde(default)]
     readonly: bool,
     #[serde(default)]
-    default_value: Option<String>,
+    default_value: Value,
     #[serde(default)]
     options: Vec<String>,
     areas: Vec<Area>,
@@ -76,7 +76,7 @@ pub(super) async fn create_template(
             field_type: field.field_type,
             required: field.required,
             readonly: field.readonly,
-            default_value: field.default_value,
+            default_value: text(field.default_value),
             options: field.options,
             areas: field.areas,
         })
@@ -132,6 +132,22 @@ pub(super) async fn read_template(
     )))
 }
 
+#[derive(Deserialize)]
+pub(super) struct FindTemplates {
+    external_id: String,
+}
+
+/// An external id names one template.
+pub(super) async fn find_templates(
+    State(room): State<Room>,
+    Account(org): Account,
+    Query(query): Query<FindTemplates>,
+) -> Answer {
+    let mut connection = room.store.read().await?;
+    let found = rooms::template_by_external_id(&mut connection, &org, &query.external_id).await?;
+    Ok(page(found.iter().map(json::template).collect()))
+}
+
 pub(super) async fn find_template(
     store: &Store,
     org: &OrgId,
@@ -163,7 +179,7 @@ struct StoredField {
     #[serde(default)]
     readonly: bool,
     #[serde(default)]
-    default_value: Option<String>,
+    default_value: Value,
     #[serde(default)]
     options: Vec<StoredOption>,
     areas: Vec<StoredArea>,
@@ -229,7 +245,7 @@ fn stored_field(field: StoredField) -> RoomField {
         field_type: field.field_type,
         required: field.required,
         readonly: field.readonly,
-        default_value: field.default_value,
+        default_value: text(field.default_value),
         options: field
             .options
             .into_iter()

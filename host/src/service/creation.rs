@@ -10,7 +10,7 @@ use super::envelopes::{invited_now, signer_view};
 use super::idempotency::Answering;
 use super::{Caller, Issue, ServiceError, events, lifecycle, links, mails};
 use crate::app::App;
-use crate::components::providers::signing as provider;
+use crate::components::providers::{ProviderError, signing as provider};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer, SignerStatus,
@@ -134,6 +134,15 @@ pub async fn create(
                 .iter()
                 .find(|submitter| submitter.role.eq_ignore_ascii_case(&signer.role))
                 .map(|submitter| submitter.submitter_id.clone());
+        }
+        let instance = &template.provider_instance;
+        if signers
+            .iter()
+            .any(|signer| signer.provider_submitter.is_none())
+        {
+            withdraw(app, &caller.org, instance, &submission.submission_id).await;
+            let why = "a signer is missing from the submission".into();
+            return Err(ProviderError::Rejected(why).into());
         }
         envelope.submission = Some(submission.submission_id);
     }

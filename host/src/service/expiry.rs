@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
-use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::Envelope;
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::store::{envelopes, jobs};
+use crate::store::{Tx, envelopes, jobs};
 use crate::worker;
 
 /// Envelopes looked at in one go.
@@ -52,21 +53,33 @@ async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, Service
     if envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
-    let next = match lifecycle::next_status(app, &envelope, EnvelopeTrigger::Expire) {
-        Ok(next) => next,
-        Err(TransitionError::Refused(_)) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    envelopes::set_status(&mut tx, &envelope, next, now).await?;
-    let data = json!({ "expired_at": now });
-    let expired = EventType::EnvelopeExpired;
-    events::record_and_emit(&mut tx, &envelope, "system", expired, data, now).await?;
-    if envelope.submission.is_some() {
-        let payload = json!({ "envelope": envelope.id });
-        jobs::insert(&mut tx, org, worker::ARCHIVE_JOB, None, &payload, now).await?;
+    match end(app, &mut tx, &envelope, "system", now).await {
+        Ok(()) => {}
+        Err(ServiceError::Refused(_)) => return Ok(false),
+        Err(error) => return Err(error),
     }
     tx.commit().await?;
     Ok(true)
+}
+
+/// Makes an envelope expired, and has its signing ended at its provider.
+pub async fn end(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &Envelope,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Expire)?;
+    envelopes::set_status(tx, envelope, next, now).await?;
+    let data = json!({ "expired_at": now });
+    let expired = EventType::EnvelopeExpired;
+    events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
+    if envelope.submission.is_some() {
+        let payload = json!({ "envelope": envelope.id });
+        jobs::insert(tx, &envelope.org, worker::ARCHIVE_JOB, None, &payload, now).await?;
+    }
+    Ok(())
 }
 
 /// Ends the signing of an expired envelope at its provider.

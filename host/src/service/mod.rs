@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod builder;
+pub mod completed_fields;
 pub mod compliance;
 pub mod copies;
 pub mod creation;
@@ -23,6 +24,7 @@ pub mod log;
 pub mod mails;
 pub mod orphans;
 pub mod pages;
+pub mod provider_poll;
 pub mod rate_limit;
 pub mod reminders;
 pub mod signing;

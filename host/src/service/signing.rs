@@ -4,21 +4,26 @@
 //! with the record, so that a repeated, reordered or lost callback does no harm:
 //! every difference is applied once.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::{ServiceError, envelopes as envelope_service, events, lifecycle, mails};
+use super::completed_fields::completed_fields;
+use super::{ServiceError, envelopes as envelope_service, events, expiry, lifecycle, mails};
 use crate::app::App;
-use crate::components::providers::signing as provider;
+use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::store::{Tx, envelopes, organizations, signers};
+use crate::store::{StoreError, Tx, envelopes, ledger, organizations, provider_poll, signers};
 use crate::worker;
 
-/// Fields shown in `envelope.completed`, and the size they may have together.
-const FIELDS_LIMIT: usize = 200;
-const FIELDS_BYTES: usize = 64 * 1024;
+/// How long an open envelope's submission may be archived before that is told.
+const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often an envelope is looked at when another look overtakes this one.
+const LOOKS: usize = 3;
 
 /// Why a callback was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -63,47 +68,177 @@ pub async fn callback(
         .map_err(ServiceError::from)?;
     drop(connection);
     match envelope {
-        Some(envelope) => Ok(reconcile(app, &envelope).await?),
+        Some(envelope) => Ok(reconcile(app, &envelope).await.map(drop)?),
         // Somebody else's submission at the same provider.
         None => Ok(()),
     }
 }
 
-/// Brings an envelope up to what its provider says.
-pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
+/// Brings an envelope up to what its provider says, and returns that; nothing of
+/// one that was not sent.
+pub async fn reconcile(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Option<provider::Submission>, ServiceError> {
+    for _ in 0..LOOKS {
+        let Some(look) = look(app, envelope).await? else {
+            return Ok(None);
+        };
+        match apply(app, envelope, &look).await {
+            // Overtaken: what was read may be older than what is on record.
+            Err(ServiceError::Store(StoreError::Conflict)) => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(Some(look.submission)),
+        }
+    }
+    Err(StoreError::Conflict.into())
+}
+
+/// What the provider says of an envelope, and which look was noted before.
+struct Look {
+    submission: provider::Submission,
+    before: Option<Timestamp>,
+}
+
+async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
-        return Ok(());
+        return Ok(None);
     };
+    let mut connection = app.store.read().await?;
+    let before = provider_poll::looked_at(&mut connection, envelope).await?;
+    drop(connection);
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let submission = app
-        .components
-        .providers
-        .signing
-        .read_submission(lease, submission)
-        .await?;
+    let signing = &app.components.providers.signing;
+    let submission = signing.read_submission(lease, submission).await?;
+    Ok(Some(Look { submission, before }))
+}
+
+/// Where somebody goes who follows our link to an envelope at another provider.
+pub enum Destination {
+    /// The provider's page.
+    Page(String),
+    /// This one signs before.
+    NotYourTurn(String),
+    /// Somebody else signs in this one's place.
+    PassedOn,
+    /// There is nothing to sign any more.
+    Closed,
+}
+
+/// The provider lets in whoever has its link, at any time: whose turn it is, and
+/// whether the link is still for the same person, is decided here.
+pub async fn destination(
+    app: &App,
+    envelope: &Envelope,
+    visitor: &Signer,
+) -> Result<Destination, ServiceError> {
+    let submission = reconcile(app, envelope)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, &envelope.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    drop(connection);
+    let Some(signer) = signers
+        .iter()
+        .find(|signer| signer.position == visitor.position)
+    else {
+        return Ok(Destination::Closed);
+    };
+    if signer.email != visitor.email {
+        return Ok(Destination::PassedOn);
+    }
+    if !is_open(&envelope) || submission.archived || signer.status == SignerStatus::Completed {
+        return Ok(Destination::Closed);
+    }
+    let first = envelope_service::invited_now(&envelope, &signers).next();
+    if let Some(first) =
+        first.filter(|first| envelope.preserve_signing_order && first.position != signer.position)
+    {
+        return Ok(Destination::NotYourTurn(first.name.clone()));
+    }
+    let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
+    match page.filter(|page| page.starts_with("https://") || page.starts_with("http://")) {
+        Some(page) => Ok(Destination::Page(page)),
+        None => Err(ProviderError::Unreachable("it gives no page to sign at".into()).into()),
+    }
+}
+
+/// Who signed, as the provider has it now: the last look before vault-in. Returns
+/// the ledger entry up to which the envelope's record tells of it.
+pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, ServiceError> {
+    let look = look(app, envelope)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    if envelope.status != EnvelopeStatus::Completed {
+        return Err(StoreError::Conflict.into());
+    }
+    for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
+        let seen = seen_of(&look.submission, &signer)
+            .filter(|seen| seen.status == provider::SignerStatus::Completed);
+        let Some(seen) = seen else {
+            let role = &signer.role;
+            return Err(ServiceError::Conflict(format!(
+                "The signing provider no longer says that {role} has signed"
+            )));
+        };
+        note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
+    }
+    provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
+    let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
+    tx.commit().await?;
+    Ok(sequence)
+}
+
+fn is_open(envelope: &Envelope) -> bool {
+    matches!(
+        envelope.status,
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+    )
+}
+
+fn seen_of<'a>(
+    submission: &'a provider::Submission,
+    signer: &Signer,
+) -> Option<&'a provider::Submitter> {
+    submission
+        .submitters
+        .iter()
+        .find(|seen| signer.provider_submitter.as_deref() == Some(&seen.submitter_id))
+}
+
+/// Applies every difference between an open envelope and its submission.
+async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
+    let submission = &look.submission;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
-    if !matches!(
-        envelope.status,
-        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-    ) {
+    if !is_open(&envelope) {
         return Ok(());
     }
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-    let mut finished = false;
+    let (mut finished, mut new_to_it) = (false, Vec::new());
     for signer in &mut signers {
-        let seen = submission
-            .submitters
-            .iter()
-            .find(|seen| signer.provider_submitter.as_deref() == Some(&seen.submitter_id));
-        if let Some(seen) = seen {
-            finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
+        let Some(seen) = seen_of(submission, signer) else {
+            continue;
+        };
+        if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
+            new_to_it.push(signer.position);
         }
+        finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
     }
+    let archived = submission.archived;
+    let archived_since = provider_poll::looked(&mut tx, &envelope, archived, now).await?;
     if let Some(declined) = signers
         .iter()
         .find(|signer| signer.status == SignerStatus::Declined)
@@ -114,13 +249,82 @@ pub async fn reconcile(app: &App, envelope: &Envelope) -> Result<(), ServiceErro
             .iter()
             .all(|signer| signer.status == SignerStatus::Completed)
     {
-        complete(app, &mut tx, &mut envelope, &signers, &submission, now).await?;
-    } else if finished && envelope.preserve_signing_order {
+        complete(app, &mut tx, &mut envelope, &signers, submission, now).await?;
+    } else if submission.status == provider::SubmissionStatus::Expired {
+        expiry::end(app, &mut tx, &envelope, "provider", now).await?;
+    } else if let Some(since) = archived_since {
+        note_archived(app, &mut tx, &envelope, since, now).await?;
+    } else {
+        let next = finished && envelope.preserve_signing_order;
         for signer in envelope_service::invited_now(&envelope, &signers) {
-            mails::invite(&mut tx, &envelope, signer, now).await?;
+            if next || new_to_it.contains(&signer.position) {
+                mails::invite(&mut tx, &envelope, signer, now).await?;
+            }
         }
     }
     Ok(tx.commit().await?)
+}
+
+/// Somebody else signs in this one's place. The provider tells nobody, so the
+/// addresses are compared: the record must say who really signs. True when it is
+/// somebody else.
+///
+/// A status only ever goes on, but an address changes either way: what was read
+/// before another look was noted could undo what that one found.
+async fn note_delegation(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &mut Signer,
+    seen: &provider::Submitter,
+    look: &Look,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    if seen.email.is_empty() || seen.email.eq_ignore_ascii_case(&signer.email) {
+        return Ok(false);
+    }
+    if provider_poll::looked_at(tx, envelope).await? != look.before {
+        return Err(StoreError::Conflict);
+    }
+    tracing::warn!(envelope = %envelope.id, role = signer.role, "somebody else signs");
+    let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });
+    events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
+    signer.email.clone_from(&seen.email);
+    signer.name = match seen.name.trim() {
+        "" => seen.email.clone(),
+        name => name.to_owned(),
+    };
+    signers::update(tx, envelope, signer).await?;
+    // The links that were given out are another person's.
+    signers::expire_links(tx, envelope, signer, now).await?;
+    Ok(true)
+}
+
+/// When we end the signing of an envelope, its submission is archived just before
+/// the envelope is closed. One that is still open a while later was archived by
+/// somebody else, or its void broke off: nobody can sign it, and that is said once.
+async fn note_archived(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &Envelope,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let patience = app.config.sweep_interval.unwrap_or(ARCHIVED_PATIENCE);
+    if now < since + patience {
+        return Ok(());
+    }
+    let action = "submission.archived";
+    let entries = ledger::list(tx, &envelope.org, &envelope.id).await?;
+    if entries.iter().any(|entry| entry.action == action) {
+        return Ok(());
+    }
+    tracing::error!(
+        envelope = %envelope.id,
+        "the provider has archived the submission of an open envelope: nobody can sign it"
+    );
+    let details = json!({ "seen_since": since });
+    events::record(tx, envelope, "provider", action, details, now).await?;
+    Ok(())
 }
 
 /// Applies what one signer has done since. True when the signer has finished now.
@@ -151,13 +355,6 @@ async fn follow(
     if after == SignerStatus::Declined {
         signer.decline_reason = Some(seen.decline_reason.clone().unwrap_or_default());
     }
-    if !seen.email.eq_ignore_ascii_case(&signer.email) {
-        // Delegated at the provider: the record must say who really signs.
-        let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });
-        events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
-        signer.email.clone_from(&seen.email);
-        signer.name.clone_from(&seen.name);
-    }
     signers::update(tx, envelope, signer).await?;
     if envelope.status == EnvelopeStatus::Sent {
         let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::View)?;
@@ -177,7 +374,7 @@ async fn follow(
             let data = json!({ "signer": envelope_service::signer_view(signer), "at": now });
             let actor = format!("signer:{}", signer.email);
             let mut details = data.clone();
-            note_origin(&mut details, seen);
+            note_origin(&mut details, seen, status);
             events::record(tx, envelope, &actor, event_type.as_str(), details, now).await?;
             events::emit(tx, envelope, event_type, data, now).await?;
         }
@@ -185,11 +382,17 @@ async fn follow(
     Ok(after == SignerStatus::Completed)
 }
 
-/// The ledger keeps where a signer came from; events do not tell it.
-fn note_origin(details: &mut Value, seen: &provider::Submitter) {
+/// The ledger keeps where a signer came from, and of one who has completed how;
+/// events do not tell it.
+fn note_origin(details: &mut Value, seen: &provider::Submitter, status: SignerStatus) {
     if let Value::Object(members) = details {
         for (name, value) in &seen.attributes {
-            if name == "ip" || name == "user_agent" {
+            let kept = match name.as_str() {
+                "ip" | "user_agent" => true,
+                "completion_method" | "consented_at" => status == SignerStatus::Completed,
+                _ => false,
+            };
+            if kept {
                 members.insert(name.clone(), value.as_str().into());
             }
         }
@@ -254,98 +457,4 @@ async fn complete(
         tell_at = now + mails::VAULT_HEAD_START;
     }
     Ok(mails::completed(tx, envelope, tell_at).await?)
-}
-
-/// `fields[]` of the event: a number for `number`, `signed` for signatures,
-/// text otherwise; cut at 200 fields or 64 KiB.
-fn completed_fields(submission: &provider::Submission) -> (Vec<Value>, bool) {
-    let mut fields = Vec::new();
-    let mut bytes = 0;
-    for submitter in &submission.submitters {
-        for value in &submitter.values {
-            let field = json!({
-                "name": value.name,
-                "type": value.field_type,
-                "value": event_value(value),
-                "signer_email": submitter.email,
-            });
-            bytes += field.to_string().len();
-            if fields.len() == FIELDS_LIMIT || bytes > FIELDS_BYTES {
-                return (fields, true);
-            }
-            fields.push(field);
-        }
-    }
-    (fields, false)
-}
-
-fn event_value(value: &provider::SignedValue) -> Value {
-    match value.field_type.as_str() {
-        "signature" | "initials" => "signed".into(),
-        "number" => value
-            .value
-            .parse::<f64>()
-            .ok()
-            .and_then(serde_json::Number::from_f64)
-            .map_or_else(|| value.value.as_str().into(), Value::Number),
-        _ => value.value.as_str().into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn submission(values: Vec<(&str, &str, &str)>) -> provider::Submission {
-        provider::Submission {
-            submission_id: "1".into(),
-            status: provider::SubmissionStatus::Completed,
-            archived: false,
-            completed_at: None,
-            submitters: vec![provider::Submitter {
-                submitter_id: "1".into(),
-                name: "Ann".into(),
-                email: "ann@example.com".into(),
-                role: "Buyer".into(),
-                status: provider::SignerStatus::Completed,
-                signing_url: String::new(),
-                completed_at: None,
-                decline_reason: None,
-                values: values
-                    .into_iter()
-                    .map(|(name, field_type, value)| provider::SignedValue {
-                        name: name.into(),
-                        field_type: field_type.into(),
-                        value: value.into(),
-                    })
-                    .collect(),
-                attributes: Vec::new(),
-            }],
-        }
-    }
-
-    #[test]
-    fn values_have_the_types_of_the_contract() {
-        let (fields, truncated) = completed_fields(&submission(vec![
-            ("amount", "number", "12.5"),
-            ("agreed", "checkbox", "true"),
-            ("signature", "signature", "Ann"),
-            ("note", "text", "12"),
-        ]));
-        let values: Vec<&Value> = fields.iter().map(|field| &field["value"]).collect();
-        assert_eq!(
-            values,
-            [&json!(12.5), &json!("true"), &json!("signed"), &json!("12")]
-        );
-        assert!(!truncated);
-    }
-
-    #[test]
-    fn long_lists_of_fields_are_cut_and_say_so() {
-        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", "x"); 201]));
-        assert_eq!((fields.len(), truncated), (200, true));
-        let long = "x".repeat(40_000);
-        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", &long); 2]));
-        assert_eq!((fields.len(), truncated), (1, true));
-    }
 }

@@ -24,9 +24,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
-             expires_at, payment_status)
+             expires_at, payment_status, looked_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20)",
+             $20, $17)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())

@@ -29,6 +29,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     10 "0010_frozen_issuer",
     11 "0011_pipeline_and_log",
     12 "0012_consent",
+    13 "0013_provider_poll",
 ];
 
 /// The row that is the lock.

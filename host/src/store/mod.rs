@@ -33,6 +33,7 @@ pub mod log;
 pub mod objects;
 pub mod organizations;
 pub mod payments;
+pub mod provider_poll;
 pub mod rate_windows;
 pub mod room;
 pub mod signers;

@@ -160,26 +160,43 @@ pub async fn template(
     .bind(id)
     .fetch_optional(connection)
     .await?;
-    row.map(|row| {
-        let columns = Columns {
-            row: &row,
-            table: "room_template",
-            id: "name",
-        };
-        Ok(RoomTemplate {
-            id: columns.number("template_id")?,
-            org: columns.parsed("org_id", OrgId::parse)?,
-            name: columns.text("name")?,
-            external_id: columns.optional_text("external_id")?,
-            document_key: columns.text("document_key")?,
-            document_sha256: columns.text("document_sha256")?,
-            roles: columns.json("roles")?,
-            fields: columns.json("fields")?,
-            created_at: columns.time("created_at")?,
-            archived_at: columns.optional_time("archived_at")?,
-        })
+    row.as_ref().map(room_template).transpose()
+}
+
+pub async fn template_by_external_id(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    external_id: &str,
+) -> Result<Option<RoomTemplate>, StoreError> {
+    let row = sqlx::query(
+        "select * from room_template where bucket = $1 and org_id = $2 and external_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(external_id)
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(room_template).transpose()
+}
+
+fn room_template(row: &AnyRow) -> Result<RoomTemplate, StoreError> {
+    let columns = Columns {
+        row,
+        table: "room_template",
+        id: "name",
+    };
+    Ok(RoomTemplate {
+        id: columns.number("template_id")?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        external_id: columns.optional_text("external_id")?,
+        document_key: columns.text("document_key")?,
+        document_sha256: columns.text("document_sha256")?,
+        roles: columns.json("roles")?,
+        fields: columns.json("fields")?,
+        created_at: columns.time("created_at")?,
+        archived_at: columns.optional_time("archived_at")?,
     })
-    .transpose()
 }
 
 /// Replaces what may be changed of a template.

@@ -161,6 +161,26 @@ pub async fn insert_link(
     Ok(())
 }
 
+/// Ends the time of every link a signer has been given.
+pub async fn expire_links(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update signing_link set expires_at = $4
+         where bucket = $1 and envelope_id = $2 and position = $3 and expires_at > $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 pub async fn link(
     connection: &mut AnyConnection,
     token: &LinkToken,

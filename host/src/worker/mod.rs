@@ -64,6 +64,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
+    let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
@@ -95,6 +96,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("periodic", periodic),
         ("log", sequencer),
         ("sweeps", sweeps),
+        ("polls", polls),
     ] {
         if let Err(error) = work.await {
             tracing::error!(what, %error, "background work did not end well");

@@ -1,5 +1,5 @@
 //! What is due by time: expiry, use of keys, kept answers, the sealing key, and
-//! looking after what is in the vault.
+//! looking after what is in the vault and what is open at providers.
 //!
 //! Everything here may run on several nodes at once, and may be missed.
 
@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::service::{ServiceError, access, expiry, idempotency, integrity, orphans};
+use crate::service::{
+    ServiceError, access, expiry, idempotency, integrity, orphans, provider_poll,
+};
 use crate::store;
 
 /// Period of all periodic work, unless a setting says otherwise.
@@ -56,6 +58,21 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
         }
         if looked > 0 {
             continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(period) => {}
+        }
+    }
+}
+
+/// Reads open envelopes back from their providers: a provider may take its time,
+/// so this too is beside everything else.
+pub(super) async fn poll(app: App, stop: CancellationToken) {
+    let period = app.config.sweep_interval.unwrap_or(PERIOD);
+    while !stop.is_cancelled() {
+        if let Err(error) = provider_poll::round(&app).await {
+            tracing::error!(%error, "no envelope could be chosen to be read back");
         }
         tokio::select! {
             () = stop.cancelled() => {}

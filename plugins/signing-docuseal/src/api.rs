@@ -7,6 +7,7 @@ use crate::bindings::holdfast::host::http::{
     self, BodyPart, HeaderValue, HttpError, Request, Response,
 };
 use crate::bindings::holdfast::host::{blobs::Blob, secrets, settings};
+use crate::wire::Refusal;
 
 pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
 
@@ -43,15 +44,19 @@ pub(crate) fn call<T: DeserializeOwned>(
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
+    // The place of the error and not its text, which may quote the answer: some
+    // URLs in it are credentials.
     serde_json::from_slice(&response.body).map_err(|error| {
         ProviderError::Unreachable(format!(
-            "answer to {method} {path} is not understood: {error}"
+            "an answer to {method} is not understood at line {}, column {}",
+            error.line(),
+            error.column()
         ))
     })
 }
 
-/// Fetches a file. The URL is a credential of its own: no token is sent.
-pub(crate) fn fetch(url: &str) -> Result<Blob> {
+/// Fetches a PDF. The URL is a credential of its own: no token is sent.
+pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
     let request = Request {
         method: "GET".into(),
         url: url.into(),
@@ -59,14 +64,24 @@ pub(crate) fn fetch(url: &str) -> Result<Blob> {
         body: Vec::new(),
     };
     let response = http::fetch(&request).map_err(unreachable)?;
-    match response.status {
-        200 => Ok(response.body),
-        403 | 404 => Err(ProviderError::NotFound),
-        status => Err(ProviderError::Unreachable(format!(
-            "document answered {status}"
-        ))),
+    if response.status != 200 {
+        let status = response.status;
+        return Err(ProviderError::Unreachable(format!(
+            "the document's URL answered {status}"
+        )));
     }
+    // A storage that is down may answer 200 with a page that says so.
+    let head = response.body.read(0, PDF_HEADER_WITHIN);
+    if !head.windows(5).any(|bytes| bytes == b"%PDF-") {
+        return Err(ProviderError::Unreachable(
+            "the document's URL gave something that is no PDF".into(),
+        ));
+    }
+    Ok(response.body)
 }
+
+/// ISO 32000-1, implementation note 13.
+const PDF_HEADER_WITHIN: u32 = 1024;
 
 /// A JSON value as a request's body.
 pub(crate) fn json(value: &impl serde::Serialize) -> Vec<BodyPart<'static>> {
@@ -77,14 +92,25 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Vec<BodyPart<'static>> {
 
 /// Another account's id is answered with 403: to us both mean "not found".
 fn check(response: &Response) -> Result<()> {
+    let refusal = || serde_json::from_slice::<Refusal>(&response.body).unwrap_or_default();
     match response.status {
         200..=299 => Ok(()),
         401 => Err(ProviderError::NotConfigured(
             "the provider does not accept the secret api_key".into(),
         )),
+        403 if refusal().names_other_mode() => Err(ProviderError::NotConfigured(
+            "the secret api_key belongs to the account's other mode, test or production".into(),
+        )),
+        404 if refusal().message.is_some() => Err(ProviderError::NotConfigured(
+            "this DocuSeal does not offer the call: it is not part of the free build".into(),
+        )),
         403 | 404 => Err(ProviderError::NotFound),
         429 => Err(ProviderError::RateLimited(retry_after(response))),
-        400..=499 => Err(ProviderError::Rejected(reason(response))),
+        400..=499 => Err(ProviderError::Rejected(
+            refusal()
+                .error
+                .unwrap_or_else(|| format!("answered {}", response.status)),
+        )),
         status => Err(ProviderError::Unreachable(format!("answered {status}"))),
     }
 }
@@ -95,17 +121,6 @@ fn retry_after(response: &Response) -> Option<u32> {
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
     seconds.parse().ok()
-}
-
-fn reason(response: &Response) -> String {
-    #[derive(serde::Deserialize)]
-    struct Reason {
-        error: String,
-    }
-    match serde_json::from_slice::<Reason>(&response.body) {
-        Ok(reason) => reason.error,
-        Err(_) => format!("answered {}", response.status),
-    }
 }
 
 fn unreachable(error: HttpError) -> ProviderError {

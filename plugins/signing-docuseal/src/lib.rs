@@ -7,10 +7,12 @@
 //! |---|---|
 //! | `api.rs` | one request and its answer: authentication, errors |
 //! | `wire.rs` | the JSON shapes of DocuSeal |
+//! | `values.rs` | our texts and DocuSeal's JSON values |
 //! | `templates.rs`, `submissions.rs` | what the host asks for |
 //! | `callback.rs` | verifying a webhook |
 //!
-//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`.
+//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`. An instance whose
+//! documents are on another host than its API has to allow that host too.
 
 #[cfg(target_arch = "wasm32")]
 mod api;
@@ -24,6 +26,8 @@ mod component;
 mod submissions;
 #[cfg(target_arch = "wasm32")]
 mod templates;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod values;
 #[cfg(any(test, target_arch = "wasm32"))]
 mod wire;
 

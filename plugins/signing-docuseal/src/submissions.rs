@@ -2,32 +2,31 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Result, call, fetch, json};
+use crate::api::{Result, call, fetch_pdf, json};
 use crate::bindings::exports::holdfast::signing::signing::{
     Blob, ProviderError, Submission, SubmissionRequest,
 };
+use crate::bindings::holdfast::host::log::{self, Level};
 use crate::bindings::holdfast::signing::types::{
     SignedValue, SignerStatus, SubmissionStatus, Submitter, SubmitterRequest,
 };
-use crate::templates::{self, text};
+use crate::templates;
+use crate::values::{entered, is_signature, percent_encoded, typed};
 use crate::wire;
 
 /// DocuSeal knows no idempotency key, so a submission with our external id is
-/// looked for first. It would match an unknown role to another one and drop an
-/// unknown prefill silently, so both are compared with the template here.
+/// looked for first, and again when the answer to the request was lost: that
+/// says nothing of the work.
 pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
     if let Some(existing) = find(&request.external_id)? {
-        return read(&existing);
+        return as_requested(existing, request);
     }
     let template = templates::fetch(&request.template_id)?;
-    for submitter in &request.submitters {
-        check(&template, submitter)?;
-    }
-    let submitters: Vec<Value> = request
+    let submitters = request
         .submitters
         .iter()
-        .map(|submitter| submitted(submitter, &request.external_id))
-        .collect();
+        .map(|submitter| submitted(&template, submitter, &request.external_id))
+        .collect::<Result<Vec<Value>>>()?;
     let body = json!({
         "template_id": template.id,
         "name": request.name,
@@ -35,29 +34,61 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
         "order": if request.preserve_order { "preserved" } else { "random" },
         "submitters": submitters,
     });
-    let created: Vec<wire::Submitter> = call("POST", "/submissions", json(&body))?;
-    let submission = created
+    let submission = match call("POST", "/submissions", json(&body)).and_then(created) {
+        Ok(submission) => submission,
+        Err(ProviderError::Unreachable(why)) => find(&request.external_id)
+            .ok()
+            .flatten()
+            .ok_or(ProviderError::Unreachable(why))?,
+        Err(error) => return Err(error),
+    };
+    as_requested(submission, request)
+}
+
+/// The answer is a list of submitters and not a submission.
+fn created(submitters: Vec<wire::Submitter>) -> Result<Submission> {
+    let id = submitters
         .first()
         .and_then(|submitter| submitter.submission_id)
         .ok_or_else(|| ProviderError::Unreachable("no submission in the answer".into()))?;
-    read(&submission.to_string())
+    Ok(ours(wire::Submission {
+        id,
+        status: "pending".into(),
+        completed_at: None,
+        archived_at: None,
+        submitters,
+        submission_events: Vec::new(),
+        fields: Vec::new(),
+    }))
 }
 
+/// A role that the template has lost since it was looked at is given to another
+/// one without a word. Nobody may sign that.
+fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<Submission> {
+    let invited = |requested: &SubmitterRequest| {
+        submission
+            .submitters
+            .iter()
+            .any(|submitter| submitter.role.eq_ignore_ascii_case(&requested.role))
+    };
+    if request.submitters.iter().all(invited) {
+        return Ok(submission);
+    }
+    archive(&submission.submission_id)?;
+    Err(ProviderError::Rejected(
+        "a submitter was given another role than the requested one".into(),
+    ))
+}
+
+/// With the fields, because a value comes without its type.
 pub(crate) fn read(submission_id: &str) -> Result<Submission> {
-    let submission: wire::Submission =
-        call("GET", &format!("/submissions/{submission_id}"), Vec::new())?;
-    Ok(Submission {
-        submission_id: submission.id.to_string(),
-        status: match submission.status.as_str() {
-            "completed" => SubmissionStatus::Completed,
-            "declined" => SubmissionStatus::Declined,
-            "expired" => SubmissionStatus::Expired,
-            _ => SubmissionStatus::Pending,
-        },
-        archived: submission.archived_at.is_some(),
-        completed_at: submission.completed_at,
-        submitters: submission.submitters.into_iter().map(submitter).collect(),
-    })
+    let mut submission: wire::Submission = call(
+        "GET",
+        &format!("/submissions/{submission_id}?include=fields"),
+        Vec::new(),
+    )?;
+    add_origins(&mut submission);
+    Ok(ours(submission))
 }
 
 pub(crate) fn archive(submission_id: &str) -> Result<()> {
@@ -74,7 +105,7 @@ pub(crate) fn archive(submission_id: &str) -> Result<()> {
 pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
     let submission: wire::Submission =
         call("GET", &format!("/submissions/{submission_id}"), Vec::new())?;
-    if submission.status != "completed" || submission.completed_at.is_none() {
+    if status(&submission) != SubmissionStatus::Completed {
         return Err(ProviderError::Rejected(
             "the submission is not completed".into(),
         ));
@@ -85,7 +116,7 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
         Vec::new(),
     )?;
     match documents.documents.as_slice() {
-        [document] => fetch(&document.url),
+        [document] => fetch_pdf(&document.url),
         documents => Err(ProviderError::Unreachable(format!(
             "{} documents instead of one",
             documents.len()
@@ -93,95 +124,201 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
     }
 }
 
-fn find(external_id: &str) -> Result<Option<String>> {
+/// The newest submission with our external id. One that is archived was given
+/// up, and cannot be signed.
+fn find(external_id: &str) -> Result<Option<Submission>> {
+    let query = percent_encoded(external_id);
     let page: wire::Page<wire::Submitter> = call(
         "GET",
-        &format!("/submitters?external_id={external_id}&limit=1"),
+        &format!("/submitters?external_id={query}&limit=1"),
         Vec::new(),
     )?;
     let found = page
         .data
         .first()
-        .filter(|submitter| submitter.external_id.as_deref() == Some(external_id));
-    Ok(found
-        .and_then(|submitter| submitter.submission_id)
-        .map(|id| id.to_string()))
+        .filter(|submitter| submitter.external_id.as_deref() == Some(external_id))
+        .and_then(|submitter| submitter.submission_id);
+    let Some(id) = found else {
+        return Ok(None);
+    };
+    let submission = read(&id.to_string())?;
+    Ok(Some(submission).filter(|submission| !submission.archived))
 }
 
-fn check(template: &wire::Template, submitter: &SubmitterRequest) -> Result<()> {
-    let known = template
+/// A submitter as it is requested. An unknown role would become the one at its
+/// place in the list, so it is compared with the template first; a prefill goes
+/// where an unknown name is an error, only into a field of its own role, and never
+/// into a signature.
+fn submitted(
+    template: &wire::Template,
+    submitter: &SubmitterRequest,
+    external_id: &str,
+) -> Result<Value> {
+    let role = template
         .submitters
         .iter()
-        .any(|role| role.name.eq_ignore_ascii_case(&submitter.role));
-    if !known {
-        return Err(ProviderError::Rejected(format!(
-            "the template has no role {}",
-            submitter.role
-        )));
-    }
-    for (name, _) in &submitter.values {
-        if !template.fields.iter().any(|field| field.name == *name) {
-            return Err(ProviderError::Rejected(format!(
-                "the template has no field {name}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn submitted(submitter: &SubmitterRequest, external_id: &str) -> Value {
-    let fields: Vec<Value> = submitter
+        .find(|role| role.name.eq_ignore_ascii_case(&submitter.role))
+        .ok_or_else(|| {
+            ProviderError::Rejected(format!("the template has no role {}", submitter.role))
+        })?;
+    let prefill = |(name, value): &(String, String)| {
+        let field = template
+            .fields
+            .iter()
+            .find(|field| field.name == *name && field.submitter_uuid == role.uuid)
+            .filter(|field| !is_signature(&field.field_type))
+            .ok_or_else(|| {
+                ProviderError::Rejected(format!("role {} has no field {name}", role.name))
+            })?;
+        Ok(json!({ "name": name, "default_value": typed(&field.field_type, value) }))
+    };
+    let fields = submitter
         .values
         .iter()
-        .map(|(name, value)| json!({ "name": name, "default_value": value }))
-        .collect();
-    json!({
-        "role": submitter.role,
+        .map(prefill)
+        .collect::<Result<Vec<Value>>>()?;
+    Ok(json!({
+        "role": role.name,
         "email": submitter.email,
         "name": submitter.name,
         "external_id": external_id,
         "metadata": { "envelope_id": external_id },
         "send_email": false,
         "fields": fields,
-    })
+    }))
 }
 
-fn submitter(submitter: wire::Submitter) -> Submitter {
+fn status(submission: &wire::Submission) -> SubmissionStatus {
+    match submission.status.as_str() {
+        "completed" if submission.completed_at.is_some() => SubmissionStatus::Completed,
+        "declined" => SubmissionStatus::Declined,
+        "expired" => SubmissionStatus::Expired,
+        _ => SubmissionStatus::Pending,
+    }
+}
+
+fn ours(submission: wire::Submission) -> Submission {
+    Submission {
+        submission_id: submission.id.to_string(),
+        status: status(&submission),
+        archived: submission.archived_at.is_some(),
+        submitters: submission
+            .submitters
+            .iter()
+            .map(|submitter| self::submitter(submitter, &submission))
+            .collect(),
+        completed_at: submission.completed_at,
+    }
+}
+
+/// From where a signer has completed is told in webhooks and in this feed of the
+/// newest completions only, which is no part of the published API: without it
+/// the rest of the submission is as good.
+fn add_origins(submission: &mut wire::Submission) {
+    let lacks_origin =
+        |submitter: &wire::Submitter| submitter.status == "completed" && submitter.ip.is_none();
+    if !submission.submitters.iter().any(lacks_origin) {
+        return;
+    }
+    let feed: Result<wire::Page<wire::Hook>> =
+        call("GET", "/events/form/completed?limit=100", Vec::new());
+    let completions = match feed {
+        Ok(page) => page.data,
+        Err(ProviderError::NotFound) => return,
+        Err(_) => {
+            let message = "the feed of completions gives no origin of a signer";
+            return log::write(Level::Warn, message);
+        }
+    };
+    for submitter in submission.submitters.iter_mut().filter(|s| lacks_origin(s)) {
+        let own =
+            |hook: &&wire::Hook| hook.data.get("id").and_then(Value::as_i64) == Some(submitter.id);
+        if let Some(hook) = completions.iter().find(own) {
+            let told = |key: &str| hook.data.get(key)?.as_str().map(str::to_owned);
+            submitter.ip = told("ip");
+            submitter.ua = told("ua");
+        }
+    }
+}
+
+fn submitter(submitter: &wire::Submitter, submission: &wire::Submission) -> Submitter {
+    let events: Vec<&wire::SubmissionEvent> = submission
+        .submission_events
+        .iter()
+        .filter(|event| event.submitter_id == Some(submitter.id))
+        .collect();
+    let event = |event_type: &str| events.iter().find(|event| event.event_type == event_type);
+    let reason = || {
+        Some(
+            event("decline_form")?
+                .data
+                .get("reason")?
+                .as_str()?
+                .to_owned(),
+        )
+    };
     let status = match submitter.status.as_str() {
         "completed" => SignerStatus::Completed,
         "declined" => SignerStatus::Declined,
         "started" => SignerStatus::Started,
+        _ if event("start_form").is_some() => SignerStatus::Started,
         "opened" => SignerStatus::Viewed,
         _ if submitter.opened_at.is_some() => SignerStatus::Viewed,
         _ => SignerStatus::Pending,
     };
-    let mut attributes = Vec::new();
-    for (name, value) in [
-        ("slug", submitter.slug),
-        ("ip", submitter.ip),
-        ("user_agent", submitter.ua),
-        ("opened_at", submitter.opened_at),
-    ] {
-        attributes.extend(value.map(|value| (name.to_owned(), value)));
-    }
+    // Somebody with the API's token can complete a form that its signer never saw.
+    let method = if event("api_complete_form").is_some() {
+        Some("api")
+    } else {
+        event("complete_form").map(|_| "form")
+    };
+    let consented_at = submitter.metadata.get("consented_at");
+    let attributes = [
+        ("slug", submitter.slug.as_deref()),
+        ("ip", submitter.ip.as_deref()),
+        ("user_agent", submitter.ua.as_deref()),
+        ("opened_at", submitter.opened_at.as_deref()),
+        ("completion_method", method),
+        ("consented_at", consented_at.and_then(Value::as_str)),
+    ];
     Submitter {
         submitter_id: submitter.id.to_string(),
-        name: submitter.name.unwrap_or_default(),
-        email: submitter.email.unwrap_or_default(),
-        role: submitter.role.unwrap_or_default(),
+        name: submitter.name.clone().unwrap_or_default(),
+        email: submitter.email.clone().unwrap_or_default(),
+        role: submitter.role.clone().unwrap_or_default(),
         status,
-        signing_url: submitter.embed_src.unwrap_or_default(),
-        completed_at: submitter.completed_at,
-        decline_reason: submitter.decline_reason,
+        signing_url: submitter.embed_src.clone().unwrap_or_default(),
+        completed_at: submitter.completed_at.clone(),
+        decline_reason: submitter.decline_reason.clone().or_else(reason),
         values: submitter
             .values
             .iter()
-            .map(|value| SignedValue {
-                name: value.field.clone(),
-                field_type: value.field_type.clone().unwrap_or_default(),
-                value: text(&value.value),
-            })
+            .map(|value| signed_value(value, submitter, submission))
             .collect(),
-        attributes,
+        attributes: attributes
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect(),
+    }
+}
+
+fn signed_value(
+    value: &wire::SubmittedValue,
+    submitter: &wire::Submitter,
+    submission: &wire::Submission,
+) -> SignedValue {
+    let own = |field: &&wire::SubmissionField| {
+        field.name.as_deref() == Some(&value.field) && field.submitter_uuid == submitter.uuid
+    };
+    let field = submission.fields.iter().find(own);
+    let field_type = value
+        .field_type
+        .as_deref()
+        .or(field.map(|field| field.field_type.as_str()))
+        .unwrap_or_default();
+    SignedValue {
+        name: value.field.clone(),
+        field_type: field_type.into(),
+        value: entered(field_type, &value.value),
     }
 }

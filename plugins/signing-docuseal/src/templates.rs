@@ -7,6 +7,7 @@ use crate::bindings::exports::holdfast::signing::signing::{Field, ProviderError,
 use crate::bindings::holdfast::host::blobs::Blob;
 use crate::bindings::holdfast::host::http::BodyPart;
 use crate::bindings::holdfast::signing::types::Area;
+use crate::values::{is_signature, percent_encoded, text, typed, uuid_of};
 use crate::wire::{self, FieldOption, StoredArea, TemplateField, TemplateRole};
 
 /// An existing `external_id` gets its document replaced, so a repeat does not
@@ -17,21 +18,23 @@ pub(crate) fn create(
     document: &Blob,
     fields: &[Field],
 ) -> Result<Template> {
-    let fields: Vec<Value> = fields.iter().map(requested).collect();
+    let requested: Vec<Value> = fields.iter().map(requested).collect();
     let head = format!(
         r#"{{"name":{},"external_id":{},"shared_link":false,"remove_tags":false,"documents":[{{"name":{},"fields":{},"file":""#,
         Value::from(name),
         Value::from(external_id),
         Value::from(name),
-        Value::from(fields),
+        Value::from(requested),
     );
     let body = vec![
         BodyPart::Text(head),
         BodyPart::BlobBase64(document),
         BodyPart::Text(r#""}]}"#.into()),
     ];
-    let template: wire::Template = call("POST", "/templates/pdf", body)?;
-    Ok(ours(&template))
+    let created: wire::Template = call("POST", "/templates/pdf", body)?;
+    // Read back, because only reading is sure to give 0-based pages.
+    let template = private(fetch(&created.id.to_string())?)?;
+    Ok(ours(&with_defaults(template, fields)?))
 }
 
 pub(crate) fn read(template_id: &str) -> Result<Template> {
@@ -50,7 +53,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
     let mut roles = template.submitters.clone();
     let mut all = template.fields.clone();
     for field in fields {
-        let submitter_uuid = role_uuid(&mut roles, &field.role);
+        let submitter_uuid = role_uuid(&template, &mut roles, &field.role);
         if template
             .fields
             .iter()
@@ -58,37 +61,108 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         {
             continue;
         }
+        // What a signer enters is kept by this key: no two fields may share one.
+        let number = all.len().to_string();
+        let parts = [template_id, &submitter_uuid, &field.name, &number];
         all.push(TemplateField {
-            uuid: None,
-            submitter_uuid,
-            name: field.name.clone(),
-            field_type: field.field_type.clone(),
-            required: field.required,
-            readonly: field.readonly,
-            default_value: field.default_value.clone().map(Value::from),
-            options: field
-                .options
-                .iter()
-                .cloned()
-                .map(FieldOption::Text)
-                .collect(),
-            areas: field
-                .areas
-                .iter()
-                .map(|area| StoredArea {
-                    x: area.x,
-                    y: area.y,
-                    w: area.w,
-                    h: area.h,
-                    page: area.page.saturating_sub(1),
-                    attachment_uuid: Some(attachment.clone()),
-                })
-                .collect(),
+            uuid: Some(uuid_of(&parts)),
+            ..stored(field, submitter_uuid, &attachment)
         });
     }
     let body = json!({ "submitters": roles, "fields": all, "shared_link": false });
     let _: Value = call("PUT", &format!("/templates/{template_id}"), json(&body))?;
     read(template_id)
+}
+
+/// A clone is no upsert: one that was made before is looked for.
+pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<Template> {
+    if let Some(existing) = find(external_id)? {
+        return Ok(ours(&private(fetch(&existing)?)?));
+    }
+    let body = json!({ "name": name, "external_id": external_id });
+    let clone: wire::Template = call(
+        "POST",
+        &format!("/templates/{template_id}/clone"),
+        json(&body),
+    )?;
+    Ok(ours(&private(fetch(&clone.id.to_string())?)?))
+}
+
+pub(crate) fn archive(template_id: &str) -> Result<()> {
+    let _: Value = call("DELETE", &format!("/templates/{template_id}"), Vec::new())?;
+    Ok(())
+}
+
+pub(crate) fn fetch(template_id: &str) -> Result<wire::Template> {
+    call("GET", &format!("/templates/{template_id}"), Vec::new())
+}
+
+fn find(external_id: &str) -> Result<Option<String>> {
+    let query = percent_encoded(external_id);
+    let page: wire::Page<wire::Template> = call(
+        "GET",
+        &format!("/templates?external_id={query}&limit=1"),
+        Vec::new(),
+    )?;
+    let found = page.data.first().filter(|template| {
+        template.external_id.as_deref() == Some(external_id) && template.archived_at.is_none()
+    });
+    Ok(found.map(|template| template.id.to_string()))
+}
+
+/// Whoever has a template's link can start a submission. A clone inherits the
+/// setting of its source, so it is looked at, switched off, and looked at again.
+fn private(template: wire::Template) -> Result<wire::Template> {
+    if template.shared_link != Some(true) {
+        return Ok(template);
+    }
+    let id = template.id.to_string();
+    let body = json!({ "shared_link": false });
+    let _: Value = call("PUT", &format!("/templates/{id}"), json(&body))?;
+    let template = fetch(&id)?;
+    if template.shared_link == Some(true) {
+        archive(&id)?;
+        return Err(ProviderError::Rejected(
+            "the template cannot be kept from being shared".into(),
+        ));
+    }
+    Ok(template)
+}
+
+/// The call that creates a template drops `readonly` and `default_value` without
+/// a word; the one that replaces the fields keeps them.
+fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Template> {
+    let mut all = template.fields.clone();
+    let mut dropped = false;
+    for known in &mut all {
+        let same = |field: &&Field| is_same(known, field, &known.submitter_uuid);
+        let Some(field) = fields.iter().find(same) else {
+            continue;
+        };
+        let wanted = default_of(field);
+        let same_default = known.default_value.as_ref().map(text) == wanted.as_ref().map(text);
+        if known.readonly != field.readonly || !same_default {
+            dropped = true;
+            known.readonly = field.readonly;
+            known.default_value = wanted;
+        }
+    }
+    if !dropped {
+        return Ok(template);
+    }
+    let id = template.id.to_string();
+    let body = json!({ "fields": all });
+    let _: Value = call("PUT", &format!("/templates/{id}"), json(&body))?;
+    fetch(&id)
+}
+
+/// Nobody signs for somebody else: a signature has no default.
+fn default_of(field: &Field) -> Option<Value> {
+    let default = field
+        .default_value
+        .as_ref()
+        .filter(|_| !is_signature(&field.field_type))?;
+    Some(typed(&field.field_type, default))
 }
 
 fn is_same(known: &TemplateField, field: &Field, submitter_uuid: &str) -> bool {
@@ -104,32 +178,6 @@ fn is_same(known: &TemplateField, field: &Field, submitter_uuid: &str) -> bool {
                 && near(known.w, area.w)
                 && near(known.h, area.h)
         })
-}
-
-pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<Template> {
-    let body = json!({ "name": name, "external_id": external_id });
-    let template: wire::Template = call(
-        "POST",
-        &format!("/templates/{template_id}/clone"),
-        json(&body),
-    )?;
-    // A clone inherits the link setting of its source.
-    let unshared = json!({ "shared_link": false });
-    let _: Value = call(
-        "PUT",
-        &format!("/templates/{}", template.id),
-        json(&unshared),
-    )?;
-    Ok(ours(&template))
-}
-
-pub(crate) fn archive(template_id: &str) -> Result<()> {
-    let _: Value = call("DELETE", &format!("/templates/{template_id}"), Vec::new())?;
-    Ok(())
-}
-
-pub(crate) fn fetch(template_id: &str) -> Result<wire::Template> {
-    call("GET", &format!("/templates/{template_id}"), Vec::new())
 }
 
 /// A field as it is requested: 1-based pages, `required` always said because
@@ -148,8 +196,8 @@ fn requested(field: &Field) -> Value {
         if field.readonly {
             members.insert("readonly".into(), true.into());
         }
-        if let Some(default) = &field.default_value {
-            members.insert("default_value".into(), default.as_str().into());
+        if let Some(default) = default_of(field) {
+            members.insert("default_value".into(), default);
         }
         if !field.options.is_empty() {
             members.insert("options".into(), field.options.clone().into());
@@ -158,22 +206,51 @@ fn requested(field: &Field) -> Value {
     value
 }
 
-fn role_uuid(roles: &mut Vec<TemplateRole>, name: &str) -> String {
+/// A field as it is written back: 0-based pages.
+fn stored(field: &Field, submitter_uuid: String, attachment: &str) -> TemplateField {
+    TemplateField {
+        uuid: None,
+        submitter_uuid,
+        name: field.name.clone(),
+        field_type: field.field_type.clone(),
+        required: field.required,
+        readonly: field.readonly,
+        default_value: default_of(field),
+        options: field
+            .options
+            .iter()
+            .cloned()
+            .map(FieldOption::Text)
+            .collect(),
+        areas: field
+            .areas
+            .iter()
+            .map(|area| StoredArea {
+                x: area.x,
+                y: area.y,
+                w: area.w,
+                h: area.h,
+                page: area.page.saturating_sub(1),
+                attachment_uuid: Some(attachment.into()),
+                further: serde_json::Map::new(),
+            })
+            .collect(),
+        further: serde_json::Map::new(),
+    }
+}
+
+fn role_uuid(template: &wire::Template, roles: &mut Vec<TemplateRole>, name: &str) -> String {
     if let Some(role) = roles
         .iter()
         .find(|role| role.name.eq_ignore_ascii_case(name))
     {
         return role.uuid.clone();
     }
-    // Any unique text serves as a new role's key.
-    let uuid = format!(
-        "role-{}-{}",
-        roles.len() + 1,
-        name.to_lowercase().replace(' ', "-")
-    );
+    let uuid = uuid_of(&[&template.id.to_string(), name]);
     roles.push(TemplateRole {
         name: name.into(),
         uuid: uuid.clone(),
+        further: serde_json::Map::new(),
     });
     uuid
 }
@@ -225,15 +302,5 @@ fn ours(template: &wire::Template) -> Template {
             })
             .collect(),
         documents: template.schema.len() as u32,
-    }
-}
-
-/// A JSON value as the text a person would have typed.
-pub(crate) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
     }
 }

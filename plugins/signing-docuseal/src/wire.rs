@@ -1,7 +1,8 @@
 //! DocuSeal's JSON, as far as this plugin uses it.
 //!
 //! Requests send areas with 1-based pages; answers give them 0-based. Both are
-//! converted here and nowhere else.
+//! converted in `templates.rs` and nowhere else. What is read to be written back
+//! keeps the members this plugin does not know.
 
 #![cfg_attr(
     not(target_arch = "wasm32"),
@@ -12,13 +13,19 @@
 )]
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[derive(Deserialize)]
 pub(crate) struct Template {
     pub id: i64,
     #[serde(default)]
     pub name: String,
+    #[serde(default)]
+    pub external_id: Option<String>,
+    #[serde(default)]
+    pub shared_link: Option<bool>,
+    #[serde(default)]
+    pub archived_at: Option<String>,
     #[serde(default)]
     pub submitters: Vec<TemplateRole>,
     #[serde(default)]
@@ -31,6 +38,8 @@ pub(crate) struct Template {
 pub(crate) struct TemplateRole {
     pub name: String,
     pub uuid: String,
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +66,8 @@ pub(crate) struct TemplateField {
     pub options: Vec<FieldOption>,
     #[serde(default)]
     pub areas: Vec<StoredArea>,
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -68,13 +79,17 @@ fn is_false(value: &bool) -> bool {
 #[serde(untagged)]
 pub(crate) enum FieldOption {
     Text(String),
-    Object { value: String },
+    Object {
+        value: String,
+        #[serde(flatten)]
+        further: Map<String, Value>,
+    },
 }
 
 impl FieldOption {
     pub fn text(&self) -> &str {
         match self {
-            Self::Text(value) | Self::Object { value } => value,
+            Self::Text(value) | Self::Object { value, .. } => value,
         }
     }
 }
@@ -90,6 +105,8 @@ pub(crate) struct StoredArea {
     pub page: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment_uuid: Option<String>,
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +120,11 @@ pub(crate) struct Submission {
     pub archived_at: Option<String>,
     #[serde(default)]
     pub submitters: Vec<Submitter>,
+    #[serde(default)]
+    pub submission_events: Vec<SubmissionEvent>,
+    /// With `?include=fields` only.
+    #[serde(default)]
+    pub fields: Vec<SubmissionField>,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +132,9 @@ pub(crate) struct Submitter {
     pub id: i64,
     #[serde(default)]
     pub submission_id: Option<i64>,
+    /// Its role, as the fields' `submitter_uuid` names it.
+    #[serde(default)]
+    pub uuid: Option<String>,
     #[serde(default)]
     pub slug: Option<String>,
     #[serde(default)]
@@ -128,14 +153,20 @@ pub(crate) struct Submitter {
     pub opened_at: Option<String>,
     #[serde(default)]
     pub completed_at: Option<String>,
+    /// Not told by every version; the event of the decline tells it too.
     #[serde(default)]
     pub decline_reason: Option<String>,
     #[serde(default)]
     pub values: Vec<SubmittedValue>,
+    /// Told by the built-in room; DocuSeal has it in its feed of completions.
     #[serde(default)]
     pub ip: Option<String>,
     #[serde(default)]
     pub ua: Option<String>,
+    /// What was given when the submitter was made. The built-in room keeps here when
+    /// consent to signing electronically was given.
+    #[serde(default)]
+    pub metadata: Value,
 }
 
 #[derive(Deserialize)]
@@ -143,9 +174,29 @@ pub(crate) struct SubmittedValue {
     pub field: String,
     #[serde(default)]
     pub value: Value,
-    /// Not sent by every version; the template's field tells otherwise.
+    /// Told by the built-in room; DocuSeal tells it of the field.
     #[serde(default, rename = "type")]
     pub field_type: Option<String>,
+}
+
+/// A field as a submission shows it.
+#[derive(Deserialize)]
+pub(crate) struct SubmissionField {
+    #[serde(default)]
+    pub submitter_uuid: Option<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(rename = "type")]
+    pub field_type: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct SubmissionEvent {
+    #[serde(default)]
+    pub submitter_id: Option<i64>,
+    pub event_type: String,
+    #[serde(default)]
+    pub data: Value,
 }
 
 #[derive(Deserialize)]
@@ -163,10 +214,29 @@ pub(crate) struct Document {
     pub url: String,
 }
 
-/// A webhook's body.
+/// A webhook's body; the feed of completions has the same shape.
 #[derive(Deserialize)]
 pub(crate) struct Hook {
     pub event_type: String,
     #[serde(default)]
     pub data: Value,
+}
+
+/// What an answer that is an error says. Every member may be missing.
+#[derive(Default, Deserialize)]
+pub(crate) struct Refusal {
+    #[serde(default)]
+    pub error: Option<String>,
+    /// Of a call that the free build does not have.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+impl Refusal {
+    /// Whether a token of the testing account was used for the real one, or the
+    /// other way round.
+    pub fn names_other_mode(&self) -> bool {
+        let text = self.error.as_deref().unwrap_or_default().to_lowercase();
+        text.contains("testing") || text.contains("production")
+    }
 }

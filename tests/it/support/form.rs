@@ -46,6 +46,18 @@ pub async fn press(app: &TestApp, url: &str, action: &str, values: &[(String, St
     app.send(request).await
 }
 
+/// Saves as the form's script does, and what it is told.
+pub async fn save(app: &TestApp, url: &str, values: &[(&str, &str)]) -> serde_json::Value {
+    let mut body = url::form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(values).append_pair("action", "save");
+    let request = Request::post(path(url))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("accept", "application/json")
+        .body(Body::from(body.finish()))
+        .unwrap();
+    app.send(request).await.json()
+}
+
 /// Opens the form, fills everything in and finishes.
 pub async fn sign(app: &TestApp, url: &str) {
     let page = open(app, url).await;

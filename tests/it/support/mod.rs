@@ -4,6 +4,7 @@
 pub mod authority;
 pub mod browser;
 mod database;
+pub mod docuseal;
 pub mod faulty;
 pub mod form;
 pub mod pdf;

@@ -10,6 +10,7 @@ use super::record::{CustodySource, custody_facts};
 use crate::app::App;
 use crate::components::Identity;
 use crate::components::rules::{compliance, documents};
+use crate::config::EMBEDDED;
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
 };
@@ -19,7 +20,7 @@ use crate::faults;
 use crate::files::Area;
 use crate::sealing::{SIGNATURE_BYTES, Stamp, Unstamped};
 use crate::service::uploads::picture;
-use crate::service::{ServiceError, copies, events, facts, integrity};
+use crate::service::{ServiceError, copies, events, facts, integrity, signing};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::row::Kept;
 use crate::store::vault::Intent;
@@ -29,6 +30,7 @@ use crate::worker;
 /// A step, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    Confirm,
     Fetch,
     Time,
     Seal,
@@ -41,6 +43,7 @@ pub(super) enum Step {
 impl Step {
     pub(super) const fn name(self) -> &'static str {
         match self {
+            Self::Confirm => "confirm",
             Self::Fetch => "fetch",
             Self::Time => "time",
             Self::Seal => "seal",
@@ -66,6 +69,13 @@ enum TrustedTime {
     },
     /// There is an authority, and it gave no usable token.
     None { reason: String },
+}
+
+/// The signers were compared with those at the provider.
+#[derive(Clone, Serialize, Deserialize)]
+struct Confirmed {
+    /// The record tells of the ledger up to this entry.
+    ledger_sequence: i64,
 }
 
 /// The authoritative copy.
@@ -110,7 +120,7 @@ impl<'a> Pipeline<'a> {
             app,
             envelope,
             intent,
-            step: Step::Fetch,
+            step: Step::Confirm,
         }
     }
 
@@ -121,6 +131,7 @@ impl<'a> Pipeline<'a> {
 
     /// Does what is not done yet.
     pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
+        let confirmed = self.confirmed().await?;
         let source = match self.begin(Step::Fetch).await? {
             Some(source) => source,
             None => self.done(self.fetch().await?).await?,
@@ -138,7 +149,8 @@ impl<'a> Pipeline<'a> {
             Some(record) => record,
             None => {
                 let further = self.further(&source, &sealed);
-                let record = self.record(&certified, &copy, further).await?;
+                let told = self.told_ledger(&confirmed).await?;
+                let record = self.record(&certified, &copy, &told, further).await?;
                 self.done(record).await?
             }
         };
@@ -176,6 +188,24 @@ impl<'a> Pipeline<'a> {
         tx.commit().await?;
         faults::pass(&format!("{name} recorded"));
         recorded(given)
+    }
+
+    /// Of a document signed elsewhere, who signed it: a signature may have been
+    /// passed on since the provider last told us something.
+    async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
+        let instance = self.envelope.provider_instance.as_deref();
+        if self.envelope.is_upload || instance.is_none_or(|instance| instance == EMBEDDED) {
+            return Ok(Confirmed {
+                ledger_sequence: self.intent.ledger_sequence,
+            });
+        }
+        match self.begin(Step::Confirm).await? {
+            Some(confirmed) => Ok(confirmed),
+            None => {
+                let ledger_sequence = signing::confirm_signers(self.app, self.envelope).await?;
+                self.done(Confirmed { ledger_sequence }).await
+            }
+        }
     }
 
     /// The executed document, stored untouched.
@@ -336,10 +366,10 @@ impl<'a> Pipeline<'a> {
         &self,
         certified: &Certified,
         copy: &Kept,
+        told: &[LedgerEntry],
         further: Vec<(String, String)>,
     ) -> Result<Kept, ServiceError> {
         let certificate = self.app.files.get(&certified.certificate.0).await?;
-        let told = self.told_ledger().await?;
         let facts = custody_facts(CustodySource {
             envelope: self.envelope,
             intent: self.intent,
@@ -348,7 +378,7 @@ impl<'a> Pipeline<'a> {
             component: &certified.component,
             copy: &copy.0,
             custodian: &self.custodian(),
-            told: &told,
+            told,
             certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
             further,
         });
@@ -410,12 +440,13 @@ impl<'a> Pipeline<'a> {
         Ok(facts)
     }
 
-    /// The ledger up to the intent: later entries are no part of the record.
-    async fn told_ledger(&self) -> Result<Vec<LedgerEntry>, ServiceError> {
+    /// The ledger up to the intent, or what was confirmed after it: later entries
+    /// are no part of the record.
+    async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
         let mut connection = self.app.store.read().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         let mut entries = ledger::list(&mut connection, org, id).await?;
-        entries.retain(|entry| entry.sequence <= self.intent.ledger_sequence);
+        entries.retain(|entry| entry.sequence <= confirmed.ledger_sequence);
         Ok(entries)
     }
 

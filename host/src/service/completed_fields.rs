@@ -1,0 +1,110 @@
+//! What `envelope.completed` tells of the fields.
+
+use serde_json::{Value, json};
+
+use crate::components::providers::signing as provider;
+
+/// Fields shown in `envelope.completed`, and the size they may have together.
+const FIELDS_LIMIT: usize = 200;
+const FIELDS_BYTES: usize = 64 * 1024;
+
+/// `fields[]` of the event: a number for `number`, `signed` for signatures,
+/// text otherwise; cut at 200 fields or 64 KiB.
+pub fn completed_fields(submission: &provider::Submission) -> (Vec<Value>, bool) {
+    let mut fields = Vec::new();
+    let mut bytes = 0;
+    for submitter in &submission.submitters {
+        for value in &submitter.values {
+            let field = json!({
+                "name": value.name,
+                "type": value.field_type,
+                "value": event_value(value),
+                "signer_email": submitter.email,
+            });
+            bytes += field.to_string().len();
+            if fields.len() == FIELDS_LIMIT || bytes > FIELDS_BYTES {
+                return (fields, true);
+            }
+            fields.push(field);
+        }
+    }
+    (fields, false)
+}
+
+fn event_value(value: &provider::SignedValue) -> Value {
+    match value.field_type.as_str() {
+        "signature" | "initials" if !value.value.is_empty() => "signed".into(),
+        "number" => value
+            .value
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .map_or_else(|| value.value.as_str().into(), Value::Number),
+        _ => value.value.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn submission(values: Vec<(&str, &str, &str)>) -> provider::Submission {
+        provider::Submission {
+            submission_id: "1".into(),
+            status: provider::SubmissionStatus::Completed,
+            archived: false,
+            completed_at: None,
+            submitters: vec![provider::Submitter {
+                submitter_id: "1".into(),
+                name: "Ann".into(),
+                email: "ann@example.com".into(),
+                role: "Buyer".into(),
+                status: provider::SignerStatus::Completed,
+                signing_url: String::new(),
+                completed_at: None,
+                decline_reason: None,
+                values: values
+                    .into_iter()
+                    .map(|(name, field_type, value)| provider::SignedValue {
+                        name: name.into(),
+                        field_type: field_type.into(),
+                        value: value.into(),
+                    })
+                    .collect(),
+                attributes: Vec::new(),
+            }],
+        }
+    }
+
+    #[test]
+    fn values_have_the_types_of_the_contract() {
+        let (fields, truncated) = completed_fields(&submission(vec![
+            ("amount", "number", "12.5"),
+            ("agreed", "checkbox", "true"),
+            ("signature", "signature", "Ann"),
+            ("initials", "initials", ""),
+            ("note", "text", "12"),
+        ]));
+        let values: Vec<&Value> = fields.iter().map(|field| &field["value"]).collect();
+        assert_eq!(
+            values,
+            [
+                &json!(12.5),
+                &json!("true"),
+                &json!("signed"),
+                &json!(""),
+                &json!("12")
+            ]
+        );
+        assert!(!truncated);
+    }
+
+    #[test]
+    fn long_lists_of_fields_are_cut_and_say_so() {
+        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", "x"); 201]));
+        assert_eq!((fields.len(), truncated), (200, true));
+        let long = "x".repeat(40_000);
+        let (fields, truncated) = completed_fields(&submission(vec![("a", "text", &long); 2]));
+        assert_eq!((fields.len(), truncated), (1, true));
+    }
+}

@@ -1,0 +1,1291 @@
+//! The signing plugin against a stand-in for DocuSeal, and one contract for it and
+//! the built-in room.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::components::Components;
+use holdfast::components::egress::Egress;
+use holdfast::components::providers::{ProviderError, ProviderLease};
+use holdfast::config::{Config, SecretText};
+use holdfast::domain::clock::Clock;
+use holdfast::domain::id::EnvelopeId;
+use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::store::{envelopes, room};
+use serde_json::{Value, json};
+use sqlx::Row as _;
+
+use crate::support::docuseal::{Docuseal, Fault, SECRET, TOKEN, errors, signature};
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body, form, pdf};
+
+const LINES: [&str; 6] = [
+    "Agreement between the parties.",
+    "{{Price;type=number;role=Buyer;required=true}}",
+    "{{Agreed;type=checkbox;role=Buyer;required=true}}",
+    "{{Buyer signature;type=signature;role=Buyer;required=true}}",
+    "{{Remark;type=text;role=Seller;required=false}}",
+    "{{Seller signature;type=signature;role=Seller;required=true}}",
+];
+
+/// A service and the provider behind it: the stand-in, or the built-in room.
+struct Setup {
+    app: TestApp,
+    docuseal: Option<Docuseal>,
+}
+
+impl Setup {
+    async fn room() -> Self {
+        let mut app = TestApp::start().await;
+        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        Self {
+            app,
+            docuseal: None,
+        }
+    }
+
+    async fn docuseal() -> Self {
+        Self::with(|_| {}, true).await
+    }
+
+    async fn with(change: impl FnOnce(&mut Config), auto_vault: bool) -> Self {
+        let docuseal = Docuseal::start().await;
+        let settings = OrgSettings {
+            auto_vault,
+            ..OrgSettings::default()
+        };
+        let configure = |config: &mut Config| {
+            docuseal.configure(config);
+            change(config);
+        };
+        let mut app = TestApp::with(configure, settings).await;
+        app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+        Self {
+            app,
+            docuseal: Some(docuseal),
+        }
+    }
+
+    /// The stand-in; the room does not have what is asked of it.
+    fn at(&self) -> &Docuseal {
+        self.docuseal.as_ref().unwrap()
+    }
+
+    async fn template(&self) -> Value {
+        let document = pdf::with_lines(&LINES);
+        self.app
+            .upload(
+                "/partner/templates",
+                "application/pdf",
+                &document,
+                &[("name", "Agreement")],
+            )
+            .await
+            .data(200)
+    }
+
+    /// A body for an envelope of that template.
+    fn body(template: &Value) -> Value {
+        let mut body = envelope_body(&template["template_id"]);
+        body["signers"] = json!([
+            { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+            { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+        ]);
+        body["prefilled_data"] = json!({ "Price": 12.5, "Remark": "as seen" });
+        body
+    }
+
+    /// The envelope's id.
+    async fn sent(&self) -> String {
+        let template = self.template().await;
+        let body = Self::body(&template);
+        let envelope = self.app.post("/partner/envelopes", body).await.data(201);
+        envelope["envelope_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Fresh links of all signers.
+    async fn links(&self, id: &str) -> Vec<String> {
+        let path = format!("/partner/envelopes/{id}/signing-links");
+        let links = self.app.get(&path).await.data(200);
+        let signers = links["signers"].as_array().unwrap().iter();
+        signers
+            .map(|signer| signer["embed_url"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    async fn status(&self, id: &str) -> String {
+        let path = format!("/partner/envelopes/{id}/status");
+        let status = self.app.get(&path).await.data(200);
+        status["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Follows a link to the provider's own page.
+    async fn follow(&self, url: &str) -> String {
+        let answer = form::open(&self.app, url).await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        answer.headers["location"].to_str().unwrap().to_owned()
+    }
+
+    /// Signs as a person does who was given this link.
+    async fn sign(&self, url: &str) {
+        let Some(docuseal) = &self.docuseal else {
+            let page = form::open(&self.app, url).await;
+            assert_eq!(page.status, 200, "{}", page.text());
+            let mut values = form::filled(&page.text());
+            for (name, value) in &mut values {
+                match name.as_str() {
+                    "Price" => *value = "12.5".into(),
+                    "Remark" => *value = "as seen".into(),
+                    _ => {}
+                }
+            }
+            let answer = form::press(&self.app, url, "finish", &values).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            return;
+        };
+        let (submission, role) = docuseal.role_at(&self.follow(url).await);
+        docuseal.sign(submission, &role, &[]);
+        for event_type in ["form.viewed", "form.started", "form.completed"] {
+            let hook = docuseal.form_hook(event_type, submission, &role);
+            assert_eq!(self.call_back(&hook).await.status, 200);
+        }
+        if docuseal.shown(submission)["status"] == "completed" {
+            let hook = docuseal.submission_hook("submission.completed", submission);
+            assert_eq!(self.call_back(&hook).await.status, 200);
+        }
+    }
+
+    async fn decline(&self, url: &str, reason: &str) {
+        let Some(docuseal) = &self.docuseal else {
+            form::open(&self.app, url).await;
+            let reason = [("reason".to_owned(), reason.to_owned())];
+            let answer = form::press(&self.app, url, "decline", &reason).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            return;
+        };
+        let (submission, role) = docuseal.role_at(&self.follow(url).await);
+        docuseal.decline(submission, &role, reason);
+        let hook = docuseal.form_hook("form.declined", submission, &role);
+        assert_eq!(self.call_back(&hook).await.status, 200);
+    }
+
+    /// Whether the provider holds the envelope's submission archived.
+    async fn is_archived(&self, id: &str) -> bool {
+        let mut connection = self.app.store.read().await.unwrap();
+        let id = EnvelopeId::parse(id).unwrap();
+        let envelope = envelopes::get(&mut connection, &self.app.org, &id).await;
+        let submission = envelope.unwrap().unwrap().submission.unwrap();
+        let submission = submission.parse().unwrap();
+        match &self.docuseal {
+            Some(docuseal) => !docuseal.shown(submission)["archived_at"].is_null(),
+            None => room::submission(&mut connection, &self.app.org, submission)
+                .await
+                .unwrap()
+                .unwrap()
+                .archived_at
+                .is_some(),
+        }
+    }
+
+    /// Sends a webhook as DocuSeal does.
+    async fn call_back(&self, hook: &Value) -> Answer {
+        let body = hook.to_string();
+        let now = Clock::default().now().as_seconds();
+        let header = signature(SECRET.as_bytes(), now, &body);
+        self.call_back_with(Some(&header), &body).await
+    }
+
+    async fn call_back_with(&self, header: Option<&str>, body: &str) -> Answer {
+        let mut request = Request::post("/api/v2/callbacks/signing/cloud");
+        if let Some(header) = header {
+            request = request.header("X-Docuseal-Signature", header);
+        }
+        self.app
+            .send(request.body(Body::from(body.to_owned())).unwrap())
+            .await
+    }
+
+    async fn envelopes(&self) -> i64 {
+        let mut connection = self.app.store.read().await.unwrap();
+        let count = sqlx::query("select count(*) as envelopes from envelope");
+        let row = count.fetch_one(&mut *connection).await.unwrap();
+        row.get("envelopes")
+    }
+
+    /// How often something is in the ledger.
+    async fn entries(&self, id: &str, action: &str) -> usize {
+        let custody = self.app.custody(id).await;
+        let entries = custody["entries"].as_array().unwrap().iter();
+        entries.filter(|entry| entry["action"] == action).count()
+    }
+
+    async fn wait_for_entry(&self, id: &str, action: &str) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.entries(id, action).await == 0 {
+            assert!(Instant::now() < deadline, "no {action}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.app.entry(id, action).await
+    }
+
+    /// Creating an envelope fails with this status, and leaves none.
+    async fn fails_to_send(&self, template: &Value, status: u16, message: &str) {
+        let answer = self
+            .app
+            .post("/partner/envelopes", Self::body(template))
+            .await;
+        assert_eq!(answer.error(status), message);
+        assert_eq!(self.envelopes().await, 0);
+    }
+}
+
+macro_rules! at_both_providers {
+    ($($name:ident),* $(,)?) => {
+        mod in_the_room {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name(super::Setup::room().await).await;
+                }
+            )*
+        }
+
+        mod at_docuseal {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name(super::Setup::docuseal().await).await;
+                }
+            )*
+        }
+    };
+}
+
+at_both_providers!(
+    a_contract_is_signed_in_turn_and_vaulted,
+    a_decline_ends_it_with_its_reason,
+    a_void_reaches_the_provider,
+    what_the_template_lacks_is_refused_before_it_is_sent,
+);
+
+async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
+    let template = setup.template().await;
+    let names = |fields: &Value| -> Vec<(String, String, bool)> {
+        let fields = fields.as_array().unwrap().iter();
+        fields
+            .map(|field| {
+                let text = |member: &str| field[member].as_str().unwrap().to_owned();
+                (text("name"), text("role"), field["required"] == true)
+            })
+            .collect()
+    };
+    assert_eq!(
+        names(&template["fields"]),
+        [
+            ("Price", "Buyer", true),
+            ("Agreed", "Buyer", true),
+            ("Buyer signature", "Buyer", true),
+            ("Remark", "Seller", false),
+            ("Seller signature", "Seller", true),
+        ]
+        .map(|(name, role, required)| (name.to_owned(), role.to_owned(), required))
+    );
+    let envelope = setup
+        .app
+        .post("/partner/envelopes", Setup::body(&template))
+        .await
+        .data(201);
+    assert_eq!(envelope["status"], "sent");
+    let id = envelope["envelope_id"].as_str().unwrap();
+
+    let links = setup.links(id).await;
+    let early = form::open(&setup.app, &links[1]).await;
+    assert!(
+        early.text().contains("Not yet your turn"),
+        "{}",
+        early.text()
+    );
+    let forced = form::press(&setup.app, &links[1], "finish", &[]).await;
+    assert!(
+        forced.text().contains("Not yet your turn"),
+        "{}",
+        forced.text()
+    );
+    setup.sign(envelope["sign_url"].as_str().unwrap()).await;
+    assert_eq!(setup.status(id).await, "viewed");
+    let again = form::open(&setup.app, &links[0]).await;
+    assert!(again.text().contains("You have signed"), "{}", again.text());
+    // One invitation each, and both are ours.
+    let mails = setup.app.wait_for_mails(2).await;
+    assert!(
+        mails.iter().all(|mail| mail.contains("/sign/")),
+        "{mails:?}"
+    );
+    setup.sign(&links[1]).await;
+    setup.app.wait_for(id, "vaulted").await;
+
+    let events = setup.app.events(id).await;
+    let types: Vec<&str> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        types[..9],
+        [
+            "envelope.created",
+            "envelope.sent",
+            "signer.viewed",
+            "signer.started",
+            "signer.completed",
+            "signer.viewed",
+            "signer.started",
+            "signer.completed",
+            "envelope.completed",
+        ]
+    );
+    let field = |name: &str, field_type: &str, value: Value, signer: &str| {
+        let email = format!("{signer}@example.com");
+        json!({ "name": name, "type": field_type, "value": value, "signer_email": email })
+    };
+    assert_eq!(
+        events[8]["data"]["fields"],
+        json!([
+            field("Price", "number", json!(12.5), "buyer"),
+            field("Agreed", "checkbox", json!("true"), "buyer"),
+            field("Buyer signature", "signature", json!("signed"), "buyer"),
+            field("Remark", "text", json!("as seen"), "seller"),
+            field("Seller signature", "signature", json!("signed"), "seller"),
+        ])
+    );
+    let verified = setup.app.released_and_verified(id).await;
+    assert_eq!(verified["valid"], true, "{verified}");
+}
+
+async fn a_decline_ends_it_with_its_reason(setup: Setup) {
+    let id = setup.sent().await;
+    let links = setup.links(&id).await;
+    setup.decline(&links[0], "The price is wrong").await;
+    assert_eq!(setup.status(&id).await, "declined");
+    let events = setup.app.events(&id).await;
+    let declined = events.last().unwrap();
+    assert_eq!(declined["event_type"], "envelope.declined");
+    assert_eq!(declined["data"]["reason"], "The price is wrong");
+    assert_eq!(declined["data"]["signer"]["email"], "buyer@example.com");
+    let other = form::open(&setup.app, &links[1]).await;
+    assert!(other.text().contains("Declined"), "{}", other.text());
+}
+
+async fn a_void_reaches_the_provider(setup: Setup) {
+    let id = setup.sent().await;
+    assert!(!setup.is_archived(&id).await);
+    let path = format!("/partner/envelopes/{id}/void");
+    setup
+        .app
+        .post(&path, json!({ "reason": "A new offer" }))
+        .await
+        .data(200);
+    assert!(setup.is_archived(&id).await);
+    let links = setup.app.get(&format!("/partner/envelopes/{id}")).await;
+    assert_eq!(links.data(200)["status"], "voided");
+}
+
+async fn what_the_template_lacks_is_refused_before_it_is_sent(setup: Setup) {
+    let template = setup.template().await;
+    let refused = async |change: &dyn Fn(&mut Value), code: &str| {
+        let mut body = Setup::body(&template);
+        change(&mut body);
+        let answer = setup.app.post("/partner/envelopes", body).await;
+        assert_eq!(answer.status, 422, "{}", answer.text());
+        let details = answer.json()["details"].take();
+        let codes: Vec<&str> = details
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|issue| issue["code"].as_str().unwrap())
+            .collect();
+        assert!(codes.contains(&code), "{codes:?}");
+    };
+    let role = |body: &mut Value| body["signers"][1]["role"] = "Guarantor".into();
+    refused(&role, "unknown_role").await;
+    let field = |body: &mut Value| body["prefilled_data"]["Colour"] = "red".into();
+    refused(&field, "unknown_field").await;
+    let third = json!({ "email": "x@example.com", "name": "X", "role": "Buyer" });
+    let more = |body: &mut Value| body["signers"].as_array_mut().unwrap().push(third.clone());
+    refused(&more, "too_many_signers").await;
+    assert_eq!(setup.envelopes().await, 0);
+    if let Some(docuseal) = &setup.docuseal {
+        assert_eq!(docuseal.submissions(), 0);
+    }
+}
+
+/// Requests name pages from 1, what is stored names them from 0, and `required`
+/// is theirs unless it is said. Nobody but the signers may start a submission.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_required_and_shared_link_are_said_as_docuseal_means_them() {
+    let setup = Setup::docuseal().await;
+    let area = json!([{ "page": 1, "x": 0.1, "y": 0.2, "w": 0.3, "h": 0.04 }]);
+    let field = |name: &str, field_type: &str, role: &str| {
+        json!({
+            "name": name, "type": field_type, "role": role,
+            "placement": { "mode": "absolute", "areas": area },
+        })
+    };
+    let fields = json!([field("First", "signature", "Buyer")]);
+    let template = setup.app.template(CONTRACT, &fields).await;
+    let sent = &setup.at().requests("POST", "/templates/pdf")[0];
+    let requested = &sent.body["documents"][0]["fields"][0];
+    assert_eq!(requested["areas"][0]["page"], 1);
+    assert_eq!(requested["required"], false);
+    assert_eq!(sent.body["shared_link"], false);
+    use base64::Engine as _;
+    let file = sent.body["documents"][0]["file"].as_str().unwrap();
+    let file = base64::engine::general_purpose::STANDARD.decode(file);
+    assert_eq!(file.unwrap(), CONTRACT);
+    let stored = setup.at().template();
+    assert_eq!(stored["fields"][0]["areas"][0]["page"], 0);
+    assert_eq!(stored["fields"][0]["required"], false);
+
+    let path = format!(
+        "/partner/templates/{}/fields",
+        template["template_id"].as_str().unwrap()
+    );
+    let more = json!({ "fields": [
+        field("Second", "signature", "Seller"),
+        { "name": "Third", "type": "text", "role": "buyer", "default_value": "as seen",
+          "required": true, "placement": { "mode": "absolute", "areas": area } },
+    ] });
+    setup.app.post(&path, more).await.data(200);
+    let stored = setup.at().template();
+    let fields = stored["fields"].as_array().unwrap();
+    let names: Vec<&Value> = fields.iter().map(|field| &field["name"]).collect();
+    assert_eq!(names, ["First", "Second", "Third"]);
+    for field in fields {
+        assert_eq!(field["areas"][0]["page"], 0, "{field}");
+        let attachment = &stored["schema"][0]["attachment_uuid"];
+        assert_eq!(field["areas"][0]["attachment_uuid"], *attachment, "{field}");
+    }
+    assert_eq!(stored["shared_link"], false);
+    // What the plugin does not know of a field is written back as it was.
+    assert_eq!(fields[0]["preferences"], json!({ "font_size": 11 }));
+    // Values are kept by these keys.
+    let uuids: std::collections::BTreeSet<&str> = fields
+        .iter()
+        .map(|field| field["uuid"].as_str().unwrap())
+        .collect();
+    assert_eq!(uuids.len(), 3);
+    assert_eq!(
+        fields[2]["submitter_uuid"], fields[0]["submitter_uuid"],
+        "a role is the same in either case"
+    );
+    assert_eq!(stored["submitters"].as_array().unwrap().len(), 2);
+}
+
+/// The call that creates a template drops what it does not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn defaults_and_read_only_fields_reach_the_template() {
+    let setup = Setup::docuseal().await;
+    let document = pdf::with_lines(&[
+        "{{Price;type=number;role=Buyer;readonly=true;default=12.5}}",
+        "{{Buyer signature;type=signature;role=Buyer;default=Ann}}",
+    ]);
+    let texts = [("name", "Agreement")];
+    setup
+        .app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let fields = &setup.at().template()["fields"];
+    assert_eq!(fields[0]["readonly"], true);
+    assert_eq!(fields[0]["default_value"], 12.5);
+    // Nobody signs for somebody else.
+    assert_eq!(fields[1].get("default_value"), None);
+}
+
+/// A prefill goes where an unknown name is an error, with the type of its field,
+/// and to the role it belongs to. DocuSeal mails nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_cannot_be_dropped_silently() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let sent = &setup.at().requests("POST", "/submissions")[0].body;
+    assert_eq!(sent["send_email"], false);
+    assert_eq!(sent["order"], "preserved");
+    let [buyer, seller] = [0, 1].map(|index| &sent["submitters"][index]);
+    assert_eq!(
+        buyer["fields"],
+        json!([{ "name": "Price", "default_value": 12.5 }])
+    );
+    assert_eq!(
+        seller["fields"],
+        json!([{ "name": "Remark", "default_value": "as seen" }])
+    );
+    for submitter in [buyer, seller] {
+        assert_eq!(submitter.get("values"), None);
+        assert_eq!(submitter["external_id"], id.as_str());
+        assert_eq!(submitter["metadata"]["envelope_id"], id.as_str());
+        assert_eq!(submitter["send_email"], false);
+    }
+}
+
+/// A template that was changed at DocuSeal: the role would silently become the
+/// one at its place, the value would be dropped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_or_field_that_docuseal_has_lost_is_noticed_before_it_is_sent() {
+    let setup = Setup::docuseal().await;
+    let template = setup.template().await;
+    let message = "Signing provider request failed";
+    let renamed = |name: &str| {
+        setup.at().change_template(|template| {
+            template["submitters"][1]["name"] = name.into();
+        });
+    };
+    renamed("Dealer");
+    setup.fails_to_send(&template, 502, message).await;
+    renamed("Seller");
+    setup.at().change_template(|template| {
+        template["fields"][3]["name"] = "Note".into();
+    });
+    setup.fails_to_send(&template, 502, message).await;
+    // The field is there, and another role's.
+    setup.at().change_template(|template| {
+        template["fields"][3]["name"] = "Remark".into();
+        template["fields"][3]["submitter_uuid"] = template["submitters"][0]["uuid"].clone();
+    });
+    setup.fails_to_send(&template, 502, message).await;
+    assert_eq!(setup.at().requests("POST", "/submissions").len(), 0);
+}
+
+/// A repeat of a request whose answer was lost would be a second submission.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_looked_up_and_not_repeated() {
+    let lost = [
+        Fault::DroppedAfter,
+        Fault::AnswerAfter(500, json!({ "status": 500 })),
+        Fault::HangingAfter,
+    ];
+    for fault in lost {
+        let setup = Setup::docuseal().await;
+        let template = setup.template().await;
+        setup.at().fail("POST", "/submissions", fault.clone(), 1);
+        let envelope = setup
+            .app
+            .post("/partner/envelopes", Setup::body(&template))
+            .await
+            .data(201);
+        assert_eq!(setup.at().submissions(), 1, "{fault:?}");
+        assert_eq!(setup.at().requests("POST", "/submissions").len(), 1);
+        let id = envelope["envelope_id"].as_str().unwrap();
+        let looked = setup.at().requests("GET", "/submitters");
+        assert_eq!(looked.len(), 2, "before and after: {fault:?}");
+        assert!(looked[1].path.contains(id), "{}", looked[1].path);
+        let links = setup.links(id).await;
+        setup.sign(&links[0]).await;
+        setup.sign(&links[1]).await;
+        setup.app.wait_for(id, "vaulted").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_away_leaves_no_envelope() {
+    let setup = Setup::docuseal().await;
+    let template = setup.template().await;
+    let message = "Signing provider request failed";
+    let internal = Fault::Answer(500, errors::internal().1);
+    for fault in [internal, Fault::Garbage, Fault::Hanging] {
+        setup.at().fail("POST", "/submissions", fault, 1);
+        setup.fails_to_send(&template, 502, message).await;
+        assert_eq!(setup.at().submissions(), 0);
+    }
+}
+
+/// Every error shape, and what our caller is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_error_of_docuseal_becomes_one_of_ours() {
+    let setup = Setup::docuseal().await;
+    let template = setup.template().await;
+    let failed = "Signing provider request failed";
+    let unconfigured = "Provider is not configured";
+    for ((status, body), ours, message) in [
+        (errors::not_authenticated(), 503, unconfigured),
+        (errors::not_authorized(), 502, failed),
+        (errors::wrong_mode(), 503, unconfigured),
+        (errors::not_found(), 502, failed),
+        (errors::pro(), 503, unconfigured),
+        (errors::validation(), 502, failed),
+        (errors::bad_json(), 502, failed),
+        (errors::too_many_requests(), 502, failed),
+        (errors::internal(), 502, failed),
+    ] {
+        let fault = Fault::Answer(status, body);
+        setup.at().fail("POST", "/submissions", fault, 1);
+        setup.fails_to_send(&template, ours, message).await;
+    }
+    assert_eq!(setup.at().submissions(), 0);
+    // With nothing in the way it is sent.
+    let body = Setup::body(&template);
+    setup.app.post("/partner/envelopes", body).await.data(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_free_build_cannot_take_a_template_and_says_so() {
+    let setup = Setup::docuseal().await;
+    setup.at().be_the_free_build();
+    let fields = json!([]).to_string();
+    let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
+    let answer = setup
+        .app
+        .upload("/partner/templates", "application/pdf", CONTRACT, &texts)
+        .await;
+    assert_eq!(answer.error(503), "Provider is not configured");
+}
+
+/// DocuSeal says 403 of another account's things: to us they are not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_accounts_template_is_not_found() {
+    let plugin = Plugin::start().await;
+    let template = plugin.template().await;
+    plugin.docuseal.give_away(template.parse().unwrap());
+    let found = plugin.clone(&template, "copy-1").await;
+    assert!(matches!(found, Err(ProviderError::NotFound)), "{found:?}");
+    let unknown = plugin.clone("4711", "copy-1").await;
+    assert!(
+        matches!(unknown, Err(ProviderError::NotFound)),
+        "{unknown:?}"
+    );
+}
+
+/// A clone inherits the shared link of its source, and a repeat of the call is
+/// another clone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clone_is_private_and_made_once() {
+    let plugin = Plugin::start().await;
+    let template = plugin.template().await;
+    plugin
+        .docuseal
+        .change_template(|template| template["shared_link"] = true.into());
+    let clone = plugin.clone(&template, "copy of 1 & 2").await.unwrap();
+    assert_ne!(clone, template);
+    assert_eq!(plugin.docuseal.template()["shared_link"], false);
+    assert_eq!(plugin.docuseal.templates(), 2);
+    let again = plugin.clone(&template, "copy of 1 & 2").await.unwrap();
+    assert_eq!((again, plugin.docuseal.templates()), (clone, 2));
+    // One that stays shared is given up.
+    plugin.docuseal.change_template(|_| {});
+    let fault = Fault::Answer(200, json!({ "id": 0 }));
+    plugin.docuseal.fail("PUT", "/templates/", fault, 1);
+    let source = plugin.shared().await;
+    let refused = plugin.clone(&source, "copy-3").await;
+    assert!(
+        matches!(refused, Err(ProviderError::Rejected(_))),
+        "{refused:?}"
+    );
+    assert_ne!(plugin.docuseal.template()["archived_at"], Value::Null);
+}
+
+/// The plugin without a service around it.
+struct Plugin {
+    docuseal: Docuseal,
+    components: Components,
+    lease: ProviderLease,
+}
+
+impl Plugin {
+    async fn start() -> Self {
+        let docuseal = Docuseal::start().await;
+        let mut config = Config::default();
+        docuseal.configure(&mut config);
+        let instance = &config.providers.signing.instances["cloud"];
+        let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let cache = cache.join("native-code-of-component-tests");
+        let setting = ("base_url".to_owned(), instance.base_url.to_string());
+        let secret = ("api_key".to_owned(), SecretText::new(TOKEN));
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            components: Components::load(cache, [9; 32]).unwrap(),
+            lease: ProviderLease {
+                label: "provider.signing cloud".into(),
+                settings: Arc::new(BTreeMap::from([setting])),
+                secrets: Arc::new(BTreeMap::from([secret])),
+                egress: Egress::network(
+                    reqwest::Client::new(),
+                    vec!["127.0.0.1".into()],
+                    instance.timeout,
+                    true,
+                ),
+                clock: Clock::default(),
+            },
+            docuseal,
+        }
+    }
+
+    async fn template(&self) -> String {
+        let signing = &self.components.providers.signing;
+        let template = signing
+            .create_template(self.lease.clone(), "A", "tmpl-1", CONTRACT.into(), &[])
+            .await;
+        template.unwrap().template_id
+    }
+
+    /// A template that anybody with its link can start.
+    async fn shared(&self) -> String {
+        let template = self.template().await;
+        self.docuseal
+            .change_template(|template| template["shared_link"] = true.into());
+        template
+    }
+
+    async fn clone(&self, template: &str, external_id: &str) -> Result<String, ProviderError> {
+        let signing = &self.components.providers.signing;
+        let clone = signing
+            .clone_template(self.lease.clone(), template, "A copy", external_id)
+            .await?;
+        Ok(clone.template_id)
+    }
+}
+
+/// Our link leads there; theirs is never told, as it works for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_providers_link_is_in_no_answer_of_ours() {
+    let setup = Setup::docuseal().await;
+    let template = setup.template().await;
+    let created = setup
+        .app
+        .post("/partner/envelopes", Setup::body(&template))
+        .await;
+    let shown = setup.at().shown(setup.at().submission());
+    let slug = shown["submitters"][0]["slug"].as_str().unwrap().to_owned();
+    assert!(!created.text().contains(&slug), "{}", created.text());
+    let id = created.data(201)["envelope_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for path in ["", "/signing-links", "/status", "/custody"] {
+        let answer = setup
+            .app
+            .get(&format!("/partner/envelopes/{id}{path}"))
+            .await;
+        assert_eq!(answer.status, 200);
+        assert!(!answer.text().contains(&slug), "{path}: {}", answer.text());
+    }
+    let links = setup.links(&id).await;
+    assert!(setup.follow(&links[0]).await.ends_with(&slug));
+}
+
+/// A signer is a person: who comes while the provider is away is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let links = setup.links(&id).await;
+    let internal = Fault::Answer(500, errors::internal().1);
+    setup.at().fail("GET", "/submissions/", internal, 1);
+    let page = form::open(&setup.app, &links[0]).await;
+    assert_eq!(page.status, 502);
+    assert!(
+        page.text().contains("Try again in a few minutes"),
+        "{}",
+        page.text()
+    );
+    setup.follow(&links[0]).await;
+}
+
+/// A form that is finished through the API was not finished by its signer.
+#[tokio::test(flavor = "multi_thread")]
+async fn how_and_from_where_a_signer_completed_is_in_the_ledger() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    setup.at().sign_by_api(submission, "Seller");
+    let hook = setup.at().form_hook("form.completed", submission, "Seller");
+    assert_eq!(setup.call_back(&hook).await.status, 200);
+    let custody = setup.app.custody(&id).await;
+    let completions: Vec<&Value> = custody["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|entry| entry["action"] == "signer.completed")
+        .map(|entry| &entry["details"])
+        .collect();
+    assert_eq!(completions[0]["completion_method"], "form");
+    assert_eq!(completions[0]["ip"], "203.0.113.7");
+    assert_eq!(completions[0]["user_agent"], "A browser");
+    assert_eq!(completions[1]["completion_method"], "api");
+    assert_eq!(completions[1].get("ip"), None);
+}
+
+/// Where a signer was is told in an undocumented place only.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_feed_of_completions_the_rest_is_as_good() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let internal = Fault::Answer(500, errors::internal().1);
+    setup.at().fail("GET", "/events/form", internal, usize::MAX);
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    let details = setup.app.entry(&id, "signer.completed").await;
+    assert_eq!(details["completion_method"], "form");
+    assert_eq!(details.get("ip"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_fresh_signature_over_time_and_body_is_taken() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().view(submission, "Buyer");
+    let body = setup
+        .at()
+        .form_hook("form.viewed", submission, "Buyer")
+        .to_string();
+    let now = Clock::default().now().as_seconds();
+    let good = signature(SECRET.as_bytes(), now, &body);
+    let hex = good.split_once('.').unwrap().1;
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD
+        .decode(SECRET.strip_prefix("whsec_").unwrap())
+        .unwrap();
+    let other_time = format!("{}.{hex}", now + 1);
+    for (why, header) in [
+        ("a test delivery is not signed", None),
+        ("no time", Some(hex.to_owned())),
+        ("another time", Some(other_time)),
+        (
+            "too old",
+            Some(signature(SECRET.as_bytes(), now - 301, &body)),
+        ),
+        (
+            "not yet",
+            Some(signature(SECRET.as_bytes(), now + 301, &body)),
+        ),
+        (
+            "another secret",
+            Some(signature(b"whsec_other", now, &body)),
+        ),
+        ("the decoded secret", Some(signature(&decoded, now, &body))),
+        (
+            "another body",
+            Some(signature(SECRET.as_bytes(), now, "{}")),
+        ),
+    ] {
+        let answer = setup.call_back_with(header.as_deref(), &body).await;
+        assert_eq!(answer.error(401), "Callback could not be verified", "{why}");
+    }
+    assert_eq!(setup.status(&id).await, "sent");
+    let taken = setup.call_back_with(Some(&good), &body).await;
+    assert_eq!(taken.status, 200);
+    assert_eq!(setup.status(&id).await, "viewed");
+    let garbage = signature(SECRET.as_bytes(), now, "[]");
+    let answer = setup.call_back_with(Some(&garbage), "[]").await;
+    assert_eq!(answer.status, 400);
+}
+
+/// A callback may come twice, late, and in any order, and be of something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_or_reordered_callback_changes_nothing() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let viewed = setup.at().form_hook("form.viewed", submission, "Buyer");
+    setup.at().sign(submission, "Buyer", &[]);
+    setup.at().sign(submission, "Seller", &[]);
+    let hooks = [
+        setup
+            .at()
+            .submission_hook("submission.completed", submission),
+        setup.at().form_hook("form.completed", submission, "Seller"),
+        setup.at().form_hook("form.completed", submission, "Buyer"),
+        viewed,
+        json!({ "event_type": "template.updated", "timestamp": "now", "data": { "id": 1 } }),
+        json!({ "event_type": "submission.created", "timestamp": "now", "data": { "id": 4711 } }),
+    ];
+    for _ in 0..2 {
+        for hook in &hooks {
+            assert_eq!(setup.call_back(hook).await.status, 200, "{hook}");
+        }
+    }
+    setup.app.wait_for(&id, "vaulted").await;
+    for (event_type, times) in [
+        ("signer.viewed", 2),
+        ("signer.started", 2),
+        ("signer.completed", 2),
+        ("envelope.completed", 1),
+        ("vault.stored", 1),
+    ] {
+        let types = setup.app.event_types(&id).await;
+        let told = types.iter().filter(|told| *told == event_type).count();
+        assert_eq!(told, times, "{event_type}");
+        assert_eq!(setup.entries(&id, event_type).await, times, "{event_type}");
+    }
+}
+
+/// Two accounts may number their submissions alike: a callback is about those of
+/// the instance whose secret signed it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_of_one_instance_touches_no_other() {
+    let verified = |config: &mut Config| {
+        let mut instance = config.providers.signing.instances["cloud"].clone();
+        let secret = SecretText::new("whsec_verified");
+        instance.secrets.insert("webhook_secret".into(), secret);
+        config
+            .providers
+            .signing
+            .instances
+            .insert("verified".into(), instance);
+    };
+    let setup = Setup::with(verified, true).await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().view(submission, "Buyer");
+    let body = setup
+        .at()
+        .form_hook("form.viewed", submission, "Buyer")
+        .to_string();
+    let now = Clock::default().now().as_seconds();
+    let header = signature(b"whsec_verified", now, &body);
+    let to = |instance: &str| {
+        Request::post(format!("/api/v2/callbacks/signing/{instance}"))
+            .header("X-Docuseal-Signature", &header)
+            .body(Body::from(body.clone()))
+            .unwrap()
+    };
+    assert_eq!(setup.app.send(to("cloud")).await.status, 401);
+    assert_eq!(setup.app.send(to("verified")).await.status, 200);
+    assert_eq!(setup.status(&id).await, "sent");
+}
+
+/// While the provider is away a callback is refused, so that it comes again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_cannot_be_followed_is_sent_again() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().view(submission, "Buyer");
+    let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
+    let limited = Fault::Answer(429, errors::too_many_requests().1);
+    setup.at().fail("GET", "/submissions/", limited, 1);
+    assert_eq!(setup.call_back(&hook).await.status, 502);
+    assert_eq!(setup.status(&id).await, "sent");
+    assert_eq!(setup.call_back(&hook).await.status, 200);
+    assert_eq!(setup.status(&id).await, "viewed");
+}
+
+/// Somebody else signs: it is seen at the next look, links that were given out
+/// lead nowhere, and the new signer gets one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delegated_signer_is_the_one_on_record() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.app.wait_for_mails(1).await;
+    setup
+        .at()
+        .delegate(submission, "Buyer", "carol@example.com", "Carol");
+    let passed_on = form::open(&setup.app, &links[0]).await;
+    assert!(
+        passed_on.text().contains("Passed on"),
+        "{}",
+        passed_on.text()
+    );
+    let details = setup.app.entry(&id, "signer.delegated").await;
+    assert_eq!(
+        details,
+        json!({ "role": "Buyer", "from": "buyer@example.com", "to": "carol@example.com" })
+    );
+    // The old link opens nothing any more.
+    assert_eq!(form::open(&setup.app, &links[0]).await.status, 410);
+    let mails = setup.app.wait_for_mails(2).await;
+    assert!(mails.iter().any(|mail| mail.contains("carol@example.com")));
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    setup.sign(&links[1]).await;
+    setup.app.wait_for(&id, "vaulted").await;
+    let completed = &setup.app.events(&id).await[8]["data"]["signers"];
+    assert_eq!(completed[0]["email"], "carol@example.com");
+    assert_eq!(completed[0]["name"], "Carol");
+    assert_eq!(setup.entries(&id, "signer.delegated").await, 1);
+}
+
+/// One who has completed already.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_who_changes_after_signing_is_seen() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    setup
+        .at()
+        .delegate(submission, "Buyer", "carol@example.com", "");
+    setup.sign(&links[1]).await;
+    let details = setup.app.entry(&id, "signer.delegated").await;
+    assert_eq!(details["to"], "carol@example.com");
+}
+
+/// Of two looks at once the older must not undo what the newer has found.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_late_does_not_bring_a_signer_back() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().view(submission, "Buyer");
+    let hook = setup.at().form_hook("form.viewed", submission, "Buyer");
+    let late = Fault::Late(Duration::from_millis(600));
+    setup.at().fail("GET", "/submissions/", late, 1);
+    let meanwhile = async {
+        while setup.at().requests("GET", "/submissions/").is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        setup
+            .at()
+            .delegate(submission, "Buyer", "carol@example.com", "Carol");
+        setup.call_back(&hook).await.status
+    };
+    let (late, meanwhile) = tokio::join!(setup.call_back(&hook), meanwhile);
+    assert_eq!((late.status.as_u16(), meanwhile.as_u16()), (200, 200));
+    let details = setup.app.entry(&id, "signer.delegated").await;
+    assert_eq!(details["to"], "carol@example.com");
+}
+
+/// After the last callback nothing tells of a change but a last look. Check 4 and
+/// the custody record are about who really signed.
+#[tokio::test(flavor = "multi_thread")]
+async fn signers_are_confirmed_right_before_vault_in() {
+    let setup = Setup::with(|_| {}, false).await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    setup.sign(&links[1]).await;
+    assert_eq!(setup.status(&id).await, "completed");
+    setup
+        .at()
+        .delegate(submission, "Seller", "carol@example.com", "Carol");
+
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
+    let internal = Fault::Answer(500, errors::internal().1);
+    setup
+        .at()
+        .fail("GET", "/submissions/", internal, usize::MAX);
+    let answer = setup.app.post(&vault_in, json!({})).await;
+    assert_eq!(answer.error(502), "Signing provider request failed");
+    let token = setup.app.admin();
+    let shown = setup
+        .app
+        .get_with_bearer(&token, &format!("/envelopes/{id}"))
+        .await
+        .data(200);
+    assert_eq!(shown["vault_error"]["step"], "confirm", "{shown}");
+
+    setup.at().recover();
+    setup.app.post(&vault_in, json!({})).await.data(200);
+    let details = setup.app.entry(&id, "signer.delegated").await;
+    assert_eq!(details["to"], "carol@example.com");
+    let evaluated = setup.app.entry(&id, "compliance.evaluated").await;
+    let facts = &evaluated["facts"];
+    assert_eq!(facts["submitters"][1]["email"], "carol@example.com");
+    assert_eq!(
+        facts["signed_documents"][1]["signer_email"],
+        "carol@example.com"
+    );
+    assert_eq!(evaluated["missing_requirements"], json!([]));
+    let record = setup
+        .app
+        .objects("certificates")
+        .iter()
+        .map(|file| std::fs::read(file).unwrap())
+        .find(|bytes| bytes.starts_with(b"%PDF-"))
+        .unwrap();
+    let record = pdf::text(&record);
+    assert!(record.contains("signer.delegated"), "{record}");
+    assert!(record.contains("carol@example.com"), "{record}");
+    let verified = setup.app.released_and_verified(&id).await;
+    assert_eq!(verified["valid"], true, "{verified}");
+}
+
+/// Before everybody has signed, DocuSeal's documents are a preview; and whoever
+/// has a document's URL has the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_is_never_vaulted() {
+    let setup = Setup::with(|_| {}, false).await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.sign(&links[0]).await;
+    setup.sign(&links[1]).await;
+    setup.at().reopen(submission);
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
+    let answer = setup.app.post(&vault_in, json!({})).await;
+    assert_eq!(answer.error(502), "Signing provider request failed");
+    let documents = format!("/submissions/{submission}/documents");
+    assert_eq!(setup.at().requests("GET", &documents).len(), 0);
+
+    setup.at().complete_again(submission);
+    // A storage that is down may answer 200 with a page.
+    setup.at().fail("GET", "/file/", Fault::Garbage, 1);
+    let answer = setup.app.post(&vault_in, json!({})).await;
+    assert_eq!(answer.error(502), "Signing provider request failed");
+    setup.app.post(&vault_in, json!({})).await.data(200);
+    let asked = setup.at().requests("GET", &documents);
+    assert!(
+        asked
+            .iter()
+            .all(|request| request.path.ends_with("?merge=true"))
+    );
+    let fetched = setup.at().requests("GET", "/file/");
+    assert_eq!(fetched.len(), 2);
+    assert!(fetched.iter().all(|request| request.token.is_none()));
+    let signed: Vec<Vec<u8>> = setup
+        .app
+        .objects("signed")
+        .iter()
+        .map(|file| std::fs::read(file).unwrap())
+        .collect();
+    assert_eq!(signed.len(), 1);
+    assert!(signed[0].ends_with(b"% executed\n"));
+}
+
+/// With a short round, and no callback at all.
+async fn polled() -> Setup {
+    let often = |config: &mut Config| config.sweep_interval = Some(Duration::from_millis(100));
+    Setup::with(often, true).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poll_finds_what_no_callback_told() {
+    let setup = polled().await;
+    let other = setup.sent().await;
+    let lost = setup.at().submission();
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    // One that cannot be read does not keep the others from it.
+    setup.at().give_away(lost);
+    setup.at().sign(submission, "Buyer", &[]);
+    setup.app.wait_for_event(&id, "signer.completed").await;
+    setup.at().sign(submission, "Seller", &[]);
+    setup.app.wait_for(&id, "vaulted").await;
+    assert_eq!(setup.status(&other).await, "sent");
+    let metrics = setup.app.metrics().await;
+    let failed = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("holdfast_provider_polls_failed_total "))
+        .unwrap();
+    assert!(failed.parse::<u64>().unwrap() > 0, "{failed}");
+    setup.at().take_back(lost);
+    setup.at().decline(lost, "Buyer", "Too late");
+    setup.app.wait_for(&other, "declined").await;
+    // What is closed is left alone.
+    let path = format!("/submissions/{submission}?");
+    let looks = setup.at().requests("GET", &path).len();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(setup.at().requests("GET", &path).len(), looks);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    setup.at().expire(submission);
+    let hook = setup.at().submission_hook("submission.expired", submission);
+    assert_eq!(setup.call_back(&hook).await.status, 200);
+    assert_eq!(setup.status(&id).await, "expired");
+    setup.app.wait_for_event(&id, "envelope.expired").await;
+    // It could be prolonged there: it is archived as well.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !setup.is_archived(&id).await {
+        assert!(Instant::now() < deadline, "not archived");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Nobody can sign it any more, and nobody of ours has ended it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_archived_by_somebody_else_is_told_once() {
+    let setup = polled().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let links = setup.links(&id).await;
+    setup.at().archive(submission);
+    let hook = setup
+        .at()
+        .submission_hook("submission.archived", submission);
+    assert_eq!(setup.call_back(&hook).await.status, 200);
+    assert_eq!(
+        setup.entries(&id, "submission.archived").await,
+        0,
+        "not at once"
+    );
+    setup.wait_for_entry(&id, "submission.archived").await;
+    let closed = form::open(&setup.app, &links[0]).await;
+    assert_eq!(closed.status, 409, "{}", closed.text());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(setup.entries(&id, "submission.archived").await, 1);
+    // It can still be voided.
+    let path = format!("/partner/envelopes/{id}/void");
+    setup.app.post(&path, json!({})).await.data(200);
+}
+
+/// Our own void archives the submission before the envelope is closed, and what
+/// is seen of it in between is no alarm.
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_void_is_no_alarm() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let submission = setup.at().submission();
+    let path = format!("/partner/envelopes/{id}/void");
+    let hook = setup
+        .at()
+        .submission_hook("submission.archived", submission);
+    let late = Fault::Late(Duration::from_millis(500));
+    setup.at().fail("DELETE", "/submissions/", late, 1);
+    let meanwhile = async {
+        while !setup.is_archived(&id).await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for _ in 0..2 {
+            assert_eq!(setup.call_back(&hook).await.status, 200);
+        }
+        setup.status(&id).await
+    };
+    let (voided, meanwhile) = tokio::join!(setup.app.post(&path, json!({})), meanwhile);
+    assert_eq!(meanwhile, "sent", "the callbacks came before the void");
+    voided.data(200);
+    assert_eq!(setup.call_back(&hook).await.status, 200);
+    assert_eq!(setup.entries(&id, "submission.archived").await, 0);
+}
+
+/// A void that the provider does not hear of has not happened.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_void_that_does_not_reach_the_provider_is_none() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    let internal = Fault::Answer(500, errors::internal().1);
+    setup.at().fail("DELETE", "/submissions/", internal, 1);
+    let path = format!("/partner/envelopes/{id}/void");
+    let answer = setup.app.post(&path, json!({})).await;
+    assert_eq!(answer.error(502), "Signing provider request failed");
+    assert_eq!(setup.status(&id).await, "sent");
+    setup.app.post(&path, json!({})).await.data(200);
+    assert!(setup.is_archived(&id).await);
+}
+
+/// Reminders are our own mails: DocuSeal would mail out of turn when asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reminder_is_mailed_by_us() {
+    let setup = Setup::docuseal().await;
+    let id = setup.sent().await;
+    setup.app.wait_for_mails(1).await;
+    let path = format!("/partner/envelopes/{id}/remind");
+    let later = json!({ "signer_email": "seller@example.com" });
+    assert_eq!(setup.app.post(&path, later).await.status, 422);
+    let reminded = setup.app.post(&path, json!({})).await.data(200);
+    assert_eq!(reminded["reminded"], json!(["buyer@example.com"]));
+    setup.app.wait_for_mails(2).await;
+    assert_eq!(setup.at().requests("PUT", "/submitters").len(), 0);
+}

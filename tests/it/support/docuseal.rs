@@ -1,0 +1,995 @@
+//! A stand-in for DocuSeal, written from the reference page of its API with its
+//! quirks: silent fallbacks, silent drops, and no idempotency.
+//!
+//! What people do at DocuSeal is done through the methods of [`Docuseal`]; the
+//! tests send its webhooks themselves, or do not.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use holdfast::config::{Config, ProviderInstance, SecretText};
+use holdfast::domain::clock::Clock;
+use holdfast::domain::token::random;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::Sha256;
+
+pub const TOKEN: &str = "token-of-the-real-account";
+/// Used as it stands, with its prefix, and not decoded.
+pub const SECRET: &str = "whsec_c3RhbmQtaW4gc2VjcmV0";
+
+/// How long one request may take in the tests.
+pub const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// How a request goes wrong.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// This answer, and nothing is done.
+    Answer(u16, Value),
+    /// 200 and no JSON, and nothing is done.
+    Garbage,
+    /// No answer, and nothing is done.
+    Hanging,
+    /// This answer, although the work is done.
+    AnswerAfter(u16, Value),
+    /// The connection breaks in the answer; the work is done.
+    DroppedAfter,
+    /// No answer; the work is done.
+    HangingAfter,
+    /// A right answer, which comes late and is old by then.
+    Late(Duration),
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub method: String,
+    /// Below `/api`, with the query.
+    pub path: String,
+    pub token: Option<String>,
+    pub body: Value,
+}
+
+struct PlannedFault {
+    method: &'static str,
+    path: String,
+    fault: Fault,
+    times: usize,
+}
+
+#[derive(Default)]
+struct Account {
+    url: String,
+    last_id: i64,
+    templates: Vec<Value>,
+    /// By template.
+    pdfs: Vec<(i64, Vec<u8>)>,
+    submissions: Vec<Value>,
+    /// Whoever has the URL has the file.
+    files: Vec<(String, Vec<u8>)>,
+    /// Ids of another account's things.
+    foreign: BTreeSet<i64>,
+    free_build: bool,
+    faults: Vec<PlannedFault>,
+    requests: Vec<Recorded>,
+}
+
+type Shared = Arc<Mutex<Account>>;
+
+/// An answer that is an error.
+struct Refused(u16, Value);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (StatusCode::from_u16(self.0).unwrap(), Json(self.1)).into_response()
+    }
+}
+
+type Answer = Result<Json<Value>, Refused>;
+
+fn invalid(why: impl Into<String>) -> Refused {
+    Refused(422, json!({ "error": why.into() }))
+}
+
+/// The error bodies of the reference page, section 10.
+pub mod errors {
+    use serde_json::{Value, json};
+
+    pub fn not_authenticated() -> (u16, Value) {
+        (401, json!({ "error": "Not authenticated" }))
+    }
+    pub fn not_authorized() -> (u16, Value) {
+        (403, json!({ "error": "Not authorized" }))
+    }
+    pub fn wrong_mode() -> (u16, Value) {
+        (
+            403,
+            json!({ "error": "Use the production account's API key" }),
+        )
+    }
+    pub fn not_found() -> (u16, Value) {
+        (404, json!({ "status": 404 }))
+    }
+    pub fn pro() -> (u16, Value) {
+        (
+            404,
+            json!({ "status": 404, "message": "Part of the Pro plan" }),
+        )
+    }
+    pub fn validation() -> (u16, Value) {
+        (
+            422,
+            json!({ "error": "email is required in submitters[0]." }),
+        )
+    }
+    pub fn bad_json() -> (u16, Value) {
+        (400, json!({ "status": 400, "error": "Bad Request" }))
+    }
+    pub fn too_many_requests() -> (u16, Value) {
+        (429, json!({ "error": "Too many requests" }))
+    }
+    pub fn internal() -> (u16, Value) {
+        (500, json!({ "status": 500 }))
+    }
+}
+
+pub struct Docuseal {
+    url: String,
+    account: Shared,
+}
+
+impl Docuseal {
+    pub async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let account = Shared::default();
+        account.lock().unwrap().url.clone_from(&url);
+        let api = Router::new()
+            .route("/templates", get(list_templates))
+            .route("/templates/pdf", post(create_template))
+            .route(
+                "/templates/{id}",
+                get(read_template)
+                    .put(update_template)
+                    .delete(archive_template),
+            )
+            .route("/templates/{id}/clone", post(clone_template))
+            .route("/submissions", post(create_submission))
+            .route(
+                "/submissions/{id}",
+                get(read_submission).delete(archive_submission),
+            )
+            .route("/submissions/{id}/documents", get(documents))
+            .route("/submitters", get(list_submitters))
+            .route("/events/form/{type}", get(completions))
+            .fallback(|| async { Refused(404, json!({ "status": 404 })) });
+        let router = Router::new()
+            .nest("/api", api)
+            .route("/file/{credential}", get(file))
+            .layer(axum::middleware::from_fn_with_state(
+                account.clone(),
+                intercept,
+            ))
+            .with_state(account.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, account }
+    }
+
+    /// Makes it the instance `cloud`, and that the default.
+    pub fn configure(&self, config: &mut Config) {
+        let secrets = [("api_key", TOKEN), ("webhook_secret", SECRET)]
+            .map(|(name, secret)| (name.to_owned(), SecretText::new(secret)));
+        config.providers.allow_insecure = true;
+        config.providers.signing.default = "cloud".into();
+        config
+            .providers
+            .signing
+            .instances
+            .insert("cloud".into(), self.instance(secrets.into()));
+    }
+
+    fn instance(
+        &self,
+        secrets: std::collections::BTreeMap<String, SecretText>,
+    ) -> ProviderInstance {
+        ProviderInstance {
+            base_url: format!("{}/api", self.url).parse().unwrap(),
+            allow_hosts: None,
+            timeout: PATIENCE,
+            secrets,
+            publishable_key: None,
+        }
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap()
+    }
+
+    /// Lets the next requests go wrong whose path begins like this.
+    pub fn fail(&self, method: &'static str, path: &str, fault: Fault, times: usize) {
+        let path = path.to_owned();
+        self.account().faults.push(PlannedFault {
+            method,
+            path,
+            fault,
+            times,
+        });
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn recover(&self) {
+        self.account().faults.clear();
+    }
+
+    pub fn be_the_free_build(&self) {
+        self.account().free_build = true;
+    }
+
+    /// From now on it is another account's.
+    pub fn give_away(&self, id: i64) {
+        self.account().foreign.insert(id);
+    }
+
+    pub fn take_back(&self, id: i64) {
+        self.account().foreign.remove(&id);
+    }
+
+    /// Every request so far whose path begins like this.
+    pub fn requests(&self, method: &str, path: &str) -> Vec<Recorded> {
+        let account = self.account();
+        let asked = account.requests.iter();
+        asked
+            .filter(|request| request.method == method && request.path.starts_with(path))
+            .cloned()
+            .collect()
+    }
+
+    /// The newest template as it is stored.
+    pub fn template(&self) -> Value {
+        self.account().templates.last().unwrap().clone()
+    }
+
+    /// Changes the newest template behind everybody's back.
+    pub fn change_template(&self, change: impl FnOnce(&mut Value)) {
+        change(self.account().templates.last_mut().unwrap());
+    }
+
+    pub fn templates(&self) -> usize {
+        self.account().templates.len()
+    }
+
+    pub fn submissions(&self) -> usize {
+        self.account().submissions.len()
+    }
+
+    /// The newest submission's number.
+    pub fn submission(&self) -> i64 {
+        id_of(self.account().submissions.last().unwrap())
+    }
+
+    /// A submission as the API shows it.
+    pub fn shown(&self, submission: i64) -> Value {
+        let mut account = self.account();
+        let submission = account.submission(submission).ok().unwrap();
+        shown_submission(submission, true)
+    }
+
+    fn change(&self, submission: i64, change: impl FnOnce(&mut Value)) {
+        let mut account = self.account();
+        change(account.submission(submission).ok().unwrap());
+    }
+
+    fn with_submitter(&self, submission: i64, role: &str, change: impl FnOnce(&mut Value)) {
+        self.change(submission, |submission| {
+            let submitters = submission["submitters"].as_array_mut().unwrap();
+            let mut found = submitters.iter_mut();
+            change(found.find(|submitter| submitter["role"] == role).unwrap());
+        });
+    }
+
+    /// The role whose form is at this address.
+    pub fn role_at(&self, embed_src: &str) -> (i64, String) {
+        let slug = embed_src
+            .strip_prefix(&format!("{}/s/", self.url))
+            .expect("a form of this server");
+        for submission in &self.account().submissions {
+            for submitter in submission["submitters"].as_array().unwrap() {
+                if submitter["slug"] == slug {
+                    return (id_of(submission), text_of(&submitter["role"]));
+                }
+            }
+        }
+        panic!("no form at {embed_src}");
+    }
+
+    /// Somebody opens a form.
+    pub fn view(&self, submission: i64, role: &str) {
+        self.with_submitter(submission, role, |submitter| {
+            submitter["status"] = "opened".into();
+            submitter["opened_at"] = now().into();
+        });
+        self.tell(submission, role, "view_form", json!({}));
+    }
+
+    /// Somebody fills a form in and finishes it.
+    pub fn sign(&self, submission: i64, role: &str, entered: &[(&str, Value)]) {
+        self.view(submission, role);
+        self.tell(submission, role, "start_form", json!({}));
+        self.enter(submission, role, entered);
+        self.finish(submission, role, "complete_form");
+    }
+
+    /// Somebody with the API's token finishes the form in its signer's place.
+    pub fn sign_by_api(&self, submission: i64, role: &str) {
+        self.enter(submission, role, &[]);
+        self.finish(submission, role, "api_complete_form");
+    }
+
+    fn enter(&self, submission: i64, role: &str, entered: &[(&str, Value)]) {
+        let url = format!("{}/file/a-signature", self.url);
+        self.change(submission, |submission| {
+            let fields = submission["fields"].as_array().unwrap().clone();
+            let mut submitters = submission["submitters"].as_array_mut().unwrap().iter_mut();
+            let submitter = submitters.find(|one| one["role"] == role).unwrap();
+            for field in fields {
+                if field["submitter_uuid"] != submitter["uuid"] {
+                    continue;
+                }
+                let key = text_of(&field["uuid"]);
+                let given = entered.iter().find(|(name, _)| field["name"] == *name);
+                let is_drawn = field["type"] == "signature" || field["type"] == "initials";
+                if let Some((_, value)) = given {
+                    submitter["entered"][key] = value.clone();
+                } else if is_drawn {
+                    submitter["entered"][key] = url.clone().into();
+                } else if field["type"] == "checkbox" {
+                    submitter["entered"][key] = true.into();
+                }
+            }
+        });
+    }
+
+    fn finish(&self, submission: i64, role: &str, event_type: &str) {
+        self.with_submitter(submission, role, |submitter| {
+            submitter["status"] = "completed".into();
+            submitter["completed_at"] = now().into();
+            if event_type == "complete_form" {
+                submitter["ip"] = "203.0.113.7".into();
+                submitter["ua"] = "A browser".into();
+            }
+        });
+        self.tell(submission, role, event_type, json!({ "ip": "203.0.113.7" }));
+        self.change(submission, |submission| {
+            let submitters = submission["submitters"].as_array().unwrap();
+            if submitters
+                .iter()
+                .all(|submitter| submitter["status"] == "completed")
+            {
+                submission["completed_at"] = now().into();
+            }
+        });
+    }
+
+    pub fn decline(&self, submission: i64, role: &str, reason: &str) {
+        self.with_submitter(submission, role, |submitter| {
+            submitter["status"] = "declined".into();
+            submitter["declined_at"] = now().into();
+        });
+        self.tell(
+            submission,
+            role,
+            "decline_form",
+            json!({ "reason": reason }),
+        );
+    }
+
+    /// Hands a form to somebody else. No webhook tells of it.
+    pub fn delegate(&self, submission: i64, role: &str, email: &str, name: &str) {
+        let slug = new_slug();
+        let embed_src = format!("{}/s/{slug}", self.url);
+        self.with_submitter(submission, role, |submitter| {
+            submitter["email"] = email.into();
+            submitter["name"] = name.into();
+            submitter["slug"] = slug.into();
+            submitter["embed_src"] = embed_src.into();
+        });
+    }
+
+    pub fn expire(&self, submission: i64) {
+        self.change(submission, |submission| submission["expired"] = true.into());
+    }
+
+    /// Somebody archives it in the web app.
+    pub fn archive(&self, submission: i64) {
+        self.change(submission, |submission| {
+            submission["archived_at"] = now().into();
+        });
+    }
+
+    /// As if nobody had finished it.
+    pub fn reopen(&self, submission: i64) {
+        self.change(submission, |submission| {
+            submission["completed_at"] = Value::Null;
+        });
+    }
+
+    pub fn complete_again(&self, submission: i64) {
+        self.change(submission, |submission| {
+            submission["completed_at"] = now().into();
+        });
+    }
+
+    fn tell(&self, submission: i64, role: &str, event_type: &str, data: Value) {
+        let id = self.account().next_id();
+        let mut submitter_id = 0;
+        self.with_submitter(submission, role, |submitter| {
+            submitter_id = id_of(submitter);
+        });
+        // The address is stored and never shown.
+        let reason = data["reason"]
+            .as_str()
+            .map(|reason| json!({ "reason": reason }));
+        let event = json!({
+            "id": id, "submitter_id": submitter_id, "event_type": event_type,
+            "event_timestamp": now(), "data": reason.unwrap_or(json!({})),
+        });
+        self.change(submission, |submission| {
+            let events = submission["submission_events"].as_array_mut().unwrap();
+            events.push(event);
+        });
+    }
+
+    /// The body of a `form.*` webhook.
+    pub fn form_hook(&self, event_type: &str, submission: i64, role: &str) -> Value {
+        let mut data = Value::Null;
+        self.with_submitter(submission, role, |submitter| {
+            data = form_data(submitter);
+        });
+        json!({ "event_type": event_type, "timestamp": now(), "data": data })
+    }
+
+    /// The body of a `submission.*` webhook.
+    pub fn submission_hook(&self, event_type: &str, submission: i64) -> Value {
+        let data = match event_type {
+            "submission.archived" => json!({ "id": submission, "archived_at": now() }),
+            _ => self.shown(submission),
+        };
+        json!({ "event_type": event_type, "timestamp": now(), "data": data })
+    }
+}
+
+/// `X-Docuseal-Signature` of a body.
+pub fn signature(secret: &[u8], time: i64, body: &str) -> String {
+    let mut mac = <Hmac<Sha256> as hmac::Mac>::new_from_slice(secret).unwrap();
+    mac.update(format!("{time}.{body}").as_bytes());
+    format!("{time}.{}", hex::encode(mac.finalize().into_bytes()))
+}
+
+impl Account {
+    fn next_id(&mut self) -> i64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Another account's thing is refused with 403, an unknown one with 404.
+    fn own(&self, id: i64) -> Result<(), Refused> {
+        match self.foreign.contains(&id) {
+            true => Err(Refused(403, json!({ "error": "Not authorized" }))),
+            false => Ok(()),
+        }
+    }
+
+    fn template(&mut self, id: i64) -> Result<&mut Value, Refused> {
+        self.own(id)?;
+        let mut templates = self.templates.iter_mut();
+        templates
+            .find(|template| template["id"] == id)
+            .ok_or(Refused(404, json!({ "status": 404 })))
+    }
+
+    fn submission(&mut self, id: i64) -> Result<&mut Value, Refused> {
+        self.own(id)?;
+        let mut submissions = self.submissions.iter_mut();
+        submissions
+            .find(|submission| submission["id"] == id)
+            .ok_or(Refused(404, json!({ "status": 404 })))
+    }
+}
+
+/// Records, checks the token, and goes wrong as planned.
+async fn intercept(State(account): State<Shared>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, 100 << 20).await.unwrap();
+    let method = parts.method.to_string();
+    let path = parts.uri.to_string();
+    let token = parts.headers.get("x-auth-token");
+    let token = token.map(|token| token.to_str().unwrap().to_owned());
+    let is_api = path.starts_with("/api/");
+    let path = path.strip_prefix("/api").unwrap_or(&path).to_owned();
+    let fault = {
+        let mut account = account.lock().unwrap();
+        account.requests.push(Recorded {
+            method: method.clone(),
+            path: path.clone(),
+            token: token.clone(),
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+        });
+        let mut planned = account.faults.iter_mut();
+        let fault = planned.find(|fault| {
+            fault.times > 0 && fault.method == method && path.starts_with(&fault.path)
+        });
+        fault.map(|fault| {
+            fault.times -= 1;
+            fault.fault.clone()
+        })
+    };
+    let work = async {
+        if is_api && token.as_deref() != Some(TOKEN) {
+            return Refused(401, json!({ "error": "Not authenticated" })).into_response();
+        }
+        next.run(Request::from_parts(parts, Body::from(body))).await
+    };
+    match fault {
+        None => work.await,
+        Some(Fault::Answer(status, body)) => Refused(status, body).into_response(),
+        Some(Fault::Garbage) => "<html>Back in a minute</html>".into_response(),
+        Some(Fault::Hanging) => std::future::pending().await,
+        Some(Fault::AnswerAfter(status, body)) => {
+            work.await;
+            Refused(status, body).into_response()
+        }
+        Some(Fault::DroppedAfter) => {
+            work.await;
+            let pieces = [
+                Ok(Bytes::from_static(b"[")),
+                Err(std::io::Error::other("the connection broke")),
+            ];
+            Body::from_stream(futures::stream::iter(pieces)).into_response()
+        }
+        Some(Fault::Late(wait)) => {
+            let answer = work.await;
+            tokio::time::sleep(wait).await;
+            answer
+        }
+        Some(Fault::HangingAfter) => {
+            work.await;
+            std::future::pending().await
+        }
+    }
+}
+
+fn parse(body: &Bytes) -> Result<Value, Refused> {
+    serde_json::from_slice(body).map_err(|error| invalid(format!("JSON parse error: {error}")))
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    external_id: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Newest first, ten at a time and never more than a hundred.
+fn page<'a>(rows: impl DoubleEndedIterator<Item = &'a Value>, query: &Listing) -> Value {
+    let wanted = query.external_id.as_deref();
+    let data: Vec<&Value> = rows
+        .rev()
+        .filter(|row| wanted.is_none_or(|wanted| row["external_id"] == wanted))
+        .take(query.limit.unwrap_or(10).min(100))
+        .collect();
+    json!({ "pagination": { "count": data.len(), "next": null, "prev": null }, "data": data })
+}
+
+async fn list_templates(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+    Ok(Json(page(account.lock().unwrap().templates.iter(), &query)))
+}
+
+/// Requests have 1-based pages, `required` unless told otherwise, and a shared
+/// link; `readonly` and `default_value` are not known here and dropped.
+async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
+    let mut account = account.lock().unwrap();
+    if account.free_build {
+        return Err(Refused(errors::pro().0, errors::pro().1));
+    }
+    let request = parse(&body)?;
+    let document = &request["documents"][0];
+    let pdf = STANDARD
+        .decode(document["file"].as_str().unwrap_or_default())
+        .map_err(|_| invalid("Error loading: file"))?;
+    // An external id that is there gets its document replaced.
+    let known = account.templates.iter().position(|template| {
+        !request["external_id"].is_null() && template["external_id"] == request["external_id"]
+    });
+    let id = match known {
+        Some(index) => id_of(&account.templates.remove(index)),
+        None => account.next_id(),
+    };
+    account.pdfs.retain(|(of, _)| *of != id);
+    let attachment = new_uuid();
+    let mut roles: Vec<Value> = Vec::new();
+    let mut fields = Vec::new();
+    for field in document["fields"].as_array().into_iter().flatten() {
+        if !roles.iter().any(|role| role["name"] == field["role"]) {
+            roles.push(json!({ "name": field["role"], "uuid": new_uuid() }));
+        }
+        let role = roles.iter().find(|role| role["name"] == field["role"]);
+        let areas = field["areas"].as_array().into_iter().flatten().map(|area| {
+            let mut area = area.clone();
+            area["page"] = (area["page"].as_i64().unwrap() - 1).into();
+            area["attachment_uuid"] = attachment.clone().into();
+            area
+        });
+        let mut kept = json!({
+            "uuid": new_uuid(),
+            "submitter_uuid": role.unwrap()["uuid"],
+            "name": field["name"],
+            "type": field["type"],
+            "required": field["required"].as_bool().unwrap_or(true),
+            "preferences": { "font_size": 11 },
+            "areas": areas.collect::<Vec<_>>(),
+        });
+        for known in ["title", "description", "options", "validation"] {
+            if let Some(value) = field.get(known) {
+                kept[known] = value.clone();
+            }
+        }
+        fields.push(kept);
+    }
+    let template = json!({
+        "id": id,
+        "slug": new_slug(),
+        "name": request["name"],
+        "external_id": request["external_id"],
+        "shared_link": request["shared_link"].as_bool().unwrap_or(true),
+        "source": "api",
+        "archived_at": null,
+        "created_at": now(),
+        "schema": [{ "attachment_uuid": attachment, "name": document["name"] }],
+        "submitters": roles,
+        "fields": fields,
+    });
+    account.pdfs.push((id, pdf));
+    account.templates.push(template.clone());
+    Ok(Json(template))
+}
+
+async fn read_template(State(account): State<Shared>, Path(id): Path<i64>) -> Answer {
+    let mut account = account.lock().unwrap();
+    Ok(Json(account.template(id)?.clone()))
+}
+
+/// Replaces whole lists, as they are given: 0-based pages.
+async fn update_template(
+    State(account): State<Shared>,
+    Path(id): Path<i64>,
+    body: Bytes,
+) -> Answer {
+    let request = parse(&body)?;
+    let mut account = account.lock().unwrap();
+    let template = account.template(id)?;
+    for known in ["name", "fields", "submitters", "shared_link", "external_id"] {
+        if let Some(value) = request.get(known) {
+            template[known] = value.clone();
+        }
+    }
+    Ok(Json(json!({ "id": id, "updated_at": now() })))
+}
+
+async fn archive_template(State(account): State<Shared>, Path(id): Path<i64>) -> Answer {
+    let mut account = account.lock().unwrap();
+    account.template(id)?["archived_at"] = now().into();
+    Ok(Json(json!({ "id": id, "archived_at": now() })))
+}
+
+/// All ids change, the shared link stays; a repeat is a second clone.
+async fn clone_template(State(account): State<Shared>, Path(id): Path<i64>, body: Bytes) -> Answer {
+    let request = parse(&body)?;
+    let mut account = account.lock().unwrap();
+    let mut clone = account.template(id)?.clone();
+    let new_id = account.next_id();
+    clone["id"] = new_id.into();
+    clone["external_id"] = request["external_id"].clone();
+    if let Some(name) = request.get("name") {
+        clone["name"] = name.clone();
+    }
+    for role in 0..clone["submitters"].as_array().unwrap().len() {
+        let (old, new) = (clone["submitters"][role]["uuid"].clone(), new_uuid());
+        clone["submitters"][role]["uuid"] = new.clone().into();
+        for field in clone["fields"].as_array_mut().unwrap() {
+            if field["submitter_uuid"] == old {
+                field["submitter_uuid"] = new.clone().into();
+                field["uuid"] = new_uuid().into();
+            }
+        }
+    }
+    let pdf = account.pdfs.iter().find(|(of, _)| *of == id);
+    let pdf = pdf.unwrap().1.clone();
+    account.pdfs.push((new_id, pdf));
+    account.templates.push(clone.clone());
+    Ok(Json(clone))
+}
+
+/// Answers the submitters. A role that the template does not have becomes the
+/// one at its place; an unknown key of `values` is dropped.
+async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer {
+    let request = parse(&body)?;
+    let mut account = account.lock().unwrap();
+    let template = match account.template(request["template_id"].as_i64().unwrap_or_default()) {
+        Err(Refused(404, _)) => return Err(invalid("Template not found")),
+        found => found?.clone(),
+    };
+    if !template["archived_at"].is_null() {
+        return Err(invalid("Template has been archived"));
+    }
+    let fields = template["fields"].as_array().unwrap();
+    if fields.is_empty() {
+        return Err(invalid("Template does not contain fields"));
+    }
+    let roles = template["submitters"].as_array().unwrap();
+    let requested = request["submitters"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    if requested.len() > roles.len() {
+        return Err(invalid("Defined more signing parties than in template"));
+    }
+    let id = account.next_id();
+    let mut submitters = Vec::new();
+    for (index, submitter) in requested.iter().enumerate() {
+        let named = text_of(&submitter["role"]).to_lowercase();
+        let role = roles
+            .iter()
+            .find(|role| text_of(&role["name"]).to_lowercase() == named)
+            .unwrap_or(&roles[index]);
+        let own = |name: &Value| {
+            let mut own = fields.iter();
+            own.find(|field| field["name"] == *name && field["submitter_uuid"] == role["uuid"])
+        };
+        let mut entered = Map::new();
+        for field in fields
+            .iter()
+            .filter(|field| field["submitter_uuid"] == role["uuid"])
+        {
+            if let Some(default) = field.get("default_value") {
+                entered.insert(text_of(&field["uuid"]), default.clone());
+            }
+        }
+        for (name, value) in submitter["values"].as_object().into_iter().flatten() {
+            if let Some(field) = own(&name.as_str().into()) {
+                entered.insert(text_of(&field["uuid"]), value.clone());
+            }
+        }
+        for prefill in submitter["fields"].as_array().into_iter().flatten() {
+            let name = &prefill["name"];
+            let field =
+                own(name).ok_or_else(|| invalid(format!("Unknown field: {}", text_of(name))))?;
+            entered.insert(text_of(&field["uuid"]), prefill["default_value"].clone());
+        }
+        let slug = new_slug();
+        submitters.push(json!({
+            "id": account.next_id(),
+            "submission_id": id,
+            "uuid": role["uuid"],
+            "slug": slug,
+            "email": submitter["email"],
+            "name": submitter["name"],
+            "phone": null,
+            "role": role["name"],
+            "external_id": submitter["external_id"],
+            "status": "awaiting",
+            "embed_src": format!("{}/s/{slug}", account.url),
+            "metadata": submitter["metadata"],
+            "sent_at": null, "opened_at": null, "completed_at": null, "declined_at": null,
+            "entered": entered,
+        }));
+    }
+    let submission = json!({
+        "id": id,
+        "name": request["name"],
+        "source": "api",
+        "template_id": template["id"],
+        "submitters_order": request["order"].as_str().unwrap_or("preserved"),
+        "created_at": now(), "completed_at": null, "archived_at": null, "expired": false,
+        "fields": fields,
+        "submitters": submitters,
+        "submission_events": [],
+    });
+    let answer = submitters
+        .iter()
+        .map(|submitter| shown_submitter(submitter, fields))
+        .collect();
+    account.submissions.push(submission);
+    Ok(Json(Value::Array(answer)))
+}
+
+#[derive(Deserialize)]
+struct Included {
+    include: Option<String>,
+}
+
+async fn read_submission(
+    State(account): State<Shared>,
+    Path(id): Path<i64>,
+    Query(query): Query<Included>,
+) -> Answer {
+    let mut account = account.lock().unwrap();
+    let with_fields = query.include.as_deref() == Some("fields");
+    Ok(Json(shown_submission(account.submission(id)?, with_fields)))
+}
+
+async fn archive_submission(State(account): State<Shared>, Path(id): Path<i64>) -> Answer {
+    let mut account = account.lock().unwrap();
+    account.submission(id)?["archived_at"] = now().into();
+    Ok(Json(json!({ "id": id, "archived_at": now() })))
+}
+
+#[derive(Deserialize)]
+struct Merging {
+    merge: Option<bool>,
+}
+
+/// Before everybody has signed it is a preview; without merging, the files of
+/// the template and of the signers.
+async fn documents(
+    State(account): State<Shared>,
+    Path(id): Path<i64>,
+    Query(query): Query<Merging>,
+) -> Answer {
+    let mut account = account.lock().unwrap();
+    let submission = account.submission(id)?.clone();
+    let template = submission["template_id"].as_i64().unwrap();
+    let pdf = account.pdfs.iter().find(|(of, _)| *of == template);
+    let mut bytes = pdf.unwrap().1.clone();
+    bytes.extend_from_slice(match submission["completed_at"].is_null() {
+        true => b"\n% a preview\n".as_slice(),
+        false => b"\n% executed\n".as_slice(),
+    });
+    let credential = new_slug();
+    let url = format!("{}/file/{credential}", account.url);
+    account.files.push((credential, bytes));
+    let document = json!({ "name": "contract", "url": url });
+    let documents = match query.merge {
+        Some(true) => vec![document],
+        _ => vec![document.clone(), document],
+    };
+    Ok(Json(json!({ "id": id, "documents": documents })))
+}
+
+async fn file(State(account): State<Shared>, Path(credential): Path<String>) -> Response {
+    let account = account.lock().unwrap();
+    let found = account.files.iter().find(|(known, _)| *known == credential);
+    match found {
+        Some((_, bytes)) => bytes.clone().into_response(),
+        None => StatusCode::FORBIDDEN.into_response(),
+    }
+}
+
+async fn list_submitters(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+    let account = account.lock().unwrap();
+    let submitters = account.submissions.iter().flat_map(|submission| {
+        let fields = submission["fields"].as_array().unwrap();
+        let submitters = submission["submitters"].as_array().unwrap().iter();
+        submitters.map(|submitter| shown_submitter(submitter, fields))
+    });
+    let submitters: Vec<Value> = submitters.collect();
+    Ok(Json(page(submitters.iter(), &query)))
+}
+
+/// The only place beside a webhook that tells of addresses and browsers.
+async fn completions(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
+    let account = account.lock().unwrap();
+    let submitters = account
+        .submissions
+        .iter()
+        .flat_map(|submission| submission["submitters"].as_array().unwrap());
+    let completions: Vec<Value> = submitters
+        .filter(|submitter| submitter["status"] == "completed")
+        .map(|submitter| {
+            json!({
+                "event_type": "form.completed", "timestamp": submitter["completed_at"],
+                "data": form_data(submitter),
+            })
+        })
+        .collect();
+    Ok(Json(page(completions.iter(), &query)))
+}
+
+/// Completed, else declined, else expired, else pending; archived is no status.
+fn status_of(submission: &Value) -> &'static str {
+    let submitters = submission["submitters"].as_array().unwrap();
+    let declined = submitters.iter().any(|one| one["status"] == "declined");
+    match () {
+        () if !submission["completed_at"].is_null() => "completed",
+        () if declined => "declined",
+        () if submission["expired"] == true => "expired",
+        () => "pending",
+    }
+}
+
+fn shown_submission(submission: &Value, with_fields: bool) -> Value {
+    let fields = submission["fields"].as_array().unwrap();
+    let mut shown = json!({ "status": status_of(submission), "audit_log_url": null });
+    for member in [
+        "id",
+        "name",
+        "source",
+        "submitters_order",
+        "created_at",
+        "completed_at",
+        "archived_at",
+        "submission_events",
+    ] {
+        shown[member] = submission[member].clone();
+    }
+    let submitters = submission["submitters"].as_array().unwrap().iter();
+    shown["submitters"] = submitters
+        .map(|submitter| shown_submitter(submitter, fields))
+        .collect();
+    if with_fields {
+        shown["fields"] = submission["fields"].clone();
+    }
+    shown
+}
+
+/// Values are a name and a value; neither their type nor where the signer was.
+fn shown_submitter(submitter: &Value, fields: &[Value]) -> Value {
+    let mut shown = submitter.clone();
+    let members = shown.as_object_mut().unwrap();
+    for hidden in ["entered", "ip", "ua"] {
+        members.remove(hidden);
+    }
+    shown["values"] = fields
+        .iter()
+        .filter(|field| field["submitter_uuid"] == submitter["uuid"])
+        .map(|field| {
+            let value = &submitter["entered"][text_of(&field["uuid"])];
+            json!({ "field": field["name"], "value": value })
+        })
+        .collect();
+    shown
+}
+
+fn form_data(submitter: &Value) -> Value {
+    let mut data = submitter.clone();
+    data.as_object_mut().unwrap().remove("entered");
+    data
+}
+
+fn id_of(value: &Value) -> i64 {
+    value["id"].as_i64().unwrap()
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn now() -> String {
+    Clock::default().now().to_string()
+}
+
+fn new_slug() -> String {
+    hex::encode(random::<7>())
+}
+
+fn new_uuid() -> String {
+    let hex = hex::encode(random::<16>());
+    let group = |from: usize, to: usize| &hex[from..to];
+    [
+        group(0, 8),
+        group(8, 12),
+        group(12, 16),
+        group(16, 20),
+        group(20, 32),
+    ]
+    .join("-")
+}
