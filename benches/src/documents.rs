@@ -29,7 +29,7 @@ const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        let long = Bytes::from(long_document()?);
+        let long = Bytes::from(text_document(PAGES)?);
         let cache = tempfile::tempdir()?;
         let components = Components::load(cache.path().into(), [0; 32])?;
         components.rules.load_documents();
@@ -249,9 +249,8 @@ fn custody_facts() -> documents::CustodyFacts {
     }
 }
 
-/// About 4,300 characters on each of 500 pages; each page has an anchor of its
-/// own.
-fn long_document() -> Result<Vec<u8>, Failure> {
+/// About 4,300 characters on each page; each page has an anchor of its own.
+pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
     const WORDS: [&str; 16] = [
         "the",
         "buyer",
@@ -278,7 +277,7 @@ fn long_document() -> Result<Vec<u8>, Failure> {
         WORDS[(state >> 60) as usize]
     };
     let mut pdf = PdfBuilder::new();
-    for page in 1..=PAGES {
+    for page in 1..=pages {
         let mut content = String::from("BT /F1 8 Tf 40 770 Td 11.5 TL\n");
         for line in 0..62 {
             let text = if line == 31 {

@@ -6,6 +6,7 @@
 //! | `start-up` | how soon does `holdfast serve` answer, and how much memory does it hold? |
 //! | `documents` | what do finding anchors, marking and drawing cost, and how much memory? |
 //! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
+//! | `signing` | how long does a signer wait, alone and among a hundred? |
 //! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
@@ -20,6 +21,7 @@ mod partner;
 mod pdf;
 mod report;
 mod server;
+mod signing;
 mod start_up;
 mod vault;
 
@@ -31,11 +33,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("compliance", compliance::run),
     ("start-up", start_up::run),
     ("documents", documents::run),
     ("partner", partner::run),
+    ("signing", signing::run),
     ("vault", vault::run),
 ];
 

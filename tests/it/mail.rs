@@ -134,14 +134,6 @@ async fn wait_for_failure(app: &TestApp) -> String {
 }
 
 /// Waits until no job is left, and nothing more can come.
-async fn wait_until_idle(app: &TestApp) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while app.count("job where state = 'waiting'").await > 0 {
-        assert!(Instant::now() < deadline, "there is still work");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_is_mailed_in_the_look_of_the_organization() {
     let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
@@ -193,7 +185,7 @@ async fn everybody_is_mailed_in_the_look_of_the_organization() {
     );
     assert!(copy == copy_of(&mails, CREATOR), "all have the same copy");
     mails.iter().for_each(looks_right);
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     assert_eq!(server.received().len(), 8, "and nobody is mailed twice");
 }
 
@@ -244,7 +236,7 @@ async fn who_was_asked_is_told_of_a_decline_and_the_creator_alone_why() {
         form::press(&app, &link, "decline", &reason).await.status,
         200
     );
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     let mails = server.received();
     let told = |to: &str| {
         let found = of(&mails, to, "Declined: Retail instalment contract");
@@ -283,7 +275,7 @@ async fn a_withdrawn_document_is_told_of_and_no_longer_asked_for() {
             .data(200);
     }
     server.go_on();
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     let mails = server.received();
     assert_eq!(mails.len(), 3);
     assert_eq!(of(&mails, BUYER, "Maple Street Motors asks you").len(), 1);
@@ -304,7 +296,7 @@ async fn a_mail_that_is_put_off_is_sent_later() {
     let error = wait_for_failure(&app).await;
     assert!(error.contains("451"), "{error}");
     assert_eq!(server.wait_for(1).await[0].to(), BUYER);
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     assert_eq!(server.received().len(), 1);
 }
 
@@ -316,7 +308,7 @@ async fn a_mail_that_is_refused_for_good_is_set_aside_at_once_and_holds_up_nobod
     for position in 0..3 {
         sign(&app, &id, position).await;
     }
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     let mails = server.received();
     for signer in [BUYER, SELLER, LENDER] {
         assert_eq!(
@@ -383,7 +375,7 @@ async fn a_copy_too_large_for_a_mail_is_linked_to() {
     for position in 0..3 {
         sign(&app, &id, position).await;
     }
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     let mails = server.received();
     let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
     assert!(to_signer.attachments().is_empty());
@@ -526,7 +518,7 @@ async fn a_mail_that_goes_out_again_can_be_recognized() {
     app.execute("create table kept as select * from job").await;
     server.go_on();
     server.wait_for(1).await;
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     app.execute("insert into job select * from kept").await;
     let mails = server.wait_for(2).await;
     assert_eq!(mails[0].mail.message_id(), mails[1].mail.message_id());
@@ -553,7 +545,7 @@ async fn names_cannot_make_headers() {
         app.post("/partner/envelopes", body).await.data(201);
     }
     let mails = server.wait_for(odd.len()).await;
-    wait_until_idle(&app).await;
+    app.wait_until_idle().await;
     for received in &mails {
         let mail = &received.mail;
         assert_eq!(received.to(), BUYER);

@@ -57,6 +57,15 @@ impl TestApp {
             .unwrap()
     }
 
+    /// Waits until every job has been done or set aside.
+    pub async fn wait_until_idle(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.count("job where state = 'waiting'").await > 0 {
+            assert!(Instant::now() < deadline, "there is still work");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// As if the process had died in every request that named an
     /// `Idempotency-Key`: their answers are gone, their leases end then.
     pub async fn leave_claims_behind(&self, lease_until: &str) {
