@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
+use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
@@ -29,6 +30,8 @@ pub struct Config {
     pub embed_url: Option<Url>,
     /// `{signing_host}`; default: `/sign` under the public URL.
     pub signing_url: Option<Url>,
+    /// Networks of the proxies in front, whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// `sqlite://…` or `postgres://…`; default: a file in the data folder.
     pub database_url: Option<String>,
     /// `file://…`, `s3://…`, …; default: a folder in the data folder.
@@ -312,6 +315,7 @@ impl Default for Config {
             public_url: None,
             embed_url: None,
             signing_url: None,
+            trusted_proxies: Vec::new(),
             database_url: None,
             storage_url: None,
             data_dir: "data".into(),

@@ -2,14 +2,16 @@
 //! it; a handler that forgets has no organization to work with.
 
 use std::marker::PhantomData;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::extract::FromRequestParts;
+use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
+use ipnet::IpNet;
 use serde_json::json;
 
 use super::error::HttpError;
@@ -18,6 +20,7 @@ use super::openapi;
 use crate::app::App;
 use crate::domain::envelope::Envelope;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
+use crate::room::form::Origin;
 use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
 use crate::store::envelopes::Confirmed;
 
@@ -286,18 +289,64 @@ impl OperationInput for Admin {
     }
 }
 
-/// Where a signer's request came from.
-pub fn origin(parts: &Parts) -> crate::room::form::Origin {
-    let text = |name: header::HeaderName| {
-        let value = parts.headers.get(name)?.to_str().ok()?;
-        Some(value.chars().take(400).collect::<String>())
-    };
-    let peer = parts
-        .extensions
-        .get::<axum::extract::ConnectInfo<std::net::SocketAddr>>()
-        .map(|info| info.0.ip().to_string());
-    crate::room::form::Origin {
-        ip: peer,
-        user_agent: text(header::USER_AGENT),
+/// Where a signer's request came from: kept with the signature.
+pub fn origin(app: &App, parts: &Parts) -> Origin {
+    let user_agent = parts.headers.get(header::USER_AGENT);
+    let user_agent = user_agent.and_then(|value| value.to_str().ok());
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let forwarded = parts.headers.get_all("x-forwarded-for");
+    let forwarded: Vec<&str> = forwarded
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    let client = peer.map(|ConnectInfo(peer)| {
+        client(peer.ip(), &forwarded.join(","), &app.config.trusted_proxies)
+    });
+    Origin {
+        ip: client.map(|client| client.to_string()),
+        user_agent: user_agent.map(|text| text.chars().take(400).collect()),
+    }
+}
+
+/// The nearest address that is none of our proxies'. Who stands behind a stranger
+/// is what that stranger says, so nobody looks further.
+fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
+    let mut client = peer.to_canonical();
+    for hop in forwarded.rsplit(',') {
+        if !trusted.iter().any(|network| network.contains(&client)) {
+            break;
+        }
+        match hop.trim().parse::<IpAddr>() {
+            Ok(hop) => client = hop.to_canonical(),
+            Err(_) => break,
+        }
+    }
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_proxies_are_believed() {
+        let trusted = ["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+        for (peer, forwarded, expected) in [
+            ("203.0.113.7", "", "203.0.113.7"),
+            ("203.0.113.7", "198.51.100.1", "203.0.113.7"),
+            ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
+            (
+                "10.0.0.1",
+                "1.1.1.1, 198.51.100.1, 10.2.3.4",
+                "198.51.100.1",
+            ),
+            ("10.0.0.1", "", "10.0.0.1"),
+            ("10.0.0.1", "unknown", "10.0.0.1"),
+            ("::1", "2001:db8::5", "2001:db8::5"),
+            ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ] {
+            let found = client(peer.parse().unwrap(), forwarded, &trusted);
+            assert_eq!(found.to_string(), expected, "{peer} {forwarded}");
+        }
     }
 }

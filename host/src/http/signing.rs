@@ -228,7 +228,7 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
     let (parts, _) = request.into_parts();
     let opened = app
         .room
-        .open(&visit.envelope.org, submitter, &origin(&parts))
+        .open(&visit.envelope.org, submitter, &origin(&app, &parts))
         .await;
     match opened {
         Ok(()) if visit.signer.status == SignerStatus::Pending => follow(&app, &visit, None).await,
@@ -280,7 +280,7 @@ struct Sent {
 impl Sent {
     async fn read(app: &App, request: Request) -> Option<Self> {
         let (parts, body) = request.into_parts();
-        let origin = origin(&parts);
+        let origin = origin(app, &parts);
         let accept = parts.headers.get(header::ACCEPT);
         let by_script = accept.is_some_and(|accept| accept == "application/json");
         let request = Request::from_parts(parts, body);
