@@ -18,6 +18,15 @@ pub struct Organization {
     pub created_at: Timestamp,
 }
 
+impl Organization {
+    /// The name its signers know.
+    pub fn display_name(&self) -> &str {
+        let brand = self.settings.brand.name.as_deref();
+        let brand = brand.filter(|name| !name.trim().is_empty());
+        brand.unwrap_or(&self.name)
+    }
+}
+
 /// What an operator can set for an organization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

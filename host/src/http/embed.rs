@@ -54,6 +54,7 @@ pub fn routes(path: &str) -> Router<App> {
 async fn shell() -> Response {
     let look = Look {
         framing: Framing::Anybody,
+        leads_away: true,
         ..Look::default()
     };
     let body = html! {
@@ -76,7 +77,7 @@ struct TokenForm {
 async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let link = async {
         match embed::open(&app, &form.token, Widget::Sign).await? {
-            Some(opened) => Ok(Some(embed::signing_link(&app, &opened).await?)),
+            Some(opened) => embed::signing_link(&app, &opened).await,
             None => Ok::<_, ServiceError>(None),
         }
     };
@@ -92,12 +93,18 @@ fn refused() -> Response {
         framing: Framing::Anybody,
         ..Look::default()
     };
-    let body = html! { p { "Go back to where you came from and open it again." } };
     let title = "This page has expired";
-    look.notice(
+    let body = html! {
+        main.notice {
+            h1 { (title) }
+            p { "Go back to where you came from and open it again." }
+        }
+    };
+    look.page(
         StatusCode::UNAUTHORIZED,
         title,
         Some(Happening::Error),
+        "embed",
         body,
     )
 }
@@ -131,6 +138,7 @@ async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response,
     // A picture of its own would need a link of its own.
     look.brand.logo = None;
     look.brand.color = None;
+    look.leads_away = true;
     let custodian = custodians
         .iter()
         .find(|custodian| custodian.status == CustodianStatus::Accepted);

@@ -15,6 +15,9 @@ pub struct Look {
     pub name: Option<String>,
     pub brand: Brand,
     pub framing: Framing,
+    /// Its forms lead to other hosts: browsers that check where a form's answer
+    /// redirects to would stop there.
+    pub leads_away: bool,
     /// Where `brand.css` and `logo` are served, without a trailing slash.
     pub path: String,
 }
@@ -52,11 +55,13 @@ impl Happening {
 impl Look {
     /// Of an organization whose brand is served below `path`.
     pub fn of(organization: Organization, path: String) -> Self {
+        let name = organization.display_name().to_owned();
         let settings = organization.settings;
         Self {
-            name: Some(settings.brand.name.clone().unwrap_or(organization.name)),
+            name: Some(name),
             brand: settings.brand,
             framing: Framing::Origins(settings.embed_origins),
+            leads_away: false,
             path,
         }
     }
@@ -138,8 +143,9 @@ impl Look {
         };
         format!(
             "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-             img-src 'self' data: blob:; form-action 'self'; base-uri 'none'; \
-             frame-ancestors {ancestors}"
+             img-src 'self' data: blob:; form-action {}; base-uri 'none'; \
+             frame-ancestors {ancestors}",
+            if self.leads_away { "*" } else { "'self'" }
         )
     }
 

@@ -431,6 +431,11 @@ async fn metrics(State(app): State<App>) -> Response {
 /// Links carry their credential in the path: it is not for the log.
 fn logged_path(path: &str, signing_path: &str) -> String {
     for before in ["/api/v2/downloads", signing_path] {
+        // Not even what only looks like a token.
+        let below = |rest: &str| rest.starts_with('/') && rest.len() > 1;
+        if !before.is_empty() && path.strip_prefix(before).is_some_and(below) {
+            return format!("{before}/…");
+        }
         let token = path
             .strip_prefix(before)
             .and_then(|rest| rest.strip_prefix('/'));
@@ -483,5 +488,6 @@ mod tests {
             "/api/v2/downloads/…"
         );
         assert_eq!(logged_path("/healthz", ""), "/healthz");
+        assert_eq!(logged_path(&format!("/sign/{token}."), "/sign"), "/sign/…");
     }
 }

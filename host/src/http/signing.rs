@@ -24,9 +24,10 @@ use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin, Problems};
+use crate::service::envelopes::invited_now;
 use crate::service::signing::{Destination, destination, reconcile};
 use crate::service::{ServiceError, copies, mails, pages};
-use crate::store::{envelopes, organizations, signers};
+use crate::store::{StoreError, envelopes, organizations, signers};
 
 /// A form with a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -208,11 +209,21 @@ impl Visit {
         let read = async {
             let mut connection = app.store.read().await?;
             let (org, id) = (&self.envelope.org, &self.envelope.id);
-            envelopes::get(&mut connection, org, id).await
+            let envelope = envelopes::get(&mut connection, org, id).await?;
+            let signers = signers::list(&mut connection, org, id).await?;
+            Ok::<_, StoreError>((envelope, signers))
         };
-        match read.await {
-            Ok(Some(envelope)) => Self { envelope, ..self },
-            _ => self,
+        let Ok((Some(envelope), signers)) = read.await else {
+            return self;
+        };
+        let position = self.signer.position;
+        let signer = signers
+            .into_iter()
+            .find(|signer| signer.position == position);
+        Self {
+            envelope,
+            signer: signer.unwrap_or(self.signer),
+            ..self
         }
     }
 }
@@ -312,6 +323,8 @@ impl Sent {
 struct Outcome {
     entered: BTreeMap<String, String>,
     problems: Problems,
+    consent: bool,
+    reason: String,
     review: bool,
 }
 
@@ -340,9 +353,18 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
             let outcome = Outcome {
                 review: sent.action == "review",
                 entered: sent.values,
+                consent: sent.consent,
+                reason: sent.reason,
                 problems,
             };
             render(&app, &visit, submitter, outcome).await
+        }
+        // Done already, for example by a second press of the button.
+        Err(FormError::Closed) => {
+            let visit = visit.again(&app).await;
+            visit
+                .closed()
+                .unwrap_or_else(|| visit.failed(FormError::Closed))
         }
         Err(error) => visit.failed(error),
     }
@@ -408,16 +430,32 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
     let mail = async {
         let (envelope, signer, now) = (&visit.envelope, &visit.signer, app.clock.now());
         let mut tx = app.store.begin().await?;
+        let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+        let open = matches!(
+            envelope.status,
+            EnvelopeStatus::Sent | EnvelopeStatus::Viewed
+        );
+        let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
         // One mail at a time, however often the button is pressed.
-        if signer.status == SignerStatus::Completed {
+        if signer.status == SignerStatus::Completed && visit.has_copy() {
             mails::copy_again(&mut tx, envelope, signer, now).await?;
-        } else {
+        } else if open && turn {
             mails::invite(&mut tx, envelope, signer, now).await?;
+        } else {
+            return Ok(false);
         }
-        tx.commit().await
+        tx.commit().await?;
+        Ok::<_, StoreError>(true)
     };
     match mail.await {
-        Ok(()) => {
+        Ok(false) if visit.signer.status == SignerStatus::Pending => {
+            visit.failed(FormError::NotYourTurn)
+        }
+        Ok(false) => {
+            let closed = visit.closed();
+            closed.unwrap_or_else(|| visit.failed(FormError::Closed))
+        }
+        Ok(true) => {
             let text = "Look into the mailbox to which your invitation was sent.";
             visit.notice_of_end(StatusCode::OK, "An e-mail is on its way", text)
         }
@@ -441,7 +479,11 @@ async fn page(
     };
     let read = async {
         let form = app.room.form(&visit.envelope.org, submitter).await;
-        let document = form.map_err(room_error)?.submission.file();
+        let form = form.map_err(room_error)?;
+        if form.waits_for.is_some() {
+            return Ok(unknown_link());
+        }
+        let document = form.submission.file();
         Ok::<_, ServiceError>(match kind {
             "png" => {
                 let picture = pages::picture(&app, &document, page).await?;
@@ -559,6 +601,8 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
         form: &form,
         entered: &outcome.entered,
         problems: &outcome.problems,
+        consent: outcome.consent,
+        reason: &outcome.reason,
         review: outcome.review,
     };
     let status = if outcome.problems.is_empty() {

@@ -24,6 +24,10 @@ pub struct Shown<'a> {
     /// By field name, what was sent and could not be taken as it is.
     pub entered: &'a BTreeMap<String, String>,
     pub problems: &'a Problems,
+    /// Whether consent was given in what was sent.
+    pub consent: bool,
+    /// Why the signer declines, as far as it was sent.
+    pub reason: &'a str,
     /// The signer wants to see everything once more before finishing.
     pub review: bool,
 }
@@ -161,7 +165,7 @@ impl Shown<'_> {
     }
 
     fn value_of(&self, field: &RoomField) -> &str {
-        let typed = self.entered.get(&field.name).filter(|_| !field.readonly);
+        let typed = self.entered.get(&field.name).filter(|_| !field.is_locked());
         let kept = self.form.submitter.values.get(&field.name);
         typed.or(kept).map(String::as_str).unwrap_or_default()
     }
@@ -179,12 +183,12 @@ impl Shown<'_> {
             label: html! {
                 (field.name)
                 @if field.required { span.required { " (required)" } }
-                @if field.readonly { span.required { " (fixed)" } }
+                @if field.is_locked() { span.required { " (fixed)" } }
             },
         };
         html! {
             div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
-                data-required[field.required] data-readonly[field.readonly] {
+                data-required[field.required] data-readonly[field.is_locked()] {
                 (control.markup())
                 (problem(&id, wrong))
             }
@@ -211,6 +215,7 @@ impl Shown<'_> {
             div.consent.invalid[wrong.is_some()] {
                 label {
                     input id="consent" type="checkbox" name="consent" value="yes" required
+                        checked[self.consent]
                         aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "consent-problem")];
                     " I agree to sign this document electronically. My signature here has the same effect as one on paper."
@@ -235,7 +240,7 @@ impl Shown<'_> {
                 summary { "I do not want to sign" }
                 label for="reason" { "Reason" }
                 textarea id="reason" name="reason" rows="3" maxlength="4000"
-                    aria-describedby=[wrong.map(|_| "reason-problem")] {}
+                    aria-describedby=[wrong.map(|_| "reason-problem")] { (self.reason) }
                 (problem("reason", wrong))
                 button.danger type="submit" name="action" value="decline" { "Decline" }
             }
@@ -271,8 +276,8 @@ impl Control<'_> {
     fn markup(&self) -> Markup {
         match self.field.field_type.as_str() {
             "checkbox" => self.checkbox(),
-            "select" => self.select(),
-            "radio" => self.radio(),
+            "select" if !self.field.options.is_empty() => self.select(),
+            "radio" if !self.field.options.is_empty() => self.radio(),
             "signature" | "initials" if is_picture(self.value) => self.drawn(),
             "signature" | "initials" => self.signature(),
             _ => self.text(),
@@ -291,7 +296,7 @@ impl Control<'_> {
             label for=(id) {
                 input id=(id) type="checkbox" name=(field.name) value="true"
                     checked[self.value == "true"] required[field.required]
-                    disabled[field.readonly] aria-invalid=[self.invalid()]
+                    disabled[field.is_locked()] aria-invalid=[self.invalid()]
                     aria-describedby=[self.described.as_deref()];
                 " " (self.label)
             }
@@ -303,9 +308,12 @@ impl Control<'_> {
         html! {
             label for=(id) { (self.label) }
             select id=(id) name=(field.name) required[field.required]
-                disabled[field.readonly] aria-invalid=[self.invalid()]
+                disabled[field.is_locked()] aria-invalid=[self.invalid()]
                 aria-describedby=[self.described.as_deref()] {
                 option value="" { "Choose…" }
+                @if !self.value.is_empty() && !field.options.iter().any(|option| option == self.value) {
+                    option value=(self.value) selected { (self.value) }
+                }
                 @for option in &field.options {
                     option value=(option) selected[option == self.value] { (option) }
                 }
@@ -321,7 +329,7 @@ impl Control<'_> {
                 @for option in &field.options {
                     label.choice {
                         input type="radio" name=(field.name) value=(option)
-                            checked[option == self.value] disabled[field.readonly]
+                            checked[option == self.value] disabled[field.is_locked()]
                             required[field.required];
                         " " (option)
                     }
@@ -339,7 +347,7 @@ impl Control<'_> {
             input.script id=(id) name=(field.name) value=(self.value) type="text"
                 autocomplete=[(!initials).then_some("name")]
                 placeholder=(if initials { "Type your initials" } else { "Type your name" })
-                required[field.required] readonly[field.readonly] maxlength="200"
+                required[field.required] readonly[field.is_locked()] maxlength="200"
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }
@@ -351,7 +359,7 @@ impl Control<'_> {
             p.label id={ (self.id) "-label" } { (self.label) }
             input type="hidden" name=(field.name) value=(self.value);
             img.drawn src=(self.value) alt="Your signature";
-            @if !field.readonly {
+            @if !field.is_locked() {
                 button.quiet id=(self.id) type="submit" name="action" value={ "clear:" (field.name) }
                     aria-describedby={ (self.id) "-label" } { "Sign again" }
             }
@@ -361,12 +369,14 @@ impl Control<'_> {
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
         let kind = field.field_type.as_str();
+        // A date control shows, and sends, nothing of what is no date to it.
+        let is_date = self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok();
         html! {
             label for=(id) { (self.label) }
             input id=(id) name=(field.name) value=(self.value)
-                type=(if kind == "date" { "date" } else { "text" })
+                type=(if kind == "date" && is_date { "date" } else { "text" })
                 inputmode=[(kind == "number").then_some("decimal")]
-                required[field.required] readonly[field.readonly]
+                required[field.required] readonly[field.is_locked()]
                 maxlength=[(kind != "date").then_some("4000")]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::caller::Admin;
 use super::error::HttpError;
 use super::extract::{ResourceId, ValidJson};
+use super::once::Once;
 use super::partner::views::EnvelopeView;
 use super::reply::{Created, FileReply, Found, Reply};
 use crate::app::App;
@@ -39,7 +40,7 @@ pub struct OwnEnvelope {
 /// Where vault-in stopped.
 #[derive(Serialize, JsonSchema)]
 pub struct VaultError {
-    /// `fetch`, `time`, `seal`, `copy`, `certify`, `record` or `settle`.
+    /// `confirm`, `fetch`, `time`, `seal`, `copy`, `certify`, `record` or `settle`.
     step: String,
     message: String,
     /// In a row.
@@ -65,14 +66,20 @@ pub async fn envelope(
     }))
 }
 
-/// A session of the field builder. It changes nothing: a repeat gives another one.
+/// A session of the field builder.
 pub async fn builder_session(
     State(app): State<App>,
     Admin(caller): Admin,
+    once: Once,
     ValidJson(request): ValidJson<StartSession>,
 ) -> Result<Created<IssuedSession>, HttpError> {
-    let session = builder::start(&app, &caller, &request).await?;
-    Ok(Reply::new(&session))
+    once.answer(
+        &app,
+        &caller,
+        IssuedSession::clone,
+        |app, caller, _| async move { builder::start(&app, &caller, &request).await },
+    )
+    .await
 }
 
 /// The evidence bundle of a released envelope, as one zip.

@@ -5,6 +5,7 @@ use super::layout::Look;
 use super::letters::{self, Letter, Told};
 use super::message::{Draft, Pdf};
 use crate::app::App;
+use crate::components::providers::ProviderError;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::id::OrgId;
 use crate::service::mails::{
@@ -194,7 +195,11 @@ async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, 
             name: envelope.name.clone(),
             bytes,
         })),
-        Err(error @ (ServiceError::Conflict(_) | ServiceError::Unreadable { .. })) => {
+        Err(
+            error @ (ServiceError::Conflict(_)
+            | ServiceError::Unreadable { .. }
+            | ServiceError::Provider(ProviderError::NotFound)),
+        ) => {
             tracing::warn!(envelope = %envelope.id, %error, "a copy cannot be mailed");
             Ok(None)
         }

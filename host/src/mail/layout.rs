@@ -27,9 +27,7 @@ impl Look {
     pub(super) fn of(organization: &Organization) -> Self {
         let Brand { name, color, logo } = organization.settings.brand.clone();
         let branded = name.is_some() || color.is_some() || logo.is_some();
-        let sender = name
-            .filter(|name| !name.trim().is_empty())
-            .unwrap_or_else(|| organization.name.clone());
+        let sender = organization.display_name().to_owned();
         Self {
             heading: if branded {
                 sender.clone()

@@ -112,20 +112,18 @@ impl Room {
         values: &BTreeMap<String, String>,
     ) -> Result<Problems, FormError> {
         let form = self.form(org, submitter).await?;
-        let (taken, problems) = self.checked(&form, values).await?;
+        let (valid, problems) = self.checked(&form, values).await?;
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
-        if taken.is_empty() {
-            return Ok(problems);
+        if self.take(&form.fields, &mut submitter, valid) {
+            self.start(&mut tx, &mut submitter).await?;
+            rooms::update_submitter(&mut tx, &submitter).await?;
+            tx.commit().await?;
         }
-        submitter.values.extend(taken);
-        self.start(&mut tx, &mut submitter).await?;
-        rooms::update_submitter(&mut tx, &submitter).await?;
-        tx.commit().await?;
         Ok(problems)
     }
 
-    /// The signer has filled everything in and signs. What is not sent again is
-    /// as it was saved.
+    /// The signer has filled everything in, consents and signs. What is not sent
+    /// again is as it was saved; what is wrong keeps nothing else from being saved.
     pub async fn finish(
         &self,
         org: &OrgId,
@@ -135,24 +133,27 @@ impl Room {
         origin: &Origin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
-        let (taken, mut problems) = self.checked(&form, values).await?;
+        let (valid, mut problems) = self.checked(&form, values).await?;
         if !consent {
             let why = "Your consent to signing electronically is needed";
             problems.insert(CONSENT.into(), why.into());
         }
         let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
-        submitter.values.extend(taken);
-        for field in form.fields {
-            let value = submitter.values.get(&field.name).map(String::as_str);
-            if is_missing(&field, value.unwrap_or_default()) {
+        let changed = self.take(&form.fields, &mut submitter, valid);
+        for field in &form.fields {
+            let value = submitter.values.entry(field.name.clone());
+            let value = value.or_insert_with(|| unset(field).to_owned());
+            if is_missing(field, value) {
                 let why = || "This field is required".to_owned();
-                problems.entry(field.name).or_insert_with(why);
+                problems.entry(field.name.clone()).or_insert_with(why);
             }
         }
         if !problems.is_empty() {
-            // What was right is kept: nothing has to be typed twice.
-            drop(tx);
-            self.save(org, submitter.id, values).await?;
+            if changed {
+                self.start(&mut tx, &mut submitter).await?;
+                rooms::update_submitter(&mut tx, &submitter).await?;
+                tx.commit().await?;
+            }
             return Err(FormError::Invalid(problems));
         }
         let now = self.clock.now();
@@ -184,29 +185,52 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// The sent values that are new and can stand in their fields, and what is
-    /// wrong with the others.
+    /// Lays values over those that are there; whether that changed any.
+    fn take(
+        &self,
+        fields: &[RoomField],
+        submitter: &mut RoomSubmitter,
+        values: BTreeMap<String, String>,
+    ) -> bool {
+        let mut changed = false;
+        for field in fields {
+            let Some(value) = values.get(&field.name) else {
+                continue;
+            };
+            let before = submitter.values.get(&field.name).map(String::as_str);
+            changed |= value != before.unwrap_or(unset(field));
+            submitter.values.insert(field.name.clone(), value.clone());
+        }
+        changed
+    }
+
+    /// The sent values that can stand in their fields, and what is wrong with the
+    /// others.
     async fn checked(
         &self,
         form: &Form,
         values: &BTreeMap<String, String>,
     ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
-        let mut taken = BTreeMap::new();
+        let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
-        for field in form.fields.iter().filter(|field| !field.readonly) {
+        for field in form.fields.iter().filter(|field| !field.is_locked()) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
             };
-            let kept = form.submitter.values.get(&field.name).map(String::as_str);
-            if value == kept.unwrap_or(unset(field)) {
-                continue;
-            }
-            match self.check(field, value).await? {
-                Ok(()) => taken.insert(field.name.clone(), value.to_owned()),
+            // What is there already was looked at when it was sent first.
+            let known = form.submitter.values.get(&field.name);
+            let known = known.is_some_and(|known| known == value && field.is_signature());
+            let verdict = if known {
+                Ok(())
+            } else {
+                self.check(field, value).await?
+            };
+            match verdict {
+                Ok(()) => valid.insert(field.name.clone(), value.to_owned()),
                 Err(why) => problems.insert(field.name.clone(), why),
             };
         }
-        Ok((taken, problems))
+        Ok((valid, problems))
     }
 
     /// Whether a value can stand in a field. A picture is drawn once, in the
@@ -321,7 +345,7 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
         "checkbox" => value != "true",
         _ => value.is_empty(),
     };
-    field.required && empty
+    field.required && empty && !field.is_locked()
 }
 
 /// Whether a value can stand in a field; an empty one can, as far as its shape goes.

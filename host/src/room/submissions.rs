@@ -102,20 +102,31 @@ pub(super) async fn create_submission(
 
 /// In a submission a field's `submitter_uuid` is the role's name: templates may
 /// change afterwards, what was sent out does not.
+///
+/// Fields of one role with one name are one field in several places.
 fn fields_by_role_name(template: &RoomTemplate) -> Vec<RoomField> {
     let name = |uuid: &str| {
         let role = template.roles.iter().find(|role| role.uuid == uuid);
         role.map(|role| role.name.clone()).unwrap_or_default()
     };
-    template
-        .fields
-        .iter()
-        .cloned()
-        .map(|field| RoomField {
-            submitter_uuid: name(&field.submitter_uuid),
-            ..field
-        })
-        .collect()
+    let mut fields: Vec<RoomField> = Vec::new();
+    for field in &template.fields {
+        let role = name(&field.submitter_uuid);
+        let same = fields
+            .iter_mut()
+            .find(|known| known.name == field.name && known.submitter_uuid == role);
+        match same {
+            Some(known) => {
+                known.areas.extend(field.areas.iter().copied());
+                known.required |= field.required;
+            }
+            None => fields.push(RoomField {
+                submitter_uuid: role,
+                ..field.clone()
+            }),
+        }
+    }
+    fields
 }
 
 fn invited(

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::access::LEEWAY_SECONDS;
+use super::envelopes::invited_now;
 use super::idempotency::Answering;
 use super::{Caller, Issue, ServiceError, events, lifecycle, links};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, Signer, words};
+use crate::domain::envelope::{Envelope, Signer, SignerStatus, words};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::Scope;
 use crate::store::{envelopes, signers};
@@ -125,7 +126,9 @@ pub async fn issue(
     let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, trigger).await?;
     if widget == Widget::Sign {
         let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-        signer(&signers, &request.user_email)?;
+        if who_signs(&envelope, &signers, &request.user_email).is_none() {
+            return Err(unknown_signer(&request.user_email));
+        }
     }
     let now = app.clock.now();
     let token = signed(app, &envelope, &request, now)?;
@@ -136,17 +139,14 @@ pub async fn issue(
     Ok(token)
 }
 
-fn signer<'a>(signers: &'a [Signer], email: &str) -> Result<&'a Signer, ServiceError> {
-    let named = |signer: &&Signer| signer.email.eq_ignore_ascii_case(email);
-    signers.iter().find(named).ok_or_else(|| {
-        ServiceError::Invalid(vec![Issue::new(
-            "unknown_signer",
-            &["user_email"],
-            "a signer of the envelope",
-            email,
-            format!("The envelope has no signer {email}"),
-        )])
-    })
+fn unknown_signer(email: &str) -> ServiceError {
+    ServiceError::Invalid(vec![Issue::new(
+        "unknown_signer",
+        &["user_email"],
+        "a signer of the envelope",
+        email,
+        format!("The envelope has no signer {email}"),
+    )])
 }
 
 fn signed(
@@ -203,18 +203,31 @@ pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opene
     }))
 }
 
-/// A fresh link to the signing form of whom the token is for. That it was fetched
-/// is recorded.
-pub async fn signing_link(app: &App, opened: &Opened) -> Result<String, ServiceError> {
+/// A fresh link to the signing form of whom the token is for; none when they are no
+/// signer any more. That it was fetched is recorded.
+pub async fn signing_link(app: &App, opened: &Opened) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
     let mut tx = app.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-    let signer = signer(&signers, &opened.email)?;
+    let Some(signer) = who_signs(envelope, &signers, &opened.email) else {
+        return Ok(None);
+    };
     let url = links::make(app, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
     let (actor, now) = (opened.caller().actor, app.clock.now());
     let details = json!({ "signers": 1, "widget_type": Widget::Sign });
     let action = "signing_links.fetched";
     events::record(&mut tx, envelope, &actor, action, details, now).await?;
     tx.commit().await?;
-    Ok(url)
+    Ok(Some(url))
+}
+
+/// Of the signers with this address the one whose turn it is, else one who has not
+/// signed. None when the address has left the envelope since.
+fn who_signs<'a>(envelope: &Envelope, signers: &'a [Signer], email: &str) -> Option<&'a Signer> {
+    let named = |signer: &&Signer| signer.email.eq_ignore_ascii_case(email);
+    let unsigned = |signer: &&Signer| signer.status != SignerStatus::Completed;
+    invited_now(envelope, signers)
+        .find(named)
+        .or_else(|| signers.iter().filter(named).find(unsigned))
+        .or_else(|| signers.iter().find(named))
 }

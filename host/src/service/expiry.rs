@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
+use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle, signing};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::store::{Tx, envelopes, jobs};
+use crate::store::{Tx, envelopes, jobs, signers};
 use crate::worker;
 
 /// Envelopes looked at in one go.
@@ -29,7 +29,7 @@ pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
         drop(connection);
         for envelope in &due {
             // One that cannot expire now must not keep the others from it.
-            match expire(app, &envelope.org, &envelope.id).await {
+            match expire_unless_signed(app, &envelope.org, &envelope.id).await {
                 Ok(done) => expired += usize::from(done),
                 Err(error) => {
                     let id = envelope.id.as_str();
@@ -42,6 +42,33 @@ pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
             None => return Ok(expired),
         };
     }
+}
+
+/// What was signed in time is looked for first: the news of it may be late.
+async fn expire_unless_signed(
+    app: &App,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<bool, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let found = envelopes::get(&mut connection, org, id).await?;
+    drop(connection);
+    let Some(envelope) = found else {
+        return Ok(false);
+    };
+    if envelope.submission.is_some() {
+        signing::reconcile(app, &envelope).await?;
+    }
+    let mut connection = app.store.read().await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    drop(connection);
+    let mut signers = signers.iter();
+    let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
+    // Everybody has signed: the executed document is on its way.
+    if signers.len() > 0 && signers.all(signed) {
+        return Ok(false);
+    }
+    expire(app, org, id).await
 }
 
 async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {

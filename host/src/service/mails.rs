@@ -131,7 +131,9 @@ async fn queue(
         Some(position) => position.to_string(),
         None => "creator".to_owned(),
     };
-    let key = format!("{}:{whom}", envelope.id);
+    // Whoever signs instead of somebody else gets a mail of their own.
+    let address = to.map_or("", |signer| signer.email.as_str());
+    let key = format!("{}:{whom}:{address}", envelope.id);
     jobs::insert_or_revive(tx, &envelope.org, kind, &key, &json!(due), now).await
 }
 

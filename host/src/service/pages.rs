@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use moka::future::Cache;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::ServiceError;
 use super::uploads::admit;
@@ -21,6 +22,9 @@ pub const WIDTH: u32 = 1_100;
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
 /// Documents whose page sizes are kept.
 const DOCUMENTS: u64 = 1_000;
+
+/// Bytes that a document of unknown size is taken for.
+const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
 
 /// A page of a document: its SHA-256, and the page from 1.
 type PageKey = (String, u32);
@@ -48,7 +52,7 @@ impl Default for Pages {
 /// The pages of a document in their order.
 pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>, ServiceError> {
     let read = async {
-        let _room = admit(app, document.size.unsigned_abs()).await?;
+        let _room = room_for(app, document).await?;
         let pdf = app.files.get(document).await?;
         let facts = app.components.rules.inspect(pdf).await??;
         Ok(facts.pages.into())
@@ -69,7 +73,7 @@ pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Byte
         return Err(ServiceError::NotFound("Page"));
     }
     let draw = async {
-        let _room = admit(app, document.size.unsigned_abs()).await?;
+        let _room = room_for(app, document).await?;
         let pdf = app.files.get(document).await?;
         let drawn = app.components.rules.page_image(pdf, page, WIDTH).await??;
         Ok(drawn.png.into())
@@ -88,9 +92,19 @@ pub async fn text(
     document: &StoredFile,
     page: u32,
 ) -> Result<Vec<TextLine>, ServiceError> {
-    let _room = admit(app, document.size.unsigned_abs()).await?;
+    let _room = room_for(app, document).await?;
     let pdf = app.files.get(document).await?;
     Ok(app.components.rules.text(pdf, page).await??)
+}
+
+/// The right to hold a document in memory. One of unknown size counts as a large
+/// one.
+async fn room_for(app: &App, document: &StoredFile) -> Result<OwnedSemaphorePermit, ServiceError> {
+    let size = match document.size {
+        0 => UNKNOWN_SIZE,
+        size => size.unsigned_abs(),
+    };
+    admit(app, size).await
 }
 
 /// The error itself for whoever asked alone, and its words for all others.

@@ -56,7 +56,7 @@ pub async fn insert(
 }
 
 /// As [`insert`], but a job of the kind and key that was set aside is taken up
-/// again.
+/// again, and one that waits after a failure is done at once.
 pub async fn insert_or_revive(
     tx: &mut Tx,
     org: &OrgId,
@@ -68,7 +68,8 @@ pub async fn insert_or_revive(
     insert(tx, org, kind, Some(dedup_key), payload, run_at).await?;
     sqlx::query(
         "update job set state = 'waiting', run_at = $4, attempts = 0
-         where bucket = $1 and kind = $2 and dedup_key = $3 and state = 'failed'",
+         where bucket = $1 and kind = $2 and dedup_key = $3
+             and (state = 'failed' or (attempts > 0 and run_at > $4))",
     )
     .bind(org.bucket())
     .bind(kind)

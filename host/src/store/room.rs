@@ -40,6 +40,12 @@ impl RoomField {
     pub fn is_signature(&self) -> bool {
         is_signature(&self.field_type)
     }
+
+    /// Its signer cannot change it. Nobody else could sign instead, so that a
+    /// signature is never locked.
+    pub fn is_locked(&self) -> bool {
+        self.readonly && !self.is_signature()
+    }
 }
 
 #[derive(Clone, Debug)]

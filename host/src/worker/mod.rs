@@ -141,7 +141,8 @@ async fn work(app: App, job: ClaimedJob) {
             let attempt = usize::try_from(job.attempts).unwrap_or(usize::MAX);
             let wait = RETRY_SECONDS.get(attempt);
             // A signed contract is never given up.
-            let wait = wait.or(RETRY_SECONDS.last().filter(|_| job.kind == VAULT_JOB));
+            let precious = [VAULT_JOB, room::EXECUTE_JOB].contains(&job.kind.as_str());
+            let wait = wait.or(RETRY_SECONDS.last().filter(|_| precious));
             let wait = wait.filter(|_| !error.is_final());
             let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
             let (job_id, kind) = (job.id.as_str(), job.kind.as_str());

@@ -202,12 +202,11 @@ function offerWays(field, kind) {
   function take(value) {
     const drawn = value.startsWith("data:");
     holder.value = drawn ? value : "";
-    holder.name = drawn ? name : "";
-    input.name = drawn ? "" : name;
     if (drawn) holder.setAttribute("name", name); else holder.removeAttribute("name");
     if (drawn) input.removeAttribute("name"); else input.setAttribute("name", name);
     shown.src = drawn ? value : "";
-    shown.hidden = !drawn;
+    // What is on the pad need not be shown twice.
+    shown.hidden = !drawn || !pad.element.hidden;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
