@@ -393,3 +393,149 @@ async fn pages_carry_the_organizations_brand_and_may_be_framed_by_its_origins_on
         style.text()
     );
 }
+
+/// Combinations that a template may have and a signer has to be able to finish.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_template_may_hold_can_be_signed() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "{{Locked;type=text;role=Buyer;required=true;readonly=true}}",
+        "{{Locked signature;type=signature;role=Buyer;readonly=true}}",
+        "{{Loose list;type=select;role=Buyer;required=true}}",
+        "{{Loose choice;type=radio;role=Buyer;required=true}}",
+        "{{Amount;type=number;role=Buyer;required=true}}",
+        "and again {{Amount;type=number;role=Buyer;required=false;width=90}}",
+        "{{Extra;type=checkbox;role=Buyer;required=false}}",
+    ]);
+    let texts = [("name", "Awkward")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["prefilled_data"] = json!({ "Amount": 5 });
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = (
+        envelope["envelope_id"].as_str().unwrap(),
+        envelope["sign_url"].as_str().unwrap(),
+    );
+    let page = form::open(&app, url).await.text();
+    assert_eq!(page.matches("name=\"Amount\"").count(), 1, "{page}");
+    let values = [
+        ("Locked signature", "Jordan Lee"),
+        ("Loose list", "anything"),
+        ("Loose choice", "anything"),
+        ("Amount", "7"),
+        ("Extra", "false"),
+        ("consent", "yes"),
+    ];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let done = form::press(&app, url, "finish", &values).await;
+    assert_eq!(done.status, 200, "{}", done.text());
+    let again = form::press(&app, url, "finish", &values).await;
+    assert!(again.text().contains("You have signed"), "{}", again.text());
+    let events = app.events(id).await;
+    let completed = events
+        .iter()
+        .find(|event| event["event_type"] == "envelope.completed")
+        .unwrap();
+    let value = |name: &str| {
+        let fields = completed["data"]["fields"].as_array().unwrap();
+        fields.iter().find(|field| field["name"] == name).unwrap()["value"].clone()
+    };
+    assert_eq!(value("Amount"), json!(7.0));
+    assert_eq!(value("Extra"), "false");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consent_and_reason_survive_a_page_that_says_what_is_wrong() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let values = [("consent", "yes"), ("reason", "Perhaps not")];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let wrong = form::press(&app, url, "finish", &values).await;
+    assert_eq!(wrong.status, 422);
+    let page = wrong.text();
+    assert!(page.contains("value=\"yes\" required checked"), "{page}");
+    assert!(page.contains(">Perhaps not</textarea>"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_cannot_be_called_like_a_control_of_the_form() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&["{{reason;type=text;role=Buyer}}"]);
+    let texts = [("name", "Reserved")];
+    let refused = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await;
+    assert_eq!(refused.status, 422);
+    assert_eq!(refused.json()["details"][0]["code"], "reserved_name");
+}
+
+/// Whose turn it is not yet sees no page of the document, and gets no new link.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_signer_sees_nothing_before_their_turn() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "{{First;type=signature;role=Buyer}}",
+        "{{Second;type=signature;role=Seller}}",
+    ]);
+    let texts = [("name", "Two")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+    ]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let later = links["signers"][1]["embed_url"].as_str().unwrap();
+    for page in ["pages/1.png", "pages/1.txt"] {
+        let answer = form::open(&app, &format!("{later}/{page}")).await;
+        assert_eq!(answer.status, 404, "{page}");
+    }
+    app.change(
+        "update signing_link set expires_at = $1",
+        "2020-01-01T00:00:00.000Z",
+    )
+    .await;
+    let renewed = form::press(&app, &format!("{later}/renew"), "renew", &[]).await;
+    assert!(
+        renewed.text().contains("Not yet your turn"),
+        "{}",
+        renewed.text()
+    );
+}
+
+/// Everybody signed in time, and the executed document is late.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_everybody_has_signed_does_not_expire() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.stop_working();
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    app.change("update envelope set status = $1", "viewed")
+        .await;
+    app.change(
+        "update room_submission set completed_at = null, signed_key = null where $1 = $1",
+        "",
+    )
+    .await;
+    app.change("delete from job where $1 = $1", "").await;
+    let later = app.as_of(Duration::from_secs(40 * 86_400)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let status = later
+        .get(&format!("/partner/envelopes/{id}/status"))
+        .await
+        .data(200);
+    assert_eq!(status["status"], "viewed");
+}

@@ -174,15 +174,15 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     tx.commit().await.unwrap();
 
     let lease = Duration::from_secs(30);
-    let early = jobs::claim(&store, now - Duration::from_secs(1), lease, 10)
+    let early = jobs::claim(&store, false, now - Duration::from_secs(1), lease, 10)
         .await
         .unwrap();
     assert!(early.is_empty());
-    let first = jobs::claim(&store, now, lease, 10).await.unwrap();
+    let first = jobs::claim(&store, false, now, lease, 10).await.unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
     assert_eq!(first[0].payload, json!({ "a": 1 }));
     assert!(
-        jobs::claim(&store, now, lease, 10)
+        jobs::claim(&store, false, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -190,14 +190,14 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = jobs::claim(&store, later, lease, 10).await.unwrap();
+    let second = jobs::claim(&store, false, later, lease, 10).await.unwrap();
     assert_eq!(
         second[0].attempts, 0,
         "a worker that died is no failure of the job's"
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = jobs::claim(&store, after, lease, 10).await.unwrap();
+    let third = jobs::claim(&store, false, after, lease, 10).await.unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
     let longer = after + Duration::from_secs(60);
     assert!(jobs::renew(&store, &third[0], longer).await.unwrap());
@@ -205,16 +205,18 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
         !jobs::renew(&store, &second[0], longer).await.unwrap(),
         "no longer its own"
     );
-    let while_renewed = jobs::claim(&store, after + lease, lease, 10).await.unwrap();
+    let while_renewed = jobs::claim(&store, false, after + lease, lease, 10)
+        .await
+        .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = jobs::claim(&store, after, lease, 10).await.unwrap();
+    let fourth = jobs::claim(&store, false, after, lease, 10).await.unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     let end = after + Duration::from_secs(3600);
     assert!(
-        jobs::claim(&store, end, lease, 10)
+        jobs::claim(&store, false, end, lease, 10)
             .await
             .unwrap()
             .is_empty()

@@ -18,6 +18,8 @@ pub struct Template {
     pub provider_template: Option<String>,
     pub document: Option<StoredFile>,
     pub fields: Vec<Field>,
+    /// The provider does not have this document and these fields yet.
+    pub provider_stale: bool,
     pub created_at: Timestamp,
 }
 

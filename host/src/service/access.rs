@@ -1,12 +1,13 @@
 //! Credentials: API keys and web-app bearer tokens.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::Algorithm;
 use serde::{Deserialize, Serialize};
 
+use super::jwt::{self, Expiring};
 use super::{Caller, ServiceError};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
@@ -17,8 +18,6 @@ use crate::store::api_keys;
 
 /// `aud` of bearer tokens, so that no other token of ours passes for one.
 const AUDIENCE: &str = "holdfast web app";
-/// Clock skew tolerated on expiry.
-pub(super) const LEEWAY_SECONDS: i64 = 5;
 
 /// The key's record; none for a key that is unknown or deactivated.
 pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
@@ -161,6 +160,12 @@ struct Claims {
     exp: i64,
 }
 
+impl Expiring for Claims {
+    fn exp(&self) -> i64 {
+        self.exp
+    }
+}
+
 /// A bearer token for a web-app user (HS256), and when it expires.
 pub fn issue_bearer(
     key: &[u8; 32],
@@ -180,12 +185,7 @@ pub fn issue_bearer(
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
-    let token = jsonwebtoken::encode(
-        &Header::new(Algorithm::HS256),
-        &claims,
-        &EncodingKey::from_secret(key),
-    )
-    .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let token = jwt::issue(key, &claims)?;
     Ok((token, expires_at))
 }
 
@@ -206,17 +206,8 @@ pub async fn bearer(app: &App, token: &str) -> Option<User> {
 }
 
 fn own(app: &App, token: &str) -> Option<User> {
-    let mut validation = Validation::new(Algorithm::HS256);
-    validation.set_audience(&[AUDIENCE]);
-    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
-    // Checked below, against the clock the service reads.
-    validation.validate_exp = false;
-    let key = DecodingKey::from_secret(&app.bearer_key);
-    let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation)
-        .ok()?
-        .claims;
-    let now = app.clock.now().as_seconds();
-    (claims.exp.saturating_add(LEEWAY_SECONDS) > now).then_some(User {
+    let claims: Claims = jwt::read(&app.bearer_key, AUDIENCE, token, app.clock.now())?;
+    Some(User {
         org: claims.org_id,
         email: claims.email,
         role: claims.role,

@@ -1,16 +1,15 @@
 //! The field builder: a person of the organization places a template's fields on
 //! its pages, with a session of an hour for that one template.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::access::LEEWAY_SECONDS;
-use super::templates::{self as template_service, provider_fields};
+use super::jwt::{self, Expiring};
+use super::templates::{self as template_service, reserved_names};
 use super::uploads::{Upload, read_whole};
 use super::{Caller, Issue, ServiceError, pages};
 use crate::app::App;
@@ -78,6 +77,12 @@ struct Claims {
     exp: i64,
 }
 
+impl Expiring for Claims {
+    fn exp(&self) -> i64 {
+        self.exp
+    }
+}
+
 /// Who works on what.
 pub struct Session {
     pub caller: Caller,
@@ -128,9 +133,7 @@ pub async fn start(
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
     };
-    let key = EncodingKey::from_secret(&app.builder_key);
-    let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
-        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let token = jwt::issue(&app.builder_key, &claims)?;
     Ok(IssuedSession {
         session_id,
         builder_url: format!("{}/builder#token={token}", app.config.public_url()),
@@ -142,19 +145,10 @@ pub async fn start(
 
 /// The session of a token; none when it is not ours or too old.
 pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
-    let mut validation = Validation::new(Algorithm::HS256);
-    validation.set_audience(&[AUDIENCE]);
-    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
-    // Checked below, against the clock the service reads.
-    validation.validate_exp = false;
-    let key = DecodingKey::from_secret(&app.builder_key);
-    let Ok(token) = jsonwebtoken::decode::<Claims>(token, &key, &validation) else {
+    let now = app.clock.now();
+    let Some(claims) = jwt::read::<Claims>(&app.builder_key, AUDIENCE, token, now) else {
         return Ok(None);
     };
-    let claims = token.claims;
-    if claims.exp.saturating_add(LEEWAY_SECONDS) <= app.clock.now().as_seconds() {
-        return Ok(None);
-    }
     let mut connection = app.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
     Ok(template.map(|template| Session {
@@ -203,14 +197,11 @@ fn revision(template: &Template) -> String {
 }
 
 /// Replaces all fields, here and at the provider.
-///
-/// The provider comes first: a template whose fields are newer there is repaired
-/// by saving again, and nothing is sent from here meanwhile but the old fields.
 pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, ServiceError> {
     let template = &session.template;
-    let Some(document) = &template.document else {
+    if template.document.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
-    };
+    }
     if save.revision != revision(template) {
         return Err(changed());
     }
@@ -219,19 +210,11 @@ pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, Ser
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let pdf = app.files.get(document).await?;
-    let provider_template = replace_at_provider(app, template, pdf, &save.fields).await?;
     let saved = Template {
-        provider_template: Some(provider_template),
         fields: save.fields,
         ..template.clone()
     };
-    write(app, template, &saved).await?;
-    let session = Session {
-        caller: session.caller.clone(),
-        template: saved,
-    };
-    show(app, &session).await
+    write(app, session, saved).await
 }
 
 /// Gives the template its document, or another one; fields stay where they were
@@ -252,7 +235,7 @@ pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown,
             FileArea::Templates,
             &template.org,
             template.id.as_str(),
-            pdf.clone(),
+            pdf,
             "application/pdf",
         )
         .await?;
@@ -261,45 +244,33 @@ pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown,
         field.areas.retain(|area| area.page as usize <= count);
     }
     fields.retain(|field| !field.areas.is_empty());
-    let provider_template = replace_at_provider(app, template, pdf, &fields).await?;
     let attached = Template {
-        provider_template: Some(provider_template),
         document: Some(document),
         fields,
         ..template.clone()
     };
-    write(app, template, &attached).await?;
+    write(app, session, attached).await
+}
+
+/// Ours is written first and decides between two who change it at once. Nothing is
+/// sent of it until the provider has the same.
+async fn write(app: &App, session: &Session, after: Template) -> Result<Shown, ServiceError> {
+    let before = &session.template;
+    let mut tx = app.store.begin().await?;
+    match templates::replace(&mut tx, before, &after, app.clock.now()).await {
+        Ok(()) => tx.commit().await?,
+        Err(StoreError::Conflict) => return Err(changed()),
+        Err(error) => return Err(error.into()),
+    }
+    let written = Template {
+        provider_stale: true,
+        ..after
+    };
     let session = Session {
         caller: session.caller.clone(),
-        template: attached,
+        template: template_service::synced(app, written).await?,
     };
     show(app, &session).await
-}
-
-/// A provider takes a template with the same external id for the same one.
-async fn replace_at_provider(
-    app: &App,
-    template: &Template,
-    pdf: bytes::Bytes,
-    fields: &[Field],
-) -> Result<String, ServiceError> {
-    let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
-    let signing = &app.components.providers.signing;
-    let (name, id) = (&template.name, template.id.as_str());
-    let fields = provider_fields(fields);
-    let replaced = signing
-        .create_template(lease, name, id, pdf, &fields)
-        .await?;
-    Ok(replaced.template_id)
-}
-
-async fn write(app: &App, before: &Template, after: &Template) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
-    match templates::replace(&mut tx, before, after, app.clock.now()).await {
-        Ok(()) => Ok(tx.commit().await?),
-        Err(StoreError::Conflict) => Err(changed()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 fn changed() -> ServiceError {
@@ -308,7 +279,7 @@ fn changed() -> ServiceError {
 
 /// Everything that is wrong with any of the fields.
 fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
-    let mut issues = Vec::new();
+    let mut issues = reserved_names(fields);
     if fields.len() > FIELDS {
         let message = format!("A template has at most {FIELDS} fields");
         let received = fields.len().to_string();

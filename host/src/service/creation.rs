@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::envelopes::{invited_now, signer_view};
 use super::idempotency::Answering;
-use super::{Caller, Issue, ServiceError, events, lifecycle, links, mails};
+use super::{
+    Caller, Issue, ServiceError, events, lifecycle, links, mails, templates as template_service,
+};
 use crate::app::App;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::domain::clock::Timestamp;
@@ -215,6 +217,8 @@ async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template,
     let template = templates::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Template"))?;
+    drop(connection);
+    let template = template_service::synced(app, template).await?;
     if template.document.is_none() || template.provider_template.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
     }

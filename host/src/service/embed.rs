@@ -1,17 +1,15 @@
 //! Embed tokens: short-lived JWTs by which a partner's page shows the sign or
 //! vault widget of one envelope (specification, "Embed tokens").
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::access::LEEWAY_SECONDS;
 use super::envelopes::invited_now;
 use super::idempotency::Answering;
+use super::jwt::{self, Expiring};
 use super::{Caller, Issue, ServiceError, events, lifecycle, links};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -94,6 +92,12 @@ struct Claims {
     exp: i64,
 }
 
+impl Expiring for Claims {
+    fn exp(&self) -> i64 {
+        self.exp
+    }
+}
+
 /// What a valid token opens.
 pub struct Opened {
     pub envelope: Envelope,
@@ -167,9 +171,7 @@ fn signed(
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
-    let key = EncodingKey::from_secret(&app.embed_key);
-    let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key)
-        .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    let token = jwt::issue(&app.embed_key, &claims)?;
     Ok(EmbedToken {
         embed_url: format!("{}/{widget}#token={token}", app.config.embed_url()),
         token,
@@ -181,20 +183,11 @@ fn signed(
 
 /// What a token opens; none when it is not ours, for another widget, or too old.
 pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opened>, ServiceError> {
-    let mut validation = Validation::new(Algorithm::HS256);
-    validation.set_audience(&[app.config.embed_url()]);
-    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
-    // Checked below, against the clock the service reads.
-    validation.validate_exp = false;
-    let key = DecodingKey::from_secret(&app.embed_key);
-    let Ok(token) = jsonwebtoken::decode::<Claims>(token, &key, &validation) else {
+    let (audience, now) = (app.config.embed_url(), app.clock.now());
+    let claims = jwt::read::<Claims>(&app.embed_key, &audience, token, now);
+    let Some(claims) = claims.filter(|claims| claims.widget_type == widget) else {
         return Ok(None);
     };
-    let claims = token.claims;
-    let late = claims.exp.saturating_add(LEEWAY_SECONDS) <= app.clock.now().as_seconds();
-    if late || claims.widget_type != widget {
-        return Ok(None);
-    }
     let mut connection = app.store.read().await?;
     let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
     Ok(envelope.map(|envelope| Opened {

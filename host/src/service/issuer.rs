@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 
-use super::access::{LEEWAY_SECONDS, User};
+use super::access::User;
+use super::jwt::LEEWAY_SECONDS;
 use crate::config::Oidc;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;

@@ -18,6 +18,7 @@ pub mod facts;
 pub mod idempotency;
 pub mod integrity;
 pub mod issuer;
+pub mod jwt;
 pub mod lifecycle;
 pub mod links;
 pub mod log;

@@ -194,6 +194,7 @@ pub async fn create(
         provider_template: Some(at_provider.template_id),
         document: Some(document),
         fields,
+        provider_stale: false,
         created_at: app.clock.now(),
     };
     let mut tx = app.store.begin().await?;
@@ -210,7 +211,7 @@ pub async fn add_fields(
     request: AddFields,
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
-    let template = get(app, caller, id).await?;
+    let template = synced(app, get(app, caller, id).await?).await?;
     let (added, document, at_provider) = resolve(app, &template, &request).await?;
     drop(document);
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
@@ -312,6 +313,41 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Template, Servi
         .ok_or(ServiceError::NotFound("Template"))
 }
 
+/// How often a template that others keep changing is sent to its provider.
+const SYNCS: usize = 5;
+
+/// The template, once its provider has the same document and fields. A provider
+/// takes a template with the same external id for the same one, so that a repeat
+/// does no harm.
+pub async fn synced(app: &App, mut template: Template) -> Result<Template, ServiceError> {
+    for _ in 0..SYNCS {
+        let (true, Some(document)) = (template.provider_stale, &template.document) else {
+            return Ok(template);
+        };
+        let room = admit(app, document.size.unsigned_abs()).await?;
+        let pdf = app.files.get(document).await?;
+        drop(room);
+        let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
+        let signing = &app.components.providers.signing;
+        let (name, id) = (template.name.clone(), template.id.clone());
+        let fields = provider_fields(&template.fields);
+        let sent = signing
+            .create_template(lease, &name, id.as_str(), pdf, &fields)
+            .await?;
+        let mut tx = app.store.begin().await?;
+        if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
+            templates::note_stale(&mut tx, &template).await?;
+        }
+        template = templates::get(&mut tx, &template.org, &id)
+            .await?
+            .ok_or(ServiceError::NotFound("Template"))?;
+        tx.commit().await?;
+    }
+    Err(ServiceError::Conflict(
+        "The template keeps being changed; try again".into(),
+    ))
+}
+
 async fn place(
     app: &App,
     pdf: &Bytes,
@@ -319,11 +355,43 @@ async fn place(
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
     let placed = app.components.rules.place(pdf.clone(), requested).await?;
-    Ok(placed
+    let placed: Vec<Field> = placed
         .map_err(place_error)?
         .into_iter()
         .map(resolved)
-        .collect())
+        .collect();
+    unreserved(placed)
+}
+
+/// Names of the signing form's own controls.
+const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
+
+/// What is wrong with fields that are called like the form's own controls.
+pub(super) fn reserved_names(fields: &[Field]) -> Vec<Issue> {
+    let reserved = fields
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| RESERVED_NAMES.contains(&field.name.as_str()));
+    reserved
+        .map(|(index, field)| {
+            Issue::new(
+                "reserved_name",
+                &["fields", &index.to_string(), "name"],
+                "another name",
+                field.name.as_str(),
+                format!("{} is a control of the signing form", field.name),
+            )
+        })
+        .collect()
+}
+
+fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
+    let issues = reserved_names(&fields);
+    if issues.is_empty() {
+        Ok(fields)
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
 }
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
@@ -337,8 +405,9 @@ async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), Service
     if tags.is_empty() {
         return Ok((Vec::new(), pdf));
     }
+    let fields = unreserved(tags.into_iter().map(resolved).collect())?;
     let stripped = app.components.rules.strip_tags(pdf).await??;
-    Ok((tags.into_iter().map(resolved).collect(), stripped.into()))
+    Ok((fields, stripped.into()))
 }
 
 fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {

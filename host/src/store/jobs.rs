@@ -114,18 +114,21 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     Ok(renewed == 1)
 }
 
-/// Leases up to `limit` due jobs until `now` + `lease`.
+/// Leases up to `limit` due jobs, mails or all others, until `now` + `lease`.
 pub async fn claim(
     store: &Store,
+    mails: bool,
     now: Timestamp,
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<ClaimedJob>, StoreError> {
     let mut tx = store.begin().await?;
+    let kinds = if mails { "" } else { "not" };
     let text = format!(
         "update job set run_at = $1, lease_epoch = lease_epoch + 1
          where state = 'waiting' and (bucket, job_id) in (
              select bucket, job_id from job where state = 'waiting' and run_at <= $2
+                 and {kinds} (kind like 'mail.%' or kind like 'signer.%')
              order by run_at limit $3 {}
          )
          returning job_id, org_id, kind, payload, attempts, lease_epoch",

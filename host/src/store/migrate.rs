@@ -30,6 +30,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     11 "0011_pipeline_and_log",
     12 "0012_consent",
     13 "0013_provider_poll",
+    14 "0014_template_sync",
 ];
 
 /// The row that is the lock.

@@ -73,8 +73,8 @@ pub async fn set_fields(
     super::envelopes::one_row(changed.rows_affected())
 }
 
-/// Replaces document, fields and counterpart, expecting that nobody has changed
-/// the document or the fields since `before` was read.
+/// Replaces document and fields, expecting that nobody has changed them since
+/// `before` was read. The provider does not have them yet.
 pub async fn replace(
     connection: &mut AnyConnection,
     before: &Template,
@@ -83,22 +83,16 @@ pub async fn replace(
 ) -> Result<(), StoreError> {
     let document = after.document.as_ref();
     let changed = sqlx::query(
-        "update template set fields = $5, provider_template = $6, document_key = $7,
-             document_sha256 = $8, document_size = $9, updated_at = $10
+        "update template set fields = $5, document_key = $6, document_sha256 = $7,
+             document_size = $8, updated_at = $9, provider_stale = 1
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4",
     )
     .bind(before.org.bucket())
     .bind(before.id.as_str())
     .bind(json_text(&before.fields))
-    .bind(
-        before
-            .document
-            .as_ref()
-            .map_or("", |document| document.key.as_str()),
-    )
+    .bind(document_key(before))
     .bind(json_text(&after.fields))
-    .bind(after.provider_template.as_deref())
     .bind(document.map(|document| document.key.as_str()))
     .bind(document.map(|document| document.sha256.as_str()))
     .bind(document.map(|document| document.size))
@@ -106,6 +100,46 @@ pub async fn replace(
     .execute(connection)
     .await?;
     super::envelopes::one_row(changed.rows_affected())
+}
+
+/// Notes that the provider has the document and the fields of `template`. False when
+/// they are others by now; then it may have got the old ones after the new.
+pub async fn note_synced(
+    connection: &mut AnyConnection,
+    template: &Template,
+    provider_template: &str,
+) -> Result<bool, StoreError> {
+    let changed = sqlx::query(
+        "update template set provider_stale = 0, provider_template = $5
+         where bucket = $1 and template_id = $2 and fields = $3
+             and coalesce(document_key, '') = $4",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(json_text(&template.fields))
+    .bind(document_key(template))
+    .bind(provider_template)
+    .execute(connection)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// Notes that the provider may have another document or other fields.
+pub async fn note_stale(
+    connection: &mut AnyConnection,
+    template: &Template,
+) -> Result<(), StoreError> {
+    sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")
+        .bind(template.org.bucket())
+        .bind(template.id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn document_key(template: &Template) -> &str {
+    let document = template.document.as_ref();
+    document.map_or("", |document| document.key.as_str())
 }
 
 fn template(row: &AnyRow) -> Result<Template, StoreError> {
@@ -133,6 +167,7 @@ fn template(row: &AnyRow) -> Result<Template, StoreError> {
         provider_template: columns.optional_text("provider_template")?,
         document,
         fields: columns.json("fields")?,
+        provider_stale: columns.flag("provider_stale")?,
         created_at: columns.time("created_at")?,
     })
 }

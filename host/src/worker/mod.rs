@@ -16,6 +16,8 @@
 
 mod periodic;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -51,6 +53,8 @@ pub const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(5);
 /// Jobs in hand at once.
 const AT_ONCE: usize = 8;
+/// Mails among them: a mail server that hangs holds up no contract.
+const MAILS_AT_ONCE: usize = 4;
 /// How long a lost wake-up can go unnoticed.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Waits between the attempts of a failing job.
@@ -66,20 +70,26 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
+    let mails = Arc::new(AtomicUsize::new(0));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
         while in_hand.try_join_next().is_some() {}
         let room = AT_ONCE - in_hand.len();
-        let claimed = match jobs::claim(&app.store, app.clock.now(), LEASE, room as i64).await {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                tracing::error!(%error, "jobs could not be claimed");
-                Vec::new()
-            }
-        };
-        let found_work = !claimed.is_empty();
-        for job in claimed {
-            in_hand.spawn(work(app.clone(), job));
+        let mut claimed = claim(&app, false, room).await;
+        let mail_room = MAILS_AT_ONCE.saturating_sub(mails.load(Ordering::Relaxed));
+        let mail_room = mail_room.min(room - claimed.len());
+        let due = claim(&app, true, mail_room).await;
+        mails.fetch_add(due.len(), Ordering::Relaxed);
+        let (others, found_work) = (claimed.len(), !claimed.is_empty() || !due.is_empty());
+        claimed.extend(due);
+        for (index, job) in claimed.into_iter().enumerate() {
+            let (app, mails) = (app.clone(), mails.clone());
+            in_hand.spawn(async move {
+                work(app, job).await;
+                if index >= others {
+                    mails.fetch_sub(1, Ordering::Relaxed);
+                }
+            });
         }
         if found_work && in_hand.len() < AT_ONCE {
             continue;
@@ -102,6 +112,19 @@ pub async fn run(app: App, stop: CancellationToken) {
             tracing::error!(what, %error, "background work did not end well");
         }
     }
+}
+
+async fn claim(app: &App, mails: bool, limit: usize) -> Vec<ClaimedJob> {
+    if limit == 0 {
+        return Vec::new();
+    }
+    let (now, limit) = (app.clock.now(), limit as i64);
+    jobs::claim(&app.store, mails, now, LEASE, limit)
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, mails, "jobs could not be claimed");
+            Vec::new()
+        })
 }
 
 /// Brings the gauges of the metrics up to date.

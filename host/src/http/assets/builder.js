@@ -4,6 +4,7 @@
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("holdfast builder") ?? "";
 sessionStorage.setItem("holdfast builder", token);
 history.replaceState(null, "", location.pathname);
+window.addEventListener("hashchange", () => location.reload());
 
 const byId = (id) => document.getElementById(id);
 const status = document.querySelector(".saved");
@@ -103,7 +104,7 @@ function refresh(focus = false) {
   fields.forEach((field, index) => field.areas.forEach((area, place) => drawBox(field, index, area, place)));
   inspect();
   byId("undo").disabled = history_.length === 0;
-  byId("save").disabled = JSON.stringify(fields) === saved;
+  byId("save").disabled = saving || JSON.stringify(fields) === saved;
   if (focus && selected) document.querySelector(".box[aria-pressed=true]")?.focus();
 }
 
@@ -113,6 +114,8 @@ function drawBox(field, index, area, place) {
   const box = Object.assign(document.createElement("button"), { type: "button" });
   box.className = `box role-${Math.max(roles.indexOf(field.role), 0) % 5}${field.required ? " required-field" : ""}`;
   box.textContent = field.name;
+  box.dataset.index = index;
+  box.dataset.place = place;
   const isSelected = selected?.index === index && selected.place === place;
   box.setAttribute("aria-pressed", String(isSelected));
   box.setAttribute("aria-label", `${field.type} ${field.name}, for ${field.role}, page ${area.page}`);
@@ -156,6 +159,9 @@ function within(area) {
 function drag(event, box, field, index, area, place) {
   if (event.button > 0) return;
   event.preventDefault();
+  // What stands in the inspector is taken before another field is shown there.
+  if (!box.contains(document.activeElement)) document.activeElement?.blur();
+  if (!box.isConnected) box = document.querySelector(`.box[data-index="${index}"][data-place="${place}"]`);
   const resizing = event.target.classList.contains("grip");
   const before = JSON.stringify(fields);
   const start = { ...area, left: event.clientX, top: event.clientY };
@@ -308,27 +314,33 @@ byId("new-role").addEventListener("click", () => {
   byId("role").value = name;
 });
 
+let saving = false;
+
 byId("save").addEventListener("click", async () => {
   say("Saving…");
+  saving = true;
+  refresh();
+  const before = JSON.stringify(fields);
   const sent = fields.map(({ problem, ...field }) => field);
   try {
     const body = JSON.stringify({ revision: template.revision, fields: sent });
     const shown = await ask("PUT", "/builder/template", body, "application/json");
-    const keep = selected;
-    take(shown);
-    selected = keep;
-    refresh();
+    // What was changed meanwhile stays, and is saved next.
+    template.revision = shown.revision;
+    saved = before;
     say("Saved");
   } catch (error) {
     say(error.message, true);
-    for (const { path, message } of error.details) {
-      const field = path[0] === "fields" ? fields[path[1]] : null;
+    for (const { path, message } of error.details ?? []) {
+      const index = Number(path[1]);
+      const field = path[0] === "fields" ? fields[index] : null;
       if (!field) continue;
       field.problem = message;
-      selected = { index: path[1], place: 0 };
+      selected = { index, place: 0 };
     }
-    refresh();
   }
+  saving = false;
+  refresh();
 });
 
 byId("upload").addEventListener("change", async (event) => {

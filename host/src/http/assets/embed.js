@@ -1,8 +1,9 @@
 // Takes the token out of the URL's fragment and sends it as a form.
 
+window.addEventListener("hashchange", () => location.reload());
 const form = document.querySelector("form");
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
-history.replaceState(null, "", location.pathname);
+if (token) history.replaceState(null, "", location.pathname);
 
 if (form && token) {
   form.elements.token.value = token;

@@ -14,6 +14,10 @@ function announce(type, details = {}) {
 }
 
 announce(body.dataset.happening);
+// What was kept here in case it could not be sent has been sent.
+if (!form && ["completed", "declined"].includes(body.dataset.happening)) {
+  sessionStorage.removeItem(`holdfast ${location.pathname}`);
+}
 if (form) start(form);
 
 function start(form) {
@@ -224,23 +228,54 @@ function offerWays(field, kind) {
     return button;
   });
 
+  let typed_ = "";
+
+  /** What can be seen is what is sent. */
   function choose(way, focus = true) {
+    const before = buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.textContent;
+    if (before === "Type" && way !== "Type") typed_ = input.value;
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === way));
     for (const [other, part] of Object.entries(parts)) part.hidden = other !== way;
-    if (way === "Type" && holder.value) take("");
-    if (way === "Type" && focus) input.focus();
+    if (way === before) return;
+    input.value = way === "Type" ? typed_ : "";
     if (way === "Draw") pad.fit();
+    if (focus) take(way === "Draw" ? pad.drawn() : "");
+    if (way === "Type" && focus) input.focus();
     shown.hidden = !holder.value || way === "Draw";
+  }
+
+  /** A value from before a reload. */
+  field.give = (value) => {
+    if (value.startsWith("data:")) {
+      show(value);
+    } else {
+      typed_ = value;
+      choose("Type", false);
+      holder.value = "";
+      holder.removeAttribute("name");
+      input.setAttribute("name", name);
+      input.value = value;
+    }
+  };
+
+  /** A picture that was given before; none of the three ways is chosen. */
+  function show(value) {
+    holder.value = value;
+    holder.setAttribute("name", name);
+    input.removeAttribute("name");
+    shown.src = value;
+    shown.hidden = false;
+    for (const part of Object.values(parts)) part.hidden = true;
+    for (const button of buttons) button.setAttribute("aria-pressed", "false");
   }
 
   label.after(ways);
   ways.after(pad.element, upload);
   upload.after(shown);
   if (holder.value) {
-    input.removeAttribute("name");
-    for (const part of Object.values(parts)) part.hidden = true;
-    for (const button of buttons) button.setAttribute("aria-pressed", "false");
+    show(holder.value);
   } else {
+    typed_ = input.value;
     holder.removeAttribute("name");
     shown.hidden = true;
     choose("Type", false);
@@ -322,7 +357,7 @@ function drawingPad(take, name) {
     draw();
     take("");
   });
-  return { element, fit };
+  return { element, fit, drawn: () => (strokes.length ? trimmed(canvas) : "") };
 }
 
 /** What was drawn without the empty space around it. */
@@ -387,13 +422,15 @@ function keepSaved(form, fields, valueOf, refresh) {
   const key = `holdfast ${address}`;
   const pending = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
   const nameOf = (field) => [...field.querySelectorAll("[name]")].find((control) => control.name !== "action")?.name;
+  const FIRST_WAIT = 3000;
+  let wait = FIRST_WAIT;
   let timer = 0;
   let sending = null;
   let leaving = false;
 
   for (const field of fields) {
     const value = pending.get(nameOf(field));
-    if (value !== undefined && !value.startsWith("data:")) restore(field, value);
+    if (value !== undefined) (field.give ?? ((given) => restore(field, given)))(value);
   }
 
   function remember() {
@@ -417,14 +454,16 @@ function keepSaved(form, fields, valueOf, refresh) {
     });
     try {
       const answer = await sending;
-      if (!answer.ok || !answer.headers.get("content-type")?.includes("json")) {
-        if (answer.status < 500) {
-          location.reload();
-          return;
-        }
-        throw new Error(`answered ${answer.status}`);
+      const said = answer.headers.get("content-type") ?? "";
+      if (said.includes("html") && [200, 404, 409, 410].includes(answer.status)) {
+        // Signed, closed or expired meanwhile: there is nothing left to save.
+        sessionStorage.removeItem(key);
+        location.reload();
+        return;
       }
+      if (!answer.ok || !said.includes("json")) throw new Error(`answered ${answer.status}`);
       const { problems } = await answer.json();
+      wait = FIRST_WAIT;
       for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
       remember();
       for (const field of fields) showProblem(field, problems[nameOf(field)], sent.some(([name]) => name === nameOf(field)));
@@ -434,7 +473,8 @@ function keepSaved(form, fields, valueOf, refresh) {
     } catch {
       sending = null;
       say("No connection. Your entries are kept here and saved as soon as it is back.", true);
-      timer = setTimeout(save, 5000);
+      timer = setTimeout(save, wait);
+      wait = Math.min(wait * 2, 60000);
     }
   }
 
@@ -458,14 +498,17 @@ function keepSaved(form, fields, valueOf, refresh) {
     }
     leaving = true;
     clearTimeout(timer);
-    sessionStorage.removeItem(key);
+    const buttons = (disabled) => form.querySelectorAll("button[type=submit]").forEach((button) => { button.disabled = disabled; });
     // The pressed button has to be sent before it is switched off.
-    setTimeout(() => form.querySelectorAll("button[type=submit]").forEach((button) => { button.disabled = true; }));
-  });
-  window.addEventListener("pageshow", (event) => {
-    if (!event.persisted) return;
-    leaving = false;
-    form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
+    setTimeout(() => buttons(true));
+    // Whoever is still here then has no connection, or came back.
+    const stay = () => {
+      leaving = false;
+      buttons(false);
+      if (pending.size) save();
+    };
+    setTimeout(stay, 15000);
+    window.addEventListener("pageshow", (event) => event.persisted && stay(), { once: true });
   });
   refresh();
   if (pending.size) save();
