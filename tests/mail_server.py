@@ -9,6 +9,7 @@ Its one argument is a JSON object:
   user, password     who may send; absent: everybody
   busy      how many mails are put off (451) before the first is taken
   nobody    an address that is refused for good (550)
+  largest   bytes of the largest mail that is taken (552)
 
 It prints the port it listens on, and ends when its standard input does.
 """
@@ -37,6 +38,8 @@ class Handler:
         if self.busy > 0:
             self.busy -= 1
             return "451 4.3.2 come back later"
+        if len(envelope.original_content) > self.settings.get("largest", 1 << 40):
+            return "552 5.3.4 too large"
         folder = self.settings["folder"]
         number = sum(name.endswith(".eml") for name in os.listdir(folder))
         how = {

@@ -203,7 +203,7 @@ async fn writing(components: &Components) -> Result<(), Failure> {
     Ok(())
 }
 
-fn done(written: Result<Vec<u8>, documents::DocumentError>) -> Result<(), Failure> {
+fn done<T>(written: Result<T, documents::DocumentError>) -> Result<(), Failure> {
     match written {
         Ok(bytes) if !bytes.is_empty() => Ok(()),
         Ok(_) => Err("nothing was written".into()),

@@ -148,6 +148,44 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_uploaded_picture_signs_and_survives_a_reload() {
+    let app = TestApp::on_a_socket().await;
+    let envelope = app.sent_envelope().await;
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    let way = |name: &str| {
+        format!(
+            "[...document.querySelectorAll('.ways button')].find((button) => button.textContent === '{name}').click()"
+        )
+    };
+    browser
+        .type_into("[name='Buyer signature']", "Jordan")
+        .await;
+    browser.run(&way("Draw")).await;
+    browser.read("0 of 2 required fields done").await;
+    browser.run(&way("Type")).await;
+    browser.read("1 of 2 required fields done").await;
+    browser.run(&way("Upload")).await;
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/scan.png");
+    let picture = std::fs::canonicalize(picture).unwrap();
+    let picture = picture.to_str().unwrap();
+    browser.type_into("input[type=file]", picture).await;
+    let held = "return document.querySelector(\"input[type=hidden][name='Buyer signature']\")?.value.startsWith('data:image/') ?? false";
+    browser.until(held).await;
+    browser.read("Saved").await;
+    browser.page.refresh().await.unwrap();
+    browser.until(held).await;
+    browser.see("img.drawn").await;
+    browser.picture("uploaded").await;
+    browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    app.wait_for(id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn in_the_dark_and_in_an_organizations_colour_everything_can_be_read() {
     let settings = OrgSettings {
         brand: serde_json::from_value(json!({ "name": "Oak & Pine", "color": "#ffd000" })).unwrap(),

@@ -386,6 +386,22 @@ async fn a_copy_too_large_for_a_mail_is_linked_to() {
     assert!(page.contains("Download your copy"), "{page}");
 }
 
+/// A server may take less than we send: everybody is told all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_the_server_does_not_take_is_linked_to() {
+    let server = MailServer::start("none", &json!({ "largest": 20_000 }));
+    let app = over(&server, manual()).await;
+    let id = send(&app, CONTRACT).await;
+    for position in 0..3 {
+        sign(&app, &id, position).await;
+    }
+    app.wait_until_idle().await;
+    let mails = server.received();
+    let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
+    assert!(to_signer.attachments().is_empty());
+    assert!(to_signer.text().contains("download your copy"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_implicit_tls_is_spoken_to() {
     let server = MailServer::start("implicit", &json!({}));

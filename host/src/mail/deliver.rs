@@ -49,21 +49,19 @@ pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(),
         WITHDRAWN_JOB => matter.withdrawn(),
         _ => None,
     };
-    let Some(Written { letter, attachment }) = written else {
+    let Some(written) = written else {
         return Ok(());
     };
-    let mailer = &app.mailer;
-    let draft = Draft {
-        id: &job.id,
-        from: mailer.from(),
-        to,
-        reply_to: matter.reply_to(),
-        letter: &letter,
-        look: &matter.look,
-        attachment,
-        at: app.clock.now(),
-    };
-    mailer.send(&job.id, &draft.message()?).await
+    let with_copy = written.attachment.is_some();
+    match matter.send(app, job, to, written).await {
+        // Too large for that server, as likely as not: what has to be told is told.
+        Err(MailError::Server(error)) if with_copy && error.is_permanent() => {
+            tracing::warn!(envelope = %matter.envelope.id, %error, "a mail goes without its copy");
+            let written = matter.told_of_completion(app, None).await?;
+            matter.send(app, job, to, written).await
+        }
+        sent => sent,
+    }
 }
 
 impl Matter {
@@ -81,6 +79,27 @@ impl Matter {
             look: Look::of(&organization),
             position: due.position,
         }))
+    }
+
+    async fn send(
+        &self,
+        app: &App,
+        job: &ClaimedJob,
+        to: &str,
+        Written { letter, attachment }: Written,
+    ) -> Result<(), MailError> {
+        let mailer = &app.mailer;
+        let draft = Draft {
+            id: &job.id,
+            from: mailer.from(),
+            to,
+            reply_to: self.reply_to(),
+            letter: &letter,
+            look: &self.look,
+            attachment,
+            at: app.clock.now(),
+        };
+        mailer.send(&job.id, &draft.message()?).await
     }
 
     /// The signer who is written to.
@@ -140,6 +159,14 @@ impl Matter {
             return Ok(None);
         }
         let attachment = attachable_copy(app, &self.envelope).await?;
+        Ok(Some(self.told_of_completion(app, attachment).await?))
+    }
+
+    async fn told_of_completion(
+        &self,
+        app: &App,
+        attachment: Option<Pdf>,
+    ) -> Result<Written, MailError> {
         let copy = match (&attachment, self.signer()) {
             (Some(_), _) => letters::Copy::Attached,
             (None, Some(signer)) => letters::Copy::Linked(self.link(app, signer).await?),
@@ -147,7 +174,7 @@ impl Matter {
         };
         let to = self.signer().map(|signer| signer.name.as_str());
         let letter = letters::completed(&self.envelope, to, copy);
-        Ok(Some(Written { letter, attachment }))
+        Ok(Written { letter, attachment })
     }
 
     fn declined(&self) -> Option<Written> {
