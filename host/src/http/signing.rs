@@ -578,7 +578,11 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
     let read = async {
         let form = app.room.form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
-        let pages = pages::facts(app, &form.submission.file()).await?;
+        let document = form.submission.file();
+        if form.waits_for.is_none() {
+            pages::draw_first(app, document.clone());
+        }
+        let pages = pages::facts(app, &document).await?;
         Ok::<_, ServiceError>((form, pages))
     };
     let (form, pages) = match read.await {

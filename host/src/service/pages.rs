@@ -68,8 +68,8 @@ pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>,
 /// A page as a PNG, [`WIDTH`] pixels wide. Who asks while it is being made waits
 /// for that one.
 pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Bytes, ServiceError> {
-    let pages = facts(app, document).await?;
-    if page == 0 || page as usize > pages.len() {
+    // Every document has a first page: nobody waits until the others are counted.
+    if page != 1 && (page == 0 || page as usize > facts(app, document).await?.len()) {
         return Err(ServiceError::NotFound("Page"));
     }
     let draw = async {
@@ -84,6 +84,16 @@ pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Byte
         .try_get_with(key, draw)
         .await
         .map_err(shared)
+}
+
+/// Has the first page drawn, for who is about to ask for it.
+pub fn draw_first(app: &App, document: StoredFile) {
+    let app = app.clone();
+    tokio::spawn(async move {
+        if let Err(error) = picture(&app, &document, 1).await {
+            tracing::debug!(%error, "a first page could not be drawn");
+        }
+    });
 }
 
 /// The lines of a page's text layer. A scan has none.
