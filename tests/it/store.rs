@@ -50,6 +50,7 @@ on_both_databases!(
     an_uncommitted_transaction_leaves_nothing,
     one_customer_per_address,
     the_ledger_is_one_chain_under_concurrent_writers,
+    a_claim_leases_as_many_jobs_as_it_asks_for,
     a_job_is_done_once_and_a_late_worker_settles_nothing,
     every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
     a_kept_answer_is_settled_by_its_claim_only,
@@ -160,6 +161,30 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
         .unwrap();
     assert_eq!(entries.len(), 20);
     verify_chain(&entries).unwrap();
+}
+
+/// Whatever plan a database takes for it, with and without statistics.
+async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
+    let org = OrgId::new();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    for index in 0..60 {
+        let kind = if index % 3 == 0 { "mail.test" } else { "test" };
+        jobs::insert(&mut tx, &org, kind, None, &json!({}), now)
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+    let lease = Duration::from_secs(30);
+    for (mails, limit) in [(false, 5), (true, 3), (false, 8)] {
+        let claimed = jobs::claim(&store, mails, now, lease, limit).await.unwrap();
+        assert_eq!(claimed.len() as i64, limit);
+        let wanted = if mails { "mail.test" } else { "test" };
+        assert!(claimed.iter().all(|job| job.kind == wanted));
+        let mut tx = store.begin().await.unwrap();
+        sqlx::query("analyze").execute(&mut *tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
 }
 
 async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {

@@ -53,10 +53,12 @@ pub async fn claim(
 ) -> Result<Vec<Due>, StoreError> {
     let mut tx = store.begin().await?;
     let text = format!(
-        "update integrity_check set due_at = $1 where (bucket, envelope_id) in (
+        "with due as materialized (
              select bucket, envelope_id from integrity_check where due_at <= $2
              order by due_at limit $3 {}
          )
+         update integrity_check set due_at = $1
+         where (bucket, envelope_id) in (select bucket, envelope_id from due)
          returning org_id, envelope_id",
         store.dialect().skip_locked()
     );

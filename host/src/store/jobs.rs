@@ -124,13 +124,15 @@ pub async fn claim(
 ) -> Result<Vec<ClaimedJob>, StoreError> {
     let mut tx = store.begin().await?;
     let kinds = if mails { "" } else { "not" };
+    // Materialized, as a plan may else run it once for each row, and lease them all.
     let text = format!(
-        "update job set run_at = $1, lease_epoch = lease_epoch + 1
-         where state = 'waiting' and (bucket, job_id) in (
+        "with due as materialized (
              select bucket, job_id from job where state = 'waiting' and run_at <= $2
                  and {kinds} (kind like 'mail.%' or kind like 'signer.%')
              order by run_at limit $3 {}
          )
+         update job set run_at = $1, lease_epoch = lease_epoch + 1
+         where state = 'waiting' and (bucket, job_id) in (select bucket, job_id from due)
          returning job_id, org_id, kind, payload, attempts, lease_epoch",
         store.dialect().skip_locked()
     );

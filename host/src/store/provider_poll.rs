@@ -27,12 +27,14 @@ pub async fn claim(
 ) -> Result<Vec<Due>, StoreError> {
     let mut tx = store.begin().await?;
     let text = format!(
-        "update envelope set looked_at = $1 where (bucket, envelope_id) in (
+        "with due as materialized (
              select bucket, envelope_id from envelope
              where status in ('sent', 'viewed') and provider_submission is not null
                  and looked_at <= $2
              order by looked_at, envelope_id limit $3 {}
          )
+         update envelope set looked_at = $1
+         where (bucket, envelope_id) in (select bucket, envelope_id from due)
          returning org_id, envelope_id",
         store.dialect().skip_locked()
     );

@@ -74,10 +74,10 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
         while in_hand.try_join_next().is_some() {}
-        let room = AT_ONCE - in_hand.len();
+        let room = AT_ONCE.saturating_sub(in_hand.len());
         let mut claimed = claim(&app, false, room).await;
         let mail_room = MAILS_AT_ONCE.saturating_sub(mails.load(Ordering::Relaxed));
-        let mail_room = mail_room.min(room - claimed.len());
+        let mail_room = mail_room.min(room.saturating_sub(claimed.len()));
         let due = claim(&app, true, mail_room).await;
         mails.fetch_add(due.len(), Ordering::Relaxed);
         let (others, found_work) = (claimed.len(), !claimed.is_empty() || !due.is_empty());

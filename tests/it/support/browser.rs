@@ -282,7 +282,13 @@ fn axe() -> &'static str {
     })
 }
 
+/// Drivers that start at once may choose the same port; one of them ends then.
 fn driver() -> (Driver, u16) {
+    let mut started = (0..10).filter_map(|_| try_driver());
+    started.next().expect("chromedriver says its port")
+}
+
+fn try_driver() -> Option<(Driver, u16)> {
     let mut child = Command::new("chromedriver")
         .arg("--port=0")
         .stdout(Stdio::piped())
@@ -292,16 +298,13 @@ fn driver() -> (Driver, u16) {
     let output = child.stdout.take().unwrap();
     let driver = Driver(child);
     let mut lines = BufReader::new(output).lines();
-    let port = lines
-        .by_ref()
-        .find_map(|line| {
-            let line = line.ok()?;
-            let rest = line.split_once("started successfully on port ")?.1;
-            rest.trim_end_matches('.').parse().ok()
-        })
-        .expect("chromedriver says its port");
+    let port = lines.by_ref().find_map(|line| {
+        let line = line.ok()?;
+        let rest = line.split_once("started successfully on port ")?.1;
+        rest.trim_end_matches('.').parse().ok()
+    })?;
     std::thread::spawn(move || lines.for_each(drop));
-    (driver, port)
+    Some((driver, port))
 }
 
 /// A command of Chromium's developer tools, through its driver.
