@@ -6,7 +6,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use crate::support::browser::{Browser, Screen};
-use crate::support::{TestApp, envelope_body, form, pdf};
+use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
 
 /// Every kind of field that can be written into a document.
 const EVERY_FIELD: &[&str] = &[
@@ -335,34 +335,13 @@ async fn a_signer_declines_with_a_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signer_waits_for_the_first() {
     let app = TestApp::on_a_socket().await;
-    let document = pdf::with_lines(&[
-        "{{First;type=signature;role=Buyer;required=true}}",
-        "Between",
-        "{{Second;type=signature;role=Seller;required=true}}",
-    ]);
-    let texts = [("name", "Two")];
-    let template = app
-        .upload("/partner/templates", "application/pdf", &document, &texts)
-        .await
-        .data(200);
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([
-        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
-        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
-    ]);
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap();
-    let links = app
-        .get(&format!("/partner/envelopes/{id}/signing-links"))
-        .await
-        .data(200);
-    let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+    let (id, links) = app.sent_to_two().await;
     let browser = Browser::open(Screen::Desktop).await;
-    browser.goto(url(1)).await;
+    browser.goto(&links[1]).await;
     browser.read("Ann Buyer signs before you").await;
     browser.picture("not-yet").await;
     for (index, field) in [(0, "First"), (1, "Second")] {
-        browser.goto(url(index)).await;
+        browser.goto(&links[index]).await;
         browser
             .type_into(&format!("[name={field}]"), "A name")
             .await;
@@ -370,7 +349,7 @@ async fn a_second_signer_waits_for_the_first() {
         browser.click("button[value=finish]").await;
         browser.read("Thank you").await;
     }
-    app.wait_for(id, "vaulted").await;
+    app.wait_for(&id, "vaulted").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -541,10 +520,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     browser.picture("builder-saved").await;
 
     let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([
-        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
-        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
-    ]);
+    body["signers"] = buyer_and_seller();
     let envelope = app.post("/partner/envelopes", body).await.data(201);
     let page = form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
     assert!(page.text().contains("name=\"Odometer\""), "{}", page.text());

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sqlx::Row as _;
 
 use crate::support::docuseal::{Docuseal, Fault, SECRET, TOKEN, errors, signature};
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body, form, pdf};
+use crate::support::{Answer, CONTRACT, TestApp, buyer_and_seller, envelope_body, form, pdf};
 
 const LINES: [&str; 6] = [
     "Agreement between the parties.",
@@ -89,10 +89,7 @@ impl Setup {
     /// A body for an envelope of that template.
     fn body(template: &Value) -> Value {
         let mut body = envelope_body(&template["template_id"]);
-        body["signers"] = json!([
-            { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
-            { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
-        ]);
+        body["signers"] = buyer_and_seller();
         body["prefilled_data"] = json!({ "Price": 12.5, "Remark": "as seen" });
         body
     }

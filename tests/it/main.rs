@@ -19,6 +19,7 @@ mod documents;
 mod docuseal;
 mod embed;
 mod envelopes;
+mod field_builder;
 mod idempotency;
 mod integrity;
 mod journeys;

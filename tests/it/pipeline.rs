@@ -275,9 +275,9 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     .data(200);
     std::fs::write(app.objects("archive").remove(0), b"no contract").unwrap();
 
-    let later = app.as_of(Duration::from_secs(25 * 3600)).await;
     let orphan = live.with_file_name("0".repeat(64));
     std::fs::write(&orphan, b"left behind").unwrap();
+    let later = app.as_of(Duration::from_secs(25 * 3600)).await;
     later.wait_until_gone(&orphan).await;
     assert_eq!(app.count("job where kind = 'object.delete'").await, 1);
     assert!(live.exists());

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 
-use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf};
+use crate::support::{TestApp, envelope_body, form, pdf};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_shows_a_labelled_control_for_each_field() {
@@ -100,40 +100,21 @@ async fn a_signer_can_decline_with_a_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_signers_sign_in_turn() {
     let app = TestApp::start().await;
-    let area = |y: f64| json!([{ "page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.04 }]);
-    let fields = json!([
-        { "name": "First", "type": "signature", "role": "Buyer", "required": true,
-          "placement": { "mode": "absolute", "areas": area(0.1) } },
-        { "name": "Second", "type": "signature", "role": "Seller", "required": true,
-          "placement": { "mode": "absolute", "areas": area(0.2) } },
-    ]);
-    let template = app.template(CONTRACT, &fields).await;
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([
-        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
-        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
-    ]);
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap();
-    let links = app
-        .get(&format!("/partner/envelopes/{id}/signing-links"))
-        .await
-        .data(200);
-    let url = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
-    let early = form::open(&app, url(1)).await;
+    let (id, [first, second]) = app.sent_to_two().await;
+    let early = form::open(&app, &second).await;
     assert!(
         early.text().contains("Not yet your turn"),
         "{}",
         early.text()
     );
-    let forced = form::press(&app, url(1), "finish", &form::filled("")).await;
+    let forced = form::press(&app, &second, "finish", &form::filled("")).await;
     assert_ne!(forced.status, 200);
 
-    form::sign(&app, url(0)).await;
-    let used = form::open(&app, url(0)).await;
+    form::sign(&app, &first).await;
+    let used = form::open(&app, &first).await;
     assert!(used.text().contains("You have signed"), "{}", used.text());
-    form::sign(&app, url(1)).await;
-    app.wait_for(id, "vaulted").await;
+    form::sign(&app, &second).await;
+    app.wait_for(&id, "vaulted").await;
     let links = app
         .get(&format!("/partner/envelopes/{id}/signing-links"))
         .await
@@ -477,27 +458,7 @@ async fn a_field_cannot_be_called_like_a_control_of_the_form() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_signer_sees_nothing_before_their_turn() {
     let app = TestApp::start().await;
-    let document = pdf::with_lines(&[
-        "{{First;type=signature;role=Buyer}}",
-        "{{Second;type=signature;role=Seller}}",
-    ]);
-    let texts = [("name", "Two")];
-    let template = app
-        .upload("/partner/templates", "application/pdf", &document, &texts)
-        .await
-        .data(200);
-    let mut body = envelope_body(&template["template_id"]);
-    body["signers"] = json!([
-        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
-        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
-    ]);
-    let envelope = app.post("/partner/envelopes", body).await.data(201);
-    let id = envelope["envelope_id"].as_str().unwrap();
-    let links = app
-        .get(&format!("/partner/envelopes/{id}/signing-links"))
-        .await
-        .data(200);
-    let later = links["signers"][1]["embed_url"].as_str().unwrap();
+    let (_, [_, later]) = app.sent_to_two().await;
     for page in ["pages/1.png", "pages/1.txt"] {
         let answer = form::open(&app, &format!("{later}/{page}")).await;
         assert_eq!(answer.status, 404, "{page}");
@@ -521,10 +482,15 @@ async fn what_everybody_has_signed_does_not_expire() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
+    let unsigned = app.sent_envelope().await;
+    let unsigned = unsigned["envelope_id"].as_str().unwrap();
     app.stop_working();
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
-    app.change("update envelope set status = $1", "viewed")
-        .await;
+    app.change(
+        "update envelope set status = 'viewed' where envelope_id = $1",
+        id,
+    )
+    .await;
     app.change(
         "update room_submission set completed_at = null, signed_key = null where $1 = $1",
         "",
@@ -532,7 +498,8 @@ async fn what_everybody_has_signed_does_not_expire() {
     .await;
     app.change("delete from job where $1 = $1", "").await;
     let later = app.as_of(Duration::from_secs(40 * 86_400)).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // In the order of their creation: whoever has expired this one has seen that one.
+    later.wait_for(unsigned, "expired").await;
     let status = later
         .get(&format!("/partner/envelopes/{id}/status"))
         .await

@@ -66,6 +66,18 @@ words! {
     }
 }
 
+impl EnvelopeStatus {
+    /// With its signers.
+    pub fn is_out_for_signing(self) -> bool {
+        matches!(self, Self::Sent | Self::Viewed)
+    }
+
+    /// Everybody has signed, wherever the signed document is by now.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::Completed | Self::Vaulted | Self::VaultedOut)
+    }
+}
+
 words! {
     /// Signed here, or uploaded already signed.
     EnvelopeKind {

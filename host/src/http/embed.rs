@@ -19,10 +19,9 @@ use super::look::{Framing, Happening, Look};
 use super::once::Once;
 use super::reply::Found;
 use crate::app::App;
-use crate::domain::envelope::{CustodianStatus, EnvelopeStatus};
-use crate::service::embed::{self, EmbedToken, Opened, RequestToken, Widget};
-use crate::service::{ServiceError, compliance, custody, downloads};
-use crate::store::{organizations, signers};
+use crate::domain::envelope::EnvelopeStatus;
+use crate::service::embed::{self, EmbedToken, Opened, RequestToken, VaultRecord, Widget};
+use crate::service::{ServiceError, downloads};
 
 /// Issues an embed token.
 pub async fn token(
@@ -115,38 +114,27 @@ async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> R
         let Some(opened) = embed::open(&app, &form.token, Widget::Vault).await? else {
             return Ok(refused());
         };
-        vault_page(&app, &opened, &form.token).await
+        let record = embed::record(&app, &opened).await?;
+        Ok(vault_page(&app, &opened, record, &form.token))
     };
     let shown: Result<Response, ServiceError> = shown.await;
     shown.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response, ServiceError> {
-    let (caller, envelope) = (opened.caller(), &opened.envelope);
-    let id = envelope.id.as_str();
-    let mut connection = app.store.read().await?;
-    let organization = organizations::get(&mut connection, &envelope.org)
-        .await?
-        .ok_or(ServiceError::NotFound("Envelope"))?;
-    let custodians = signers::custodians(&mut connection, &envelope.org, &envelope.id).await?;
-    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
-    drop(connection);
-    let (_, compliance) = compliance::evaluate(app, &caller, id).await?;
-    let ledger = custody::ledger(app, &caller, id).await?;
+fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> Response {
+    let envelope = &opened.envelope;
     let path = app.config.embed_path();
-    let mut look = Look::of(organization, String::new());
+    let mut look = Look::of(record.organization, String::new());
     // A picture of its own would need a link of its own.
     look.brand.logo = None;
     look.brand.color = None;
     look.leads_away = true;
-    let custodian = custodians
-        .iter()
-        .find(|custodian| custodian.status == CustodianStatus::Accepted);
+
     let body = html! {
         header.top {
             (look.masthead())
             h1 { (envelope.name) }
-            p { (id) }
+            p { (envelope.id) }
         }
         main.vault {
             section.card aria-labelledby="copy" {
@@ -154,11 +142,11 @@ async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response,
                 dl {
                     (entry("Status", html! { (standing(envelope.status)) }))
                     (entry("SHA-256", html! { code { (envelope.document_hash.as_deref().unwrap_or("none")) } }))
-                    (entry("Custodian", html! { (custodian.map_or("none", |custodian| custodian.email.as_str())) }))
+                    (entry("Custodian", html! { (record.custodian.as_deref().unwrap_or("none")) }))
                     (entry("Secured party", html! {
                         (envelope.secured_party.as_ref().map_or("none", |party| party.name.as_str()))
                     }))
-                    @for signer in &signers {
+                    @for signer in &record.signers {
                         (entry("Signed by", html! {
                             (signer.name) ", " (signer.role)
                             @if let Some(at) = signer.completed_at { " · " time { (at) } }
@@ -173,9 +161,9 @@ async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response,
                 }
             }
             section.card aria-labelledby="checks" {
-                h2 id="checks" { "UCC §9-105: " (compliance.score) " of 100" }
+                h2 id="checks" { "UCC §9-105: " (record.compliance.score) " of 100" }
                 ul.checks {
-                    @for check in &compliance.checks {
+                    @for check in &record.compliance.checks {
                         li.satisfied[check.satisfied] {
                             span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
                             span {
@@ -189,7 +177,7 @@ async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response,
             section.card aria-labelledby="ledger" {
                 h2 id="ledger" { "Custody ledger" }
                 ol.ledger {
-                    @for entry in &ledger.entries {
+                    @for entry in &record.ledger.entries {
                         li { time { (entry.at) } " " strong { (entry.action) } " by " (entry.actor) }
                     }
                 }
@@ -197,7 +185,7 @@ async fn vault_page(app: &App, opened: &Opened, token: &str) -> Result<Response,
         }
     };
     let (title, ready) = (&envelope.name, Some(Happening::Ready));
-    Ok(look.page(StatusCode::OK, title, ready, "signing", body))
+    look.page(StatusCode::OK, title, ready, "signing", body)
 }
 
 fn standing(status: EnvelopeStatus) -> &'static str {

@@ -17,6 +17,7 @@ mod openapi;
 mod partner;
 mod reply;
 mod signing;
+mod signing_files;
 mod signing_page;
 mod web;
 

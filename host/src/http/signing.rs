@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Form as FormBody, Json, Router};
 use maud::{Markup, html};
 use serde_json::json;
@@ -18,16 +17,16 @@ use serde_json::json;
 use super::caller::origin;
 use super::error::HttpError;
 use super::look::{Happening, Look};
+use super::signing_files;
 use super::signing_page::Shown;
 use crate::app::App;
 use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin, Problems};
-use crate::service::envelopes::invited_now;
 use crate::service::signing::{Destination, destination, reconcile};
-use crate::service::{ServiceError, copies, mails, pages};
-use crate::store::{StoreError, envelopes, organizations, signers};
+use crate::service::visits::{self, Renewal, Visitor};
+use crate::service::{ServiceError, pages};
 
 /// A form with a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -37,20 +36,18 @@ pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
         .route(&below(""), get(show).post(submit))
-        .route(&below("/renew"), axum::routing::post(renew))
-        .route(&below("/pages/{page}"), get(page))
-        .route(&below("/copy.pdf"), get(copy))
-        .route(&below("/brand.css"), get(style))
-        .route(&below("/logo"), get(logo))
+        .route(&below("/renew"), post(renew))
+        .merge(signing_files::routes(path))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-/// A signer's link, looked up and still good.
-struct Visit {
-    envelope: Envelope,
-    signer: Signer,
-    expired: bool,
-    look: Look,
+/// A signer's link, looked up.
+pub struct Visit {
+    pub token: LinkToken,
+    pub envelope: Envelope,
+    pub signer: Signer,
+    pub expired: bool,
+    pub look: Look,
     /// Where this signer's pages are.
     path: String,
 }
@@ -64,43 +61,37 @@ impl FromRequestParts<App> for Visit {
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(unknown_link)?;
-        match find(app, token).await {
-            Ok(Some(visit)) => Ok(visit),
+        match visits::find(app, &token).await {
+            Ok(Some(visitor)) => Ok(Self::of(app, &token, visitor)),
             Ok(None) => Err(unknown_link()),
             Err(error) => Err(HttpError::from(error).into_response()),
         }
     }
 }
 
-async fn find(app: &App, token: LinkToken) -> Result<Option<Visit>, ServiceError> {
-    let mut connection = app.store.read().await?;
-    let Some(target) = signers::link(&mut connection, &token).await? else {
-        return Ok(None);
-    };
-    let Some(envelope) = envelopes::get(&mut connection, &target.org, &target.envelope).await?
-    else {
-        return Ok(None);
-    };
-    let Some(organization) = organizations::get(&mut connection, &target.org).await? else {
-        return Ok(None);
-    };
-    let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
-    let path = format!("{}/{}", app.config.signing_path(), token.reveal());
-    let signer = signers
-        .into_iter()
-        .find(|signer| signer.position == target.position);
-    Ok(signer.map(|signer| Visit {
-        look: Look::of(organization, path.clone()),
-        path,
-        envelope,
-        signer,
-        expired: target.expires_at <= app.clock.now(),
-    }))
-}
-
 impl Visit {
+    fn of(app: &App, token: &LinkToken, visitor: Visitor) -> Self {
+        let path = format!("{}/{}", app.config.signing_path(), token.reveal());
+        Self {
+            token: token.clone(),
+            look: Look::of(visitor.organization, path.clone()),
+            path,
+            envelope: visitor.envelope,
+            signer: visitor.signer,
+            expired: visitor.expired,
+        }
+    }
+
+    /// As it is after what was just done.
+    async fn again(self, app: &App) -> Self {
+        match visits::find(app, &self.token).await {
+            Ok(Some(visitor)) => Self::of(app, &self.token, visitor),
+            _ => self,
+        }
+    }
+
     /// The room's number of this signer; none at another provider.
-    fn room_submitter(&self) -> Option<i64> {
+    pub fn room_submitter(&self) -> Option<i64> {
         let embedded = self.envelope.provider_instance.as_deref() == Some(EMBEDDED);
         self.signer
             .provider_submitter
@@ -125,7 +116,7 @@ impl Visit {
     }
 
     /// A page that says why there is nothing to sign, if there is nothing.
-    fn closed(&self) -> Option<Response> {
+    pub fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
             (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
             (SignerStatus::Declined, _) => return Some(self.declined_page()),
@@ -134,10 +125,10 @@ impl Visit {
             (_, EnvelopeStatus::Declined) => {
                 ("Declined", "Another signer has declined this document.")
             }
-            (_, EnvelopeStatus::Sent | EnvelopeStatus::Viewed) if self.expired => {
+            (_, status) if status.is_out_for_signing() && self.expired => {
                 return Some(self.expired_page());
             }
-            (_, EnvelopeStatus::Sent | EnvelopeStatus::Viewed) => return None,
+            (_, status) if status.is_out_for_signing() => return None,
             _ => ("Nothing to sign", "This document is not open for signing."),
         };
         Some(self.notice_of_end(StatusCode::OK, title, text))
@@ -184,47 +175,26 @@ impl Visit {
         self.notice(StatusCode::OK, title, Happening::Declined, body)
     }
 
-    fn has_copy(&self) -> bool {
-        matches!(
-            self.envelope.status,
-            EnvelopeStatus::Completed | EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
-        )
+    fn not_yet(&self, status: StatusCode, other: &str) -> Response {
+        let text =
+            format!("{other} signs before you. You will get an e-mail when it is your turn.");
+        let body = html! { p { (text) } };
+        let title = "Not yet your turn";
+        self.notice(status, title, Happening::Ready, body)
+    }
+
+    pub fn has_copy(&self) -> bool {
+        self.envelope.status.is_signed()
     }
 
     fn failed(&self, error: FormError) -> Response {
         let (title, text) = match error {
             FormError::NotFound => return unknown_link(),
             FormError::Closed => ("This document is closed", "It can no longer be signed."),
-            FormError::NotYourTurn => (
-                "Not yet your turn",
-                "Somebody else signs before you. You will get an e-mail.",
-            ),
+            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, "Somebody else"),
             error => return HttpError::from(room_error(error)).into_response(),
         };
         self.notice_of_end(StatusCode::CONFLICT, title, text)
-    }
-
-    /// As it is after what was just done.
-    async fn again(self, app: &App) -> Self {
-        let read = async {
-            let mut connection = app.store.read().await?;
-            let (org, id) = (&self.envelope.org, &self.envelope.id);
-            let envelope = envelopes::get(&mut connection, org, id).await?;
-            let signers = signers::list(&mut connection, org, id).await?;
-            Ok::<_, StoreError>((envelope, signers))
-        };
-        let Ok((Some(envelope), signers)) = read.await else {
-            return self;
-        };
-        let position = self.signer.position;
-        let signer = signers
-            .into_iter()
-            .find(|signer| signer.position == position);
-        Self {
-            envelope,
-            signer: signer.unwrap_or(self.signer),
-            ..self
-        }
     }
 }
 
@@ -236,16 +206,14 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(&app, &visit).await;
     };
-    let (parts, _) = request.into_parts();
-    let opened = app
-        .room
-        .open(&visit.envelope.org, submitter, &origin(&app, &parts))
-        .await;
-    match opened {
-        Ok(()) if visit.signer.status == SignerStatus::Pending => follow(&app, &visit, None).await,
-        Ok(()) => {}
-        Err(FormError::NotYourTurn) => {}
-        Err(error) => return visit.failed(error),
+    if visit.signer.status == SignerStatus::Pending {
+        let (parts, _) = request.into_parts();
+        let (org, origin) = (&visit.envelope.org, origin(&app, &parts));
+        match app.room.open(org, submitter, &origin).await {
+            Ok(()) => follow(&app, &visit, None).await,
+            Err(FormError::NotYourTurn) => {}
+            Err(error) => return visit.failed(error),
+        }
     }
     render(&app, &visit, submitter, Outcome::default()).await
 }
@@ -254,12 +222,7 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
 async fn elsewhere(app: &App, visit: &Visit) -> Response {
     match destination(app, &visit.envelope, &visit.signer).await {
         Ok(Destination::Page(url)) => Redirect::to(&url).into_response(),
-        Ok(Destination::NotYourTurn(other)) => {
-            let text =
-                format!("{other} signs before you. You will get an e-mail when it is your turn.");
-            let body = html! { p { (text) } };
-            visit.notice(StatusCode::OK, "Not yet your turn", Happening::Ready, body)
-        }
+        Ok(Destination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
         Ok(Destination::PassedOn) => {
             let text = "Somebody else has been asked to sign in your place.";
             visit.notice_of_end(StatusCode::OK, "Passed on", text)
@@ -341,8 +304,12 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
         return visit.notice_of_end(StatusCode::BAD_REQUEST, "Not understood", text);
     };
     let done = act(&app, &visit.envelope, submitter, &sent).await;
-    if sent.action == "finish" || sent.action == "decline" || done.is_ok() {
+    let ended = sent.action == "finish" || sent.action == "decline";
+    // Of what is saved, only the first shows in the envelope.
+    if ended {
         follow(&app, &visit, Some(submitter)).await;
+    } else if done.is_ok() && visit.signer.status != SignerStatus::Started {
+        follow(&app, &visit, None).await;
     }
     match done {
         Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
@@ -422,143 +389,28 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
     }
 }
 
-/// Mails a fresh link, or the copy, to the address on record, never to one that is typed in.
+/// Has a fresh link, or the copy, mailed.
 async fn renew(State(app): State<App>, visit: Visit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
-    let mail = async {
-        let (envelope, signer, now) = (&visit.envelope, &visit.signer, app.clock.now());
-        let mut tx = app.store.begin().await?;
-        let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
-        let open = matches!(
-            envelope.status,
-            EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-        );
-        let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
-        // One mail at a time, however often the button is pressed.
-        if signer.status == SignerStatus::Completed && visit.has_copy() {
-            mails::copy_again(&mut tx, envelope, signer, now).await?;
-        } else if open && turn {
-            mails::invite(&mut tx, envelope, signer, now).await?;
-        } else {
-            return Ok(false);
+    match visits::renew(&app, &visit.envelope, &visit.signer).await {
+        Ok(Renewal::Mailed) => {
+            let body = html! { p { "Look into the mailbox to which your invitation was sent." } };
+            let title = "An e-mail is on its way";
+            visit.look.notice(StatusCode::OK, title, None, body)
         }
-        tx.commit().await?;
-        Ok::<_, StoreError>(true)
-    };
-    match mail.await {
-        Ok(false) if visit.signer.status == SignerStatus::Pending => {
-            visit.failed(FormError::NotYourTurn)
-        }
-        Ok(false) => {
+        Ok(Renewal::NotYet) => visit.failed(FormError::NotYourTurn),
+        Ok(Renewal::Closed) => {
             let closed = visit.closed();
             closed.unwrap_or_else(|| visit.failed(FormError::Closed))
-        }
-        Ok(true) => {
-            let text = "Look into the mailbox to which your invitation was sent.";
-            visit.notice_of_end(StatusCode::OK, "An e-mail is on its way", text)
-        }
-        Err(error) => HttpError::from(ServiceError::from(error)).into_response(),
-    }
-}
-
-/// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
-async fn page(
-    State(app): State<App>,
-    visit: Visit,
-    Path((_, name)): Path<(String, String)>,
-) -> Response {
-    let parsed = name
-        .split_once('.')
-        .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
-    let (Some((page, kind)), Some(submitter), None) =
-        (parsed, visit.room_submitter(), visit.closed())
-    else {
-        return unknown_link();
-    };
-    let read = async {
-        let form = app.room.form(&visit.envelope.org, submitter).await;
-        let form = form.map_err(room_error)?;
-        if form.waits_for.is_some() {
-            return Ok(unknown_link());
-        }
-        let document = form.submission.file();
-        Ok::<_, ServiceError>(match kind {
-            "png" => {
-                let picture = pages::picture(&app, &document, page).await?;
-                kept("image/png", Body::from(picture))
-            }
-            "txt" => {
-                let lines = pages::text(&app, &document, page).await?;
-                let text: Vec<String> = lines.into_iter().map(|line| line.text).collect();
-                kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
-            }
-            "json" => {
-                let lines = pages::text(&app, &document, page).await?;
-                let lines: Vec<_> = lines
-                    .into_iter()
-                    .map(|line| {
-                        let area = line.area;
-                        json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
-                    })
-                    .collect();
-                kept("application/json", Body::from(json!(lines).to_string()))
-            }
-            _ => unknown_link(),
-        })
-    };
-    let answer = read.await;
-    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
-}
-
-/// What a document looks like does not change.
-fn kept(content_type: &'static str, body: Body) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, content_type),
-        (header::CACHE_CONTROL, "private, max-age=3600"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, body).into_response()
-}
-
-/// The signer's copy, once everybody has signed.
-async fn copy(State(app): State<App>, visit: Visit) -> Response {
-    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
-        return visit.closed().unwrap_or_else(unknown_link);
-    }
-    match copies::signers_copy(&app, &visit.envelope).await {
-        Ok(pdf) => {
-            let headers = [
-                (header::CONTENT_TYPE, "application/pdf".to_owned()),
-                (
-                    header::CONTENT_DISPOSITION,
-                    attachment(&visit.envelope.name),
-                ),
-                (header::CACHE_CONTROL, "no-store".to_owned()),
-            ];
-            (headers, pdf).into_response()
         }
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
-/// A file name for any envelope's name (RFC 6266, RFC 8187).
-fn attachment(name: &str) -> String {
-    let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    let encoded = encoded.replace('+', "%20");
-    format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
-}
-
-async fn style(visit: Visit) -> Response {
-    visit.look.style()
-}
-
-async fn logo(visit: Visit) -> Response {
-    visit.look.logo()
-}
-
-fn room_error(error: FormError) -> ServiceError {
+/// What the room could not do, as a service's error.
+pub fn room_error(error: FormError) -> ServiceError {
     match error {
         FormError::Store(error) => error.into(),
         FormError::Files(error) => error.into(),
@@ -567,7 +419,8 @@ fn room_error(error: FormError) -> ServiceError {
     }
 }
 
-fn unknown_link() -> Response {
+/// For whoever comes with a link that is nobody's.
+pub fn unknown_link() -> Response {
     let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
     let title = "This link does not work";
     Look::default().notice(StatusCode::NOT_FOUND, title, Some(Happening::Error), body)
@@ -589,12 +442,11 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
         Ok(read) => read,
         Err(error) => return HttpError::from(error).into_response(),
     };
+    if form.submitter.is_done() {
+        return visit.failed(FormError::Closed);
+    }
     if let Some(other) = &form.waits_for {
-        let text =
-            format!("{other} signs before you. You will get an e-mail when it is your turn.");
-        let body = html! { p { (text) } };
-        let title = "Not yet your turn";
-        return visit.notice(StatusCode::OK, title, Happening::Ready, body);
+        return visit.not_yet(StatusCode::OK, other);
     }
     let shown = Shown {
         path: &visit.path,

@@ -6,7 +6,7 @@ use super::letters::{self, Letter, Told};
 use super::message::{Draft, Pdf};
 use crate::app::App;
 use crate::components::providers::ProviderError;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::OrgId;
 use crate::service::mails::{
     COMPLETED_JOB, DECLINED_JOB, Due, INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB,
@@ -124,10 +124,7 @@ impl Matter {
 
     /// Nothing for who cannot sign any more.
     async fn with_link(&self, app: &App, kind: &str) -> Result<Option<Written>, MailError> {
-        let open = matches!(
-            self.envelope.status,
-            EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-        );
+        let open = self.envelope.status.is_out_for_signing();
         let signer = self
             .signer()
             .filter(|signer| open && signer.status != SignerStatus::Completed);
@@ -151,10 +148,7 @@ impl Matter {
     }
 
     async fn completed(&self, app: &App) -> Result<Option<Written>, MailError> {
-        let finished = matches!(
-            self.envelope.status,
-            EnvelopeStatus::Completed | EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut
-        );
+        let finished = self.envelope.status.is_signed();
         if !finished {
             return Ok(None);
         }

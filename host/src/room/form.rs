@@ -114,7 +114,7 @@ impl Room {
         let form = self.form(org, submitter).await?;
         let (valid, problems) = self.checked(&form, values).await?;
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
-        if self.take(&form.fields, &mut submitter, valid) {
+        if take(&form.fields, &mut submitter, valid) {
             self.start(&mut tx, &mut submitter).await?;
             rooms::update_submitter(&mut tx, &submitter).await?;
             tx.commit().await?;
@@ -139,7 +139,7 @@ impl Room {
             problems.insert(CONSENT.into(), why.into());
         }
         let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
-        let changed = self.take(&form.fields, &mut submitter, valid);
+        let changed = take(&form.fields, &mut submitter, valid);
         for field in &form.fields {
             let value = submitter.values.entry(field.name.clone());
             let value = value.or_insert_with(|| unset(field).to_owned());
@@ -183,25 +183,6 @@ impl Room {
             .await?;
         }
         Ok(tx.commit().await?)
-    }
-
-    /// Lays values over those that are there; whether that changed any.
-    fn take(
-        &self,
-        fields: &[RoomField],
-        submitter: &mut RoomSubmitter,
-        values: BTreeMap<String, String>,
-    ) -> bool {
-        let mut changed = false;
-        for field in fields {
-            let Some(value) = values.get(&field.name) else {
-                continue;
-            };
-            let before = submitter.values.get(&field.name).map(String::as_str);
-            changed |= value != before.unwrap_or(unset(field));
-            submitter.values.insert(field.name.clone(), value.clone());
-        }
-        changed
     }
 
     /// The sent values that can stand in their fields, and what is wrong with the
@@ -311,6 +292,24 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Lays values over those that are there; whether that changed any.
+fn take(
+    fields: &[RoomField],
+    submitter: &mut RoomSubmitter,
+    values: BTreeMap<String, String>,
+) -> bool {
+    let mut changed = false;
+    for field in fields {
+        let Some(value) = values.get(&field.name) else {
+            continue;
+        };
+        let before = submitter.values.get(&field.name).map(String::as_str);
+        changed |= value != before.unwrap_or(unset(field));
+        submitter.values.insert(field.name.clone(), value.clone());
+    }
+    changed
 }
 
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {

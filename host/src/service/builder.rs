@@ -85,7 +85,8 @@ impl Expiring for Claims {
 
 /// Who works on what.
 pub struct Session {
-    pub caller: Caller,
+    /// E-mail address.
+    pub user: String,
     pub template: Template,
 }
 
@@ -152,11 +153,7 @@ pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceE
     let mut connection = app.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
     Ok(template.map(|template| Session {
-        caller: Caller {
-            org: claims.org,
-            actor: format!("user:{}", claims.sub),
-            email: Some(claims.sub),
-        },
+        user: claims.sub,
         template,
     }))
 }
@@ -262,12 +259,14 @@ async fn write(app: &App, session: &Session, after: Template) -> Result<Shown, S
         Err(StoreError::Conflict) => return Err(changed()),
         Err(error) => return Err(error.into()),
     }
+    let (template, user) = (after.id.as_str(), session.user.as_str());
+    tracing::info!(template, user, "a template was changed in the builder");
     let written = Template {
         provider_stale: true,
         ..after
     };
     let session = Session {
-        caller: session.caller.clone(),
+        user: session.user.clone(),
         template: template_service::synced(app, written).await?,
     };
     show(app, &session).await

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::compliance::{self, ComplianceView};
+use super::custody::{self, CustodyLedger};
 use super::envelopes::invited_now;
 use super::idempotency::Answering;
 use super::jwt::{self, Expiring};
@@ -14,10 +16,10 @@ use super::{Caller, Issue, ServiceError, events, lifecycle, links};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, Signer, SignerStatus, words};
+use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, words};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
-use crate::domain::organization::Scope;
-use crate::store::{envelopes, signers};
+use crate::domain::organization::{Organization, Scope};
+use crate::store::{envelopes, organizations, signers};
 
 /// Life of a token (specification, "Limits").
 const LIFE: Duration = Duration::from_secs(15 * 60);
@@ -194,6 +196,39 @@ pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opene
         envelope,
         email: claims.sub,
     }))
+}
+
+/// What the vault widget shows.
+pub struct VaultRecord {
+    pub organization: Organization,
+    /// Their e-mail address.
+    pub custodian: Option<String>,
+    pub signers: Vec<Signer>,
+    pub compliance: ComplianceView,
+    pub ledger: CustodyLedger,
+}
+
+/// The record of the envelope that a vault token opens.
+pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceError> {
+    let (org, id) = (&opened.envelope.org, &opened.envelope.id);
+    let mut connection = app.store.read().await?;
+    let organization = organizations::get(&mut connection, org)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let custodians = signers::custodians(&mut connection, org, id).await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    drop(connection);
+    let accepted = custodians
+        .into_iter()
+        .find(|custodian| custodian.status == CustodianStatus::Accepted);
+    let (_, compliance) = compliance::evaluate(app, &opened.caller(), id.as_str()).await?;
+    Ok(VaultRecord {
+        organization,
+        custodian: accepted.map(|custodian| custodian.email),
+        signers,
+        compliance,
+        ledger: custody::ledger(app, &opened.caller(), id.as_str()).await?,
+    })
 }
 
 /// A fresh link to the signing form of whom the token is for; none when they are no

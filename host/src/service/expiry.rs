@@ -44,7 +44,8 @@ pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
     }
 }
 
-/// What was signed in time is looked for first: the news of it may be late.
+/// What was signed in time is looked for first: the news of it may be late. An
+/// envelope whose provider cannot be asked does not expire before it can.
 async fn expire_unless_signed(
     app: &App,
     org: &OrgId,
@@ -59,15 +60,6 @@ async fn expire_unless_signed(
     if envelope.submission.is_some() {
         signing::reconcile(app, &envelope).await?;
     }
-    let mut connection = app.store.read().await?;
-    let signers = signers::list(&mut connection, org, id).await?;
-    drop(connection);
-    let mut signers = signers.iter();
-    let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
-    // Everybody has signed: the executed document is on its way.
-    if signers.len() > 0 && signers.all(signed) {
-        return Ok(false);
-    }
     expire(app, org, id).await
 }
 
@@ -77,7 +69,12 @@ async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, Service
     let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(false);
     };
-    if envelope.expires_at.is_none_or(|at| at > now) {
+    let signers = signers::list(&mut tx, org, id).await?;
+    let mut signers = signers.iter();
+    let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
+    // Everybody has signed: the executed document is on its way.
+    let all_signed = signers.len() > 0 && signers.all(signed);
+    if all_signed || envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
     match end(app, &mut tx, &envelope, "system", now).await {

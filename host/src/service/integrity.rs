@@ -18,7 +18,8 @@ use crate::domain::id::EnvelopeId;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::domain::merkle;
 use crate::files::FilesError;
-use crate::store::integrity::{self, Due, Progress};
+use crate::store::integrity::{self, Progress};
+use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
 
 /// Every envelope in the vault is looked at so often.
@@ -104,7 +105,7 @@ pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
 }
 
 /// Looks at one envelope, records what was found, and tells of what is new.
-async fn look(app: &App, due: &Due) -> Result<(), ServiceError> {
+async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let mut connection = app.store.read().await?;
     let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
     drop(connection);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::envelopes::invited_now;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::EnvelopeId;
 use crate::store::{StoreError, Tx, jobs, signers};
 
@@ -100,11 +100,7 @@ pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resul
 /// Tells the signers who had been invited that there is nothing left to sign.
 /// `envelope` is the record before it was voided.
 pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
-    let out_for_signing = matches!(
-        envelope.status,
-        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-    );
-    if !out_for_signing {
+    if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;

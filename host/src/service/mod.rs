@@ -33,6 +33,7 @@ pub mod templates;
 pub mod uploads;
 pub mod vault_in;
 pub mod vault_out;
+pub mod visits;
 
 pub use error::{Issue, ServiceError};
 

@@ -9,7 +9,8 @@ use futures::stream;
 use super::{ServiceError, signing};
 use crate::app::App;
 use crate::store::envelopes;
-use crate::store::provider_poll::{self, Due};
+use crate::store::provider_poll;
+use crate::store::row::OwnedEnvelope;
 
 /// An open envelope is looked at so often, unless a setting says otherwise.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -33,7 +34,7 @@ pub async fn round(app: &App) -> Result<(), ServiceError> {
 }
 
 /// What goes wrong with one envelope is said, and tried again at its next turn.
-async fn look(app: &App, due: Due) {
+async fn look(app: &App, due: OwnedEnvelope) {
     let looked = async {
         let mut connection = app.store.read().await?;
         let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;

@@ -151,7 +151,10 @@ pub async fn destination(
     if signer.email != visitor.email {
         return Ok(Destination::PassedOn);
     }
-    if !is_open(&envelope) || submission.archived || signer.status == SignerStatus::Completed {
+    if !envelope.status.is_out_for_signing()
+        || submission.archived
+        || signer.status == SignerStatus::Completed
+    {
         return Ok(Destination::Closed);
     }
     let first = envelope_service::invited_now(&envelope, &signers).next();
@@ -198,13 +201,6 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
     Ok(sequence)
 }
 
-fn is_open(envelope: &Envelope) -> bool {
-    matches!(
-        envelope.status,
-        EnvelopeStatus::Sent | EnvelopeStatus::Viewed
-    )
-}
-
 fn seen_of<'a>(
     submission: &'a provider::Submission,
     signer: &Signer,
@@ -223,7 +219,7 @@ async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), Servic
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
-    if !is_open(&envelope) {
+    if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
     let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;

@@ -4,18 +4,11 @@ use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::row::Columns;
+use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::{EnvelopeId, OrgId};
-
-/// An envelope whose turn it is.
-#[derive(Clone, Debug)]
-pub struct Due {
-    pub org: OrgId,
-    pub envelope: EnvelopeId,
-}
+use crate::domain::id::EnvelopeId;
 
 /// How far the checks have come.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +43,7 @@ pub async fn claim(
     before: Timestamp,
     lease_until: Timestamp,
     limit: i64,
-) -> Result<Vec<Due>, StoreError> {
+) -> Result<Vec<OwnedEnvelope>, StoreError> {
     let mut tx = store.begin().await?;
     let text = format!(
         "with due as materialized (
@@ -69,21 +62,13 @@ pub async fn claim(
         .fetch_all(&mut *tx)
         .await?;
     tx.commit().await?;
-    rows.iter()
-        .map(|row| {
-            let columns = columns(row);
-            Ok(Due {
-                org: columns.parsed("org_id", OrgId::parse)?,
-                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            })
-        })
-        .collect()
+    rows.iter().map(|row| columns(row).envelope()).collect()
 }
 
 /// What the last check found, as it was noted.
 pub async fn problems(
     connection: &mut AnyConnection,
-    due: &Due,
+    due: &OwnedEnvelope,
 ) -> Result<Option<String>, StoreError> {
     let row =
         sqlx::query("select problems from integrity_check where bucket = $1 and envelope_id = $2")
@@ -100,7 +85,7 @@ pub async fn problems(
 /// Notes what a check found, and when the next is due.
 pub async fn checked(
     tx: &mut Tx,
-    due: &Due,
+    due: &OwnedEnvelope,
     now: Timestamp,
     next: Timestamp,
     problems: Option<&str>,

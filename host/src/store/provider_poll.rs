@@ -3,18 +3,10 @@
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
-use super::row::Columns;
+use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::{EnvelopeId, OrgId};
-
-/// An envelope whose submission is to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
-    pub org: OrgId,
-    pub envelope: EnvelopeId,
-}
 
 /// Takes up to `limit` open envelopes that were not looked at since `since`, the
 /// longest forgotten first. Taking one counts as the look: who dies with it, or
@@ -24,7 +16,7 @@ pub async fn claim(
     since: Timestamp,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<Due>, StoreError> {
+) -> Result<Vec<OwnedEnvelope>, StoreError> {
     let mut tx = store.begin().await?;
     let text = format!(
         "with due as materialized (
@@ -52,10 +44,7 @@ pub async fn claim(
                 table: "envelope",
                 id: "envelope_id",
             };
-            Ok(Due {
-                org: columns.parsed("org_id", OrgId::parse)?,
-                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
-            })
+            columns.envelope()
         })
         .collect()
 }

@@ -11,6 +11,14 @@ use sqlx::any::AnyRow;
 use super::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
+use crate::domain::id::{EnvelopeId, OrgId};
+
+/// An envelope, and whose it is: for work that goes over all organizations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedEnvelope {
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+}
 
 /// A row and the table it is from.
 pub(super) struct Columns<'r> {
@@ -92,6 +100,14 @@ impl Columns<'_> {
     pub fn optional_file(&self, column: &str) -> Result<Option<StoredFile>, StoreError> {
         let file: Option<Kept> = self.optional_json(column)?;
         Ok(file.map(|file| file.0))
+    }
+
+    /// Whose envelope the row is of.
+    pub fn envelope(&self) -> Result<OwnedEnvelope, StoreError> {
+        Ok(OwnedEnvelope {
+            org: self.parsed("org_id", OrgId::parse)?,
+            envelope: self.parsed("envelope_id", EnvelopeId::parse)?,
+        })
     }
 
     fn inconsistent(&self, why: String) -> StoreError {

@@ -17,12 +17,13 @@
 mod periodic;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -70,26 +71,21 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
-    let mails = Arc::new(AtomicUsize::new(0));
+    let mail_slots = Arc::new(Semaphore::new(MAILS_AT_ONCE));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
         while in_hand.try_join_next().is_some() {}
         let room = AT_ONCE.saturating_sub(in_hand.len());
-        let mut claimed = claim(&app, false, room).await;
-        let mail_room = MAILS_AT_ONCE.saturating_sub(mails.load(Ordering::Relaxed));
-        let mail_room = mail_room.min(room.saturating_sub(claimed.len()));
-        let due = claim(&app, true, mail_room).await;
-        mails.fetch_add(due.len(), Ordering::Relaxed);
-        let (others, found_work) = (claimed.len(), !claimed.is_empty() || !due.is_empty());
-        claimed.extend(due);
-        for (index, job) in claimed.into_iter().enumerate() {
-            let (app, mails) = (app.clone(), mails.clone());
-            in_hand.spawn(async move {
-                work(app, job).await;
-                if index >= others {
-                    mails.fetch_sub(1, Ordering::Relaxed);
-                }
-            });
+        let others = claim(&app, false, room).await;
+        let mail_room = room.saturating_sub(others.len());
+        let mails = claim(&app, true, mail_room.min(mail_slots.available_permits())).await;
+        let found_work = !others.is_empty() || !mails.is_empty();
+        for job in others {
+            in_hand.spawn(work(app.clone(), job, None));
+        }
+        for job in mails {
+            let slot = mail_slots.clone().try_acquire_owned().ok();
+            in_hand.spawn(work(app.clone(), job, slot));
         }
         if found_work && in_hand.len() < AT_ONCE {
             continue;
@@ -146,7 +142,8 @@ pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn work(app: App, job: ClaimedJob) {
+/// Does a job and settles it; a mail holds its slot until then.
+async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
     let outcome = perform_leased(&app, &job).await;
     let count = |outcome: &str| {
         let labels = JobLabels {

@@ -459,6 +459,36 @@ impl TestApp {
         .data(201)
     }
 
+    /// Sends a contract that two sign in turn, a buyer and a seller: its id, and a
+    /// link for each.
+    pub async fn sent_to_two(&self) -> (String, [String; 2]) {
+        let document = pdf::with_lines(&[
+            "{{First;type=signature;role=Buyer;required=true}}",
+            "Between",
+            "{{Second;type=signature;role=Seller;required=true}}",
+        ]);
+        let texts = [("name", "Two")];
+        let template = self
+            .upload("/partner/templates", "application/pdf", &document, &texts)
+            .await
+            .data(200);
+        let mut body = envelope_body(&template["template_id"]);
+        body["signers"] = buyer_and_seller();
+        let envelope = self.post("/partner/envelopes", body).await.data(201);
+        let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+        let links = self
+            .get(&format!("/partner/envelopes/{id}/signing-links"))
+            .await
+            .data(200);
+        let url = |index: usize| {
+            links["signers"][index]["embed_url"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        (id, [url(0), url(1)])
+    }
+
     /// The status once it is `status`; fails after half a minute.
     pub async fn wait_for(&self, id: &str, status: &str) -> Value {
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -599,6 +629,14 @@ pub fn envelope_body(template_id: &Value) -> Value {
         "external_id": "deal-17",
         "secured_party": { "name": "First Example Bank", "role": "assignee" },
     })
+}
+
+/// Two signers of a template with these roles.
+pub fn buyer_and_seller() -> Value {
+    json!([
+        { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },
+        { "email": "seller@example.com", "name": "Bob Seller", "role": "Seller" },
+    ])
 }
 
 pub fn release_form() -> Value {

@@ -1,0 +1,78 @@
+//! Signers who come by a link of ours: who they are, and how they get another one.
+
+use super::ServiceError;
+use super::envelopes::invited_now;
+use super::mails;
+use crate::app::App;
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::organization::Organization;
+use crate::domain::token::LinkToken;
+use crate::store::{envelopes, organizations, signers};
+
+/// A link's signer.
+pub struct Visitor {
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signer: Signer,
+    /// The link's time is over.
+    pub expired: bool,
+}
+
+/// What a press of "e-mail me …" came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    Mailed,
+    /// Somebody else signs before.
+    NotYet,
+    /// There is nothing to be mailed any more.
+    Closed,
+}
+
+/// Whose link it is; none when it is nobody's.
+pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let Some(target) = signers::link(&mut connection, token).await? else {
+        return Ok(None);
+    };
+    let organization = organizations::get(&mut connection, &target.org).await?;
+    let envelope = envelopes::get(&mut connection, &target.org, &target.envelope).await?;
+    let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
+    let signer = signers
+        .into_iter()
+        .find(|signer| signer.position == target.position);
+    let (Some(organization), Some(envelope), Some(signer)) = (organization, envelope, signer)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Visitor {
+        organization,
+        envelope,
+        signer,
+        expired: target.expires_at <= app.clock.now(),
+    }))
+}
+
+/// Mails a fresh link, or the copy, to the address on record, never to one that is
+/// typed in. One mail at a time, however often the button is pressed.
+pub async fn renew(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Renewal, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
+    if signer.status == SignerStatus::Completed && envelope.status.is_signed() {
+        mails::copy_again(&mut tx, envelope, signer, now).await?;
+    } else if envelope.status.is_out_for_signing() && turn {
+        mails::invite(&mut tx, envelope, signer, now).await?;
+    } else {
+        return Ok(match signer.status {
+            SignerStatus::Pending => Renewal::NotYet,
+            _ => Renewal::Closed,
+        });
+    }
+    tx.commit().await?;
+    Ok(Renewal::Mailed)
+}

@@ -1,0 +1,155 @@
+//! The field builder's session, without the page: who may work on which template,
+//! its document, and what a provider that is away makes of a save.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+
+use crate::support::docuseal::{Docuseal, Fault};
+use crate::support::{TestApp, envelope_body, pdf};
+use holdfast::domain::organization::OrgSettings;
+
+const SESSIONS: &str = "/esign/builder-session";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_for_one_template_of_ones_own_organization() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let request = json!({ "template_id": template["template_id"] });
+    let start =
+        async |token: &str, body: &Value| app.post_with_bearer(token, SESSIONS, body.clone()).await;
+    let nobody = Request::post(format!("/api/v2{SESSIONS}"))
+        .header("content-type", "application/json")
+        .body(Body::from(request.to_string()));
+    let nobody = app.send(nobody.unwrap()).await;
+    assert_eq!(nobody.error(401), "Authentication required");
+    let unknown = json!({ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" });
+    let answer = start(&app.admin(), &unknown).await;
+    assert_eq!(answer.error(404), "Template not found");
+    let answer = start(&app.other_admin(), &request).await;
+    assert_eq!(answer.error(404), "Template not found");
+
+    // The web app's own token opens no template, and the session's no web app.
+    let path = "/builder/template";
+    let answer = app.builder(&app.admin(), "GET", path, None).await;
+    assert_eq!(answer.error(401), "Invalid token");
+    let session = start(&app.admin(), &request).await.data(201);
+    let url = session["builder_url"].as_str().unwrap();
+    let (_, token) = url.split_once("#token=").unwrap();
+    let answer = start(token, &request).await;
+    assert_eq!(answer.error(401), "Invalid token");
+
+    let shown = app.builder(token, "GET", path, None).await.data(200);
+    assert_eq!(shown["template_id"], template["template_id"]);
+    let later = app.as_of(Duration::from_secs(3_606)).await;
+    let answer = later.builder(token, "GET", path, None).await;
+    assert_eq!(answer.error(401), "Invalid token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_starts_one_session() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let body = json!({ "template_id": template["template_id"] }).to_string();
+    let admin = app.admin();
+    let start = async || {
+        let request = Request::post(format!("/api/v2{SESSIONS}"))
+            .header("authorization", format!("Bearer {admin}"))
+            .header("content-type", "application/json")
+            .header("idempotency-key", "one");
+        app.send(request.body(Body::from(body.clone())).unwrap())
+            .await
+    };
+    let first = start().await.data(201);
+    let again = start().await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(again.data(201), first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_gets_another_document_and_keeps_the_fields_that_fit() {
+    let app = TestApp::start().await;
+    let template = app.contract_template().await;
+    let id = template["template_id"].as_str().unwrap();
+    let session = app.template_session(id).await;
+    let attach = async |content_type: &str, file: &[u8]| {
+        let head = format!(
+            "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\
+             content-type: {content_type}\r\n\r\n"
+        );
+        let body = [head.as_bytes(), file, b"\r\n--b--\r\n"].concat();
+        let request = Request::post("/builder/document")
+            .header("authorization", format!("Bearer {session}"))
+            .header("content-type", "multipart/form-data; boundary=b");
+        app.send(request.body(body.into()).unwrap()).await
+    };
+    assert_eq!(attach("image/gif", b"GIF89a").await.status, 415);
+    let damaged = attach("application/pdf", b"%PDF-1.7\nnothing").await;
+    assert_eq!(damaged.error(422), "The PDF could not be read");
+    let before = app
+        .builder(&session, "GET", "/builder/template", None)
+        .await;
+    assert_eq!(before.data(200)["fields"].as_array().unwrap().len(), 2);
+
+    // One page: the signature on a later page has nowhere to be any more.
+    let shorter = pdf::with_lines(&["One page"]);
+    let shown = attach("application/pdf", &shorter).await.data(200);
+    assert_eq!(shown["pages"].as_array().unwrap().len(), 1);
+    let fields = shown["fields"].as_array().unwrap();
+    assert!(
+        fields
+            .iter()
+            .all(|field| field["areas"][0]["page"] == json!(1)),
+        "{fields:?}"
+    );
+    assert!(fields.iter().any(|field| field["name"] == "Signed on"));
+}
+
+/// Nothing is sent with fields that the provider does not have yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_saved_while_the_provider_was_away_is_there_when_it_is_back() {
+    let docuseal = Docuseal::start().await;
+    let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
+    let lines = ["{{Signature;type=signature;role=Buyer;required=true}}"];
+    let texts = [("name", "Agreement")];
+    let template = app
+        .upload(
+            "/partner/templates",
+            "application/pdf",
+            &pdf::with_lines(&lines),
+            &texts,
+        )
+        .await
+        .data(200);
+    let session = app
+        .template_session(template["template_id"].as_str().unwrap())
+        .await;
+    let path = "/builder/template";
+    let shown = app.builder(&session, "GET", path, None).await.data(200);
+    let mut fields = shown["fields"].clone();
+    fields.as_array_mut().unwrap().push(json!({
+        "name": "Odometer", "type": "number", "role": "Buyer", "required": false,
+        "areas": [{ "page": 1, "x": 0.1, "y": 0.5, "w": 0.2, "h": 0.03 }],
+    }));
+    let save = json!({ "revision": shown["revision"], "fields": fields });
+    let away = Fault::Answer(500, json!({ "error": "Internal server error" }));
+    for method in ["POST", "PUT"] {
+        docuseal.fail(method, "/templates", away.clone(), 99);
+    }
+    let saved = app.builder(&session, "PUT", path, Some(save)).await;
+    assert_eq!(saved.error(502), "Signing provider request failed");
+    let kept = app.builder(&session, "GET", path, None).await.data(200);
+    assert_eq!(kept["fields"].as_array().unwrap().len(), 2, "ours has it");
+    let body = envelope_body(&template["template_id"]);
+    let early = app.post("/partner/envelopes", body.clone()).await;
+    assert_eq!(early.error(502), "Signing provider request failed");
+    assert_eq!(docuseal.submissions(), 0);
+
+    docuseal.recover();
+    app.post("/partner/envelopes", body).await.data(201);
+    let fields = docuseal.template()["fields"].clone();
+    let mut names = fields.as_array().unwrap().iter();
+    assert!(names.any(|field| field["name"] == "Odometer"), "{fields}");
+}
