@@ -12,7 +12,8 @@ use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
 use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles};
-use crate::delivery::guard;
+use crate::delivery::guard::{self, Lookup, SystemLookup};
+use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
@@ -55,6 +56,8 @@ pub struct Service {
     pub(crate) sealing: SealingKey,
     /// Vouches for the time of a seal.
     pub(crate) timestamps: Option<TimestampAuthority>,
+    /// Sends webhook deliveries.
+    pub(crate) webhooks: Sender,
     /// Extends the log of all ledgers.
     pub(crate) log: Sequencer,
     pub(crate) sealer: Arc<Sealer>,
@@ -97,6 +100,9 @@ pub enum StartError {
     /// The key that signs the log's checkpoints.
     #[error("cannot set up the key for checkpoints")]
     Log,
+    /// The client for webhooks.
+    #[error(transparent)]
+    Webhooks(#[from] SenderError),
     /// Settings that do not go together.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -131,6 +137,15 @@ pub async fn start(config: Config) -> Result<App, StartError> {
 
 /// As [`start`], with a given object store.
 pub async fn start_with(config: Config, files: Files) -> Result<App, StartError> {
+    start_over(config, files, Arc::new(SystemLookup)).await
+}
+
+/// As [`start_with`], with the names of webhook receivers looked up in `lookup`.
+pub async fn start_over(
+    config: Config,
+    files: Files,
+    lookup: Arc<dyn Lookup>,
+) -> Result<App, StartError> {
     use_one_tls();
     prepare_data_folder(&config.data_dir)?;
     let master = master_key(&config.data_dir)?;
@@ -175,6 +190,7 @@ pub async fn start_with(config: Config, files: Files) -> Result<App, StartError>
         embed_key: derived(&master, "embed tokens"),
         builder_key: derived(&master, "builder sessions"),
         http: guard::client(config.providers.allow_insecure)?,
+        webhooks: Sender::new(&config.webhooks, lookup)?,
         vaulting: Mutex::new(HashMap::new()),
         rate_limits: RateLimits::default(),
         key_usage: KeyUsage::default(),

@@ -258,9 +258,18 @@ impl std::fmt::Debug for SecretText {
 pub struct Webhooks {
     /// Admits `http` and loopback receivers; development only.
     pub allow_insecure: bool,
-    /// Waits between the attempts of a delivery.
+    /// Waits between the attempts of a delivery; the last one again for all that
+    /// come after it.
     #[serde(deserialize_with = "durations")]
     pub retry_delays: Vec<Duration>,
+    /// How often a delivery is attempted.
+    pub max_attempts: u32,
+    /// How long payloads and response bodies are kept; what was sent when stays in
+    /// the log.
+    #[serde(deserialize_with = "duration")]
+    pub retention: Duration,
+    /// Authorities in PEM that are trusted for receivers beside the system's.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Default for Webhooks {
@@ -275,6 +284,9 @@ impl Default for Webhooks {
                 minutes(120),
                 minutes(480),
             ],
+            max_attempts: 5,
+            retention: Duration::from_secs(30 * 86_400),
+            ca_file: None,
         }
     }
 }
@@ -389,6 +401,12 @@ impl Config {
         }
         if self.env == Environment::Production {
             self.refuse_development_settings()?;
+        }
+        if self.webhooks.max_attempts == 0 || self.webhooks.retry_delays.is_empty() {
+            return Err(ConfigError::Refused {
+                key: "webhooks".into(),
+                why: "needs at least one attempt and one delay".into(),
+            });
         }
         if let Some(oidc) = &self.auth.oidc
             && oidc.issuer.scheme() != "https"

@@ -35,6 +35,13 @@ pub struct JobLabels {
     pub outcome: String,
 }
 
+/// Labels of an attempt to deliver a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct AttemptLabels {
+    /// `delivered`, `retried` or `failed`.
+    pub outcome: String,
+}
+
 /// Labels of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
@@ -100,6 +107,16 @@ pub struct Metrics {
     pub jobs_waiting: Gauge,
     /// Jobs set aside after their last attempt, as of the last look.
     pub jobs_failed: Gauge,
+    /// Attempts to deliver webhooks.
+    pub webhook_attempts: Family<AttemptLabels, Counter>,
+    /// Deliveries that are due, as of the last look.
+    pub webhook_due: Gauge,
+    /// Seconds since the oldest of them became due, as of the last look.
+    pub webhook_lag: Gauge,
+    /// Endpoints to which nothing but probes is sent, as of the last look.
+    pub webhook_paused: Gauge,
+    /// Endpoints that were disabled for their failures, as of the last look.
+    pub webhook_disabled: Gauge,
     /// Envelopes that expired.
     pub expired: Counter,
     /// Open envelopes read back from their providers by time.
@@ -139,6 +156,11 @@ impl Metrics {
             jobs: Family::default(),
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
+            webhook_attempts: Family::default(),
+            webhook_due: Gauge::default(),
+            webhook_lag: Gauge::default(),
+            webhook_paused: Gauge::default(),
+            webhook_disabled: Gauge::default(),
             expired: Counter::default(),
             provider_polls: Counter::default(),
             provider_polls_failed: Counter::default(),
@@ -180,6 +202,32 @@ impl Metrics {
             "jobs_failed",
             "Jobs set aside after their last attempt",
             metrics.jobs_failed.clone(),
+        );
+        registry.register(
+            "webhook_attempts",
+            "Attempts to deliver webhooks",
+            metrics.webhook_attempts.clone(),
+        );
+        registry.register(
+            "webhook_deliveries_due",
+            "Webhook deliveries that are due",
+            metrics.webhook_due.clone(),
+        );
+        registry.register_with_unit(
+            "webhook_delivery_lag",
+            "Time since the oldest of them became due",
+            Unit::Seconds,
+            metrics.webhook_lag.clone(),
+        );
+        registry.register(
+            "webhook_endpoints_paused",
+            "Webhook endpoints to which nothing but probes is sent",
+            metrics.webhook_paused.clone(),
+        );
+        registry.register(
+            "webhook_endpoints_disabled",
+            "Webhook endpoints that were disabled for their failures",
+            metrics.webhook_disabled.clone(),
         );
         registry.register(
             "envelopes_expired",

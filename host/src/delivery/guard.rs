@@ -5,9 +5,29 @@
 //! the resolver that checks is the one the connector dials with.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use futures::future::BoxFuture;
 use url::{Host, Url};
+
+/// How long a connection may take to be made.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Endings of names that lead nowhere outside: the specification's first, then
+/// RFC 6762, RFC 8375 and what private networks use.
+const INSIDE: [&str; 9] = [
+    ".local",
+    ".internal",
+    ".lan",
+    ".arpa",
+    ".localdomain",
+    ".intranet",
+    ".private",
+    ".corp",
+    ".home",
+];
 
 /// Why a URL or address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,15 +66,15 @@ pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), Refused> {
 }
 
 fn check_name(name: &str, allow_insecure: bool) -> Result<(), Refused> {
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let name = name.to_ascii_lowercase();
     if name == "localhost" || name.ends_with(".localhost") {
         return match allow_insecure {
             true => Ok(()),
             false => Err(Refused::Host(name)),
         };
     }
-    let inside = [".local", ".internal", ".lan", ".home.arpa"];
-    if !name.contains('.') || inside.iter().any(|suffix| name.ends_with(suffix)) {
+    let dotted = name.contains('.') && !name.ends_with('.');
+    if !dotted || INSIDE.iter().any(|suffix| name.ends_with(suffix)) {
         return Err(Refused::Host(name));
     }
     Ok(())
@@ -73,8 +93,8 @@ pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refuse
     public.then_some(()).ok_or(Refused::Address(address))
 }
 
-/// An IPv4 address in IPv6 clothes (mapped, compatible, NAT64, 6to4) is what it
-/// leads to.
+/// An IPv4 address in IPv6 clothes (mapped, RFC 4291; translated, RFC 2765; NAT64,
+/// RFC 6052) is what it leads to.
 fn canonical(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
@@ -88,9 +108,7 @@ fn canonical(address: IpAddr) -> IpAddr {
     match [a, b, c, d, e, f] {
         [0, 0, 0, 0, 0, 0xffff] => tail(g, h),
         [0, 0, 0, 0, 0xffff, 0] => tail(g, h),
-        [0, 0, 0, 0, 0, 0] if (g, h) != (0, 0) && (g, h) != (0, 1) => tail(g, h),
         [0x64, 0xff9b, 0, 0, 0, 0] => tail(g, h),
-        [0x2002, high, low, ..] => tail(high, low),
         _ => address,
     }
 }
@@ -111,56 +129,118 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (b == 18 || b == 19))
         || (a == 192 && b == 0 && c == 0)
         // RFC 7526, the former 6to4 relay.
-        || (a == 192 && b == 88 && c == 99);
+        || (a == 192 && b == 88 && c == 99)
+        // What every machine of a large cloud finds its host under.
+        || address == Ipv4Addr::new(168, 63, 129, 16);
     !reserved
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
-    // Only 2000::/3 is global unicast (RFC 4291).
+    // Only 2000::/3 is global unicast (RFC 4291); in it are Teredo and its
+    // neighbours, documentation, and 6to4.
     let global = (a & 0xe000) == 0x2000;
     let reserved =
         (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || (a == 0x3fff && b < 0x1000) || a == 0x2002;
     global && !reserved
 }
 
+/// Where names are looked up.
+pub trait Lookup: Send + Sync {
+    /// Every address of a name.
+    fn addresses(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
+}
+
+/// The system's own resolver.
+pub struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn addresses(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
 /// A resolver that hands the connector checked addresses only. A name with any
 /// refused address is refused whole: a mixed answer is an attack.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GuardedResolver {
+    lookup: Arc<dyn Lookup>,
     allow_loopback: bool,
+}
+
+/// Why a name gives no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// One of its addresses, or the name itself, is not public.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Nobody knows it.
+    #[error("the host name cannot be resolved: {0}")]
+    Unknown(#[from] std::io::Error),
 }
 
 impl GuardedResolver {
     /// `allow_loopback` is for development.
-    pub fn new(allow_loopback: bool) -> Self {
-        Self { allow_loopback }
+    pub fn new(lookup: Arc<dyn Lookup>, allow_loopback: bool) -> Self {
+        Self {
+            lookup,
+            allow_loopback,
+        }
+    }
+
+    /// All addresses of a name, if all are public.
+    pub async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        check_name(name, self.allow_loopback)?;
+        let addresses = self.lookup.addresses(name.to_owned()).await?;
+        if addresses.is_empty() {
+            return Err(std::io::Error::other("it has no address").into());
+        }
+        for address in &addresses {
+            check_address(*address, self.allow_loopback)?;
+        }
+        let with_port = |address| SocketAddr::new(address, 0);
+        Ok(addresses.into_iter().map(with_port).collect())
     }
 }
 
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let allow_loopback = self.allow_loopback;
+impl reqwest::dns::Resolve for GuardedResolver {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let resolver = self.clone();
         Box::pin(async move {
-            let addresses: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            for address in &addresses {
-                check_address(address.ip(), allow_loopback)?;
-            }
-            Ok(Box::new(addresses.into_iter()) as Addrs)
+            let addresses = resolver.resolve(name.as_str()).await?;
+            Ok(Box::new(addresses.into_iter()) as reqwest::dns::Addrs)
         })
+    }
+}
+
+impl tower::Service<hyper_util::client::legacy::connect::dns::Name> for GuardedResolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = ResolveError;
+    type Future = BoxFuture<'static, Result<Self::Response, ResolveError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ResolveError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: hyper_util::client::legacy::connect::dns::Name) -> Self::Future {
+        let resolver = self.clone();
+        Box::pin(async move { Ok(resolver.resolve(name.as_str()).await?.into_iter()) })
     }
 }
 
 /// An HTTP client for addresses that others chose: checked resolution, no
 /// redirects, no proxies from the environment.
 pub fn client(allow_insecure: bool) -> Result<reqwest::Client, reqwest::Error> {
+    let resolver = GuardedResolver::new(Arc::new(SystemLookup), allow_insecure);
     reqwest::Client::builder()
-        .dns_resolver(std::sync::Arc::new(GuardedResolver::new(allow_insecure)))
+        .dns_resolver(Arc::new(resolver))
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .https_only(!allow_insecure)
-        .connect_timeout(std::time::Duration::from_secs(5))
+        .connect_timeout(CONNECT_TIMEOUT)
         .build()
 }
 

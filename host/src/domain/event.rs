@@ -27,6 +27,63 @@ words! {
         VaultTamperDetected = "vault.tamper_detected",
         // An addition: a seal that no time stamping authority vouches for.
         VaultWithoutTrustedTime = "vault.without_trusted_time",
+        PaymentSucceeded = "payment.succeeded",
+        KbaVerified = "kba.verified",
+        BulkCompleted = "bulk.completed",
+        WebhookTest = "webhook.test",
+    }
+}
+
+impl EventType {
+    /// What happened, and which members `data` has beside `envelope_id`,
+    /// `customer_id` and `external_id` (contract, section 3).
+    pub fn described(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::EnvelopeCreated => ("An envelope was created", &["status", "envelope_kind"]),
+            Self::EnvelopeSent => ("An envelope was sent to its signers", &["signers"]),
+            Self::SignerViewed => ("A signer has opened the document", &["signer", "at"]),
+            Self::SignerStarted => ("A signer has filled in a first field", &["signer", "at"]),
+            Self::SignerCompleted => ("A signer has signed", &["signer", "at"]),
+            Self::EnvelopeCompleted => (
+                "Every party has signed",
+                &["completed_at", "signers", "fields", "fields_truncated"],
+            ),
+            Self::EnvelopeVoided => ("An envelope was voided", &["reason"]),
+            Self::EnvelopeDeclined => ("A signer has declined", &["signer", "reason"]),
+            Self::EnvelopeExpired => ("Nobody finished an envelope in time", &["expired_at"]),
+            Self::EnvelopeReminderSent => ("Signers were reminded", &["reminded"]),
+            Self::VaultStored => ("The authoritative copy is in the vault", &["path", "hash"]),
+            Self::VaultCompliancePassed => (
+                "The certificate's checks have all passed",
+                &["score", "missing_requirements"],
+            ),
+            Self::VaultComplianceFailed => (
+                "A check of the certificate has failed",
+                &["score", "missing_requirements"],
+            ),
+            Self::VaultReleased => (
+                "The authoritative copy was released",
+                &["recipient_organization"],
+            ),
+            Self::VaultTamperDetected => (
+                "A stored document is not what was stored",
+                &["expected_hash", "actual_hash"],
+            ),
+            Self::VaultWithoutTrustedTime => (
+                "A document was sealed without a trusted time stamp",
+                &["reason"],
+            ),
+            Self::PaymentSucceeded => (
+                "A requested payment was made",
+                &["amount_cents", "currency"],
+            ),
+            Self::KbaVerified => (
+                "A signer has answered the identity questions",
+                &["signer", "status"],
+            ),
+            Self::BulkCompleted => ("A bulk send has ended", &["batch_id", "counts"]),
+            Self::WebhookTest => ("An administrator tests an endpoint", &["message"]),
+        }
     }
 }
 
@@ -42,6 +99,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// What receivers get, byte for byte.
+    pub fn body(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// An event about an envelope. `data` must be an object; the envelope's
     /// ids are put before its members.
     pub fn about(envelope: &Envelope, event_type: EventType, at: Timestamp, data: Value) -> Self {

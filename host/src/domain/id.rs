@@ -118,6 +118,14 @@ prefixed_id!(
 );
 prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
+prefixed_id!(
+    /// A webhook endpoint.
+    EndpointId, "whep_"
+);
+prefixed_id!(
+    /// A webhook delivery.
+    DeliveryId, "wdel_"
+);
 prefixed_id!(JobId, "job_");
 prefixed_id!(
     /// A decision to vault; never shown.

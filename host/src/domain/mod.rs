@@ -13,6 +13,8 @@
 //! | log | the Merkle tree of the entries of all custody ledgers |
 //! | checkpoint | the log's head, signed |
 //! | event | something a webhook receiver may want to know |
+//! | endpoint | where an organization has its events delivered |
+//! | delivery | one event on its way to one endpoint, with its attempts |
 //! | job | work that has to be done after a change was committed |
 
 pub mod brand;
@@ -29,3 +31,4 @@ pub mod organization;
 pub mod seal;
 pub mod template;
 pub mod token;
+pub mod webhook;

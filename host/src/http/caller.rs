@@ -19,6 +19,7 @@ use super::notes::{self, Notes, SharedNotes};
 use super::openapi;
 use crate::app::App;
 use crate::domain::envelope::Envelope;
+use crate::domain::id::KeyId;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
 use crate::room::form::Origin;
 use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
@@ -55,6 +56,8 @@ scopes!(
 /// A caller with an API key that has the scope, and requests left.
 pub struct Partner<S> {
     pub caller: Caller,
+    /// The key's record.
+    pub key: KeyId,
     _scope: PhantomData<S>,
 }
 
@@ -129,6 +132,7 @@ impl<S: Needs> FromRequestParts<App> for Partner<S> {
         admit::<S>(app, &notes, &record).await?;
         Ok(Self {
             caller: Caller::from(&*record),
+            key: record.id.clone(),
             _scope: PhantomData,
         })
     }

@@ -20,11 +20,12 @@ mod signing;
 mod signing_files;
 mod signing_page;
 mod web;
+mod webhooks;
 
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with};
+use aide::axum::routing::{get_with, patch_with, post_with};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -271,6 +272,14 @@ fn api() -> ApiRouter<App> {
                 ),
             ),
         )
+        // Webhooks (partner, legacy).
+        .api_route(
+            "/partner/webhook",
+            patch_with(
+                webhooks::set_legacy,
+                describe("setWebhook", "The key's own webhook endpoint", &[422]),
+            ),
+        )
         // Embed.
         .api_route(
             "/embed/token",
@@ -323,6 +332,91 @@ fn api() -> ApiRouter<App> {
                     "A session of the field builder for one template",
                     &[404],
                 ),
+            ),
+        )
+        // Webhooks.
+        .api_route(
+            "/webhooks/endpoints",
+            get_with(
+                webhooks::list,
+                describe("listWebhookEndpoints", "List webhook endpoints", &[]),
+            )
+            .post_with(
+                webhooks::create,
+                describe(
+                    "createWebhookEndpoint",
+                    "Register a webhook endpoint; its secret is shown this once",
+                    &[404],
+                ),
+            ),
+        )
+        .api_route(
+            "/webhooks/endpoints/{id}",
+            patch_with(
+                webhooks::change,
+                describe("changeWebhookEndpoint", "Change a webhook endpoint", &[]),
+            )
+            .delete_with(
+                webhooks::delete,
+                describe(
+                    "deleteWebhookEndpoint",
+                    "Delete a webhook endpoint; its log stays",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/webhooks/endpoints/{id}/rotate-secret",
+            post_with(
+                webhooks::rotate,
+                describe(
+                    "rotateWebhookSecret",
+                    "A new secret; the one before signs for 48 hours more",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/webhooks/endpoints/{id}/test",
+            post_with(
+                webhooks::test,
+                describe("testWebhookEndpoint", "Send a webhook.test event", &[]),
+            ),
+        )
+        .api_route(
+            "/webhooks/endpoints/{id}/deliveries",
+            get_with(
+                webhooks::deliveries,
+                describe(
+                    "listWebhookDeliveries",
+                    "The delivery log, newest first",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/webhooks/deliveries/{id}",
+            get_with(
+                webhooks::delivery,
+                describe(
+                    "getWebhookDelivery",
+                    "One delivery with its payload and attempts",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/webhooks/deliveries/{id}/redeliver",
+            post_with(
+                webhooks::redeliver,
+                describe("redeliver", "Deliver the event again", &[409]),
+            ),
+        )
+        .api_route(
+            "/webhooks/events",
+            get_with(
+                webhooks::catalog,
+                describe("listEventTypes", "The event catalog", &[]),
             ),
         )
         // Providers.

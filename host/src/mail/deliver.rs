@@ -9,11 +9,12 @@ use crate::components::providers::ProviderError;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::OrgId;
 use crate::service::mails::{
-    COMPLETED_JOB, DECLINED_JOB, Due, INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB,
+    COMPLETED_JOB, DECLINED_JOB, Due, DueOfEndpoint, ENDPOINT_DISABLED_JOB, ENDPOINT_FAILING_JOB,
+    INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB,
 };
 use crate::service::{ServiceError, copies, links};
 use crate::store::jobs::ClaimedJob;
-use crate::store::{envelopes, organizations, signers};
+use crate::store::{envelopes, organizations, signers, webhooks};
 
 /// Largest copy that travels with a mail, in bytes: many servers take 10 MB, and
 /// in a mail a file grows by a third.
@@ -62,6 +63,42 @@ pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(),
         }
         sent => sent,
     }
+}
+
+/// Sends a mail about a webhook endpoint to whoever made it.
+pub(crate) async fn deliver_about_endpoint(
+    app: &App,
+    job: &ClaimedJob,
+    due: DueOfEndpoint,
+) -> Result<(), MailError> {
+    let mut connection = app.store.read().await?;
+    let endpoint = webhooks::get(&mut connection, &job.org, &due.endpoint).await?;
+    let organization = organizations::get(&mut connection, &job.org).await?;
+    drop(connection);
+    let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
+        return Ok(());
+    };
+    // Put right since, or made by a key that nobody can be written to about.
+    let letter = match job.kind.as_str() {
+        ENDPOINT_DISABLED_JOB if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
+        ENDPOINT_FAILING_JOB if endpoint.is_active => letters::endpoint_failing(&endpoint),
+        _ => return Ok(()),
+    };
+    if !endpoint.created_by.contains('@') {
+        return Ok(());
+    }
+    let mailer = &app.mailer;
+    let draft = Draft {
+        id: &job.id,
+        from: mailer.from(),
+        to: &endpoint.created_by,
+        reply_to: None,
+        letter: &letter,
+        look: &Look::of(&organization),
+        attachment: None,
+        at: app.clock.now(),
+    };
+    mailer.send(&job.id, &draft.message()?).await
 }
 
 impl Matter {

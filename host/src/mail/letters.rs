@@ -2,6 +2,7 @@
 
 use super::line::one_line;
 use crate::domain::envelope::Envelope;
+use crate::domain::webhook::{DisableReason, Endpoint};
 
 /// A mail's content, whatever it looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,6 +152,56 @@ pub(super) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
         button: None,
         notes: vec![reference(envelope)],
     }
+}
+
+/// Says that nothing has arrived at a webhook endpoint for days.
+pub(super) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
+    let host = host(endpoint);
+    let since = endpoint.health.failing_since;
+    let since = since.map_or_else(|| "for days".into(), |at| format!("since {at}"));
+    Letter {
+        subject: format!("Webhooks do not arrive at {host}"),
+        to: None,
+        paragraphs: vec![
+            format!("Every attempt to deliver an event to {host} has failed {since}."),
+            "After five days of this the endpoint is disabled, and what waits for it is given up."
+                .into(),
+        ],
+        button: None,
+        notes: vec![endpoint_reference(endpoint)],
+    }
+}
+
+/// Says that a webhook endpoint was disabled.
+pub(super) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
+    let host = host(endpoint);
+    let why = match endpoint.health.disabled {
+        Some((DisableReason::Gone, _)) => "It answered 410: it wants nothing more.",
+        _ => "Every attempt of five days has failed.",
+    };
+    Letter {
+        subject: format!("Webhooks to {host} are disabled"),
+        to: None,
+        paragraphs: vec![
+            format!("The webhook endpoint at {host} was disabled. {why}"),
+            "Events are not kept for it from now on. Enable it again once its receiver is \
+             back; what was missed can be delivered again from its log."
+                .into(),
+        ],
+        button: None,
+        notes: vec![endpoint_reference(endpoint)],
+    }
+}
+
+/// A URL may hold a credential: only its host is named.
+fn host(endpoint: &Endpoint) -> String {
+    let url = url::Url::parse(&endpoint.url).ok();
+    let host = url.as_ref().and_then(|url| url.host_str());
+    one_line(host.unwrap_or("your receiver"))
+}
+
+fn endpoint_reference(endpoint: &Endpoint) -> String {
+    format!("Reference: {}", endpoint.id)
 }
 
 fn read_and_sign(url: String) -> Button {

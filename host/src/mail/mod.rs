@@ -27,7 +27,7 @@ use std::time::Duration;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-pub(crate) use deliver::deliver;
+pub(crate) use deliver::{deliver, deliver_about_endpoint};
 pub(crate) use mailer::Mailer;
 
 /// Why a mail did not go out.

@@ -6,7 +6,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::event::{Event, EventType};
 use crate::domain::ledger::{LedgerEntry, NewEntry};
-use crate::store::{StoreError, Tx, events, ledger};
+use crate::store::{StoreError, Tx, deliveries, events, ledger};
 
 /// Appends to the envelope's custody ledger.
 pub async fn record(
@@ -26,7 +26,7 @@ pub async fn record(
     ledger::append(tx, &envelope.org, &envelope.id, entry).await
 }
 
-/// Puts an event about the envelope into the outbox.
+/// Puts an event about the envelope into the outbox, and its deliveries with it.
 pub async fn emit(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -34,7 +34,9 @@ pub async fn emit(
     data: Value,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    events::insert(tx, &Event::about(envelope, event_type, at, data)).await
+    let event = Event::about(envelope, event_type, at, data);
+    events::insert(tx, &event).await?;
+    deliveries::fan_out(tx, &event).await
 }
 
 /// Both, for what is told outside as it is recorded inside.

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::envelopes::invited_now;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
-use crate::domain::id::EnvelopeId;
+use crate::domain::id::{EndpointId, EnvelopeId, OrgId};
 use crate::store::{StoreError, Tx, jobs, signers};
 
 /// Asks somebody to sign.
@@ -25,6 +25,11 @@ pub const COMPLETED_JOB: &str = "mail.completed";
 pub const DECLINED_JOB: &str = "mail.declined";
 /// Says that the sender wants no signature any more.
 pub const WITHDRAWN_JOB: &str = "mail.withdrawn";
+
+/// Says that nothing has arrived at a webhook endpoint for days.
+pub const ENDPOINT_FAILING_JOB: &str = "mail.endpoint_failing";
+/// Says that a webhook endpoint was disabled.
+pub const ENDPOINT_DISABLED_JOB: &str = "mail.endpoint_disabled";
 
 /// How long mails wait for an envelope that is being vaulted, so that all have the
 /// copy whose hash is in the ledger, and nobody's is made twice. When it takes
@@ -108,6 +113,45 @@ pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resu
         queue(tx, envelope, WITHDRAWN_JOB, Some(signer), now).await?;
     }
     Ok(())
+}
+
+/// Payload of the jobs about endpoints.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DueOfEndpoint {
+    pub endpoint: EndpointId,
+}
+
+/// Tells the owner of an endpoint that nothing arrives there.
+pub async fn endpoint_failing(
+    tx: &mut Tx,
+    org: &OrgId,
+    endpoint: &EndpointId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue_of_endpoint(tx, org, endpoint, ENDPOINT_FAILING_JOB, now).await
+}
+
+/// Tells the owner of an endpoint that it was disabled, and why.
+pub async fn endpoint_disabled(
+    tx: &mut Tx,
+    org: &OrgId,
+    endpoint: &EndpointId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    queue_of_endpoint(tx, org, endpoint, ENDPOINT_DISABLED_JOB, now).await
+}
+
+async fn queue_of_endpoint(
+    tx: &mut Tx,
+    org: &OrgId,
+    endpoint: &EndpointId,
+    kind: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let due = DueOfEndpoint {
+        endpoint: endpoint.clone(),
+    };
+    jobs::insert_or_revive(tx, org, kind, endpoint.as_str(), &json!(due), now).await
 }
 
 /// Commits a mail with the change; one of the kind that still waits, or that was

@@ -8,6 +8,7 @@ pub mod copies;
 pub mod creation;
 pub mod custody;
 pub mod customers;
+pub mod deliveries;
 pub mod downloads;
 pub mod embed;
 pub mod envelopes;
@@ -34,6 +35,7 @@ pub mod uploads;
 pub mod vault_in;
 pub mod vault_out;
 pub mod visits;
+pub mod webhooks;
 
 pub use error::{Issue, ServiceError};
 

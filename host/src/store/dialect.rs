@@ -57,6 +57,14 @@ impl Dialect {
         }
     }
 
+    /// The elements of the JSON array in `$1`, as rows with one column `value`.
+    pub(super) fn json_rows(self) -> &'static str {
+        match self {
+            Self::Sqlite => "json_each($1)",
+            Self::Postgres => "json_array_elements(cast($1 as json)) as each (value)",
+        }
+    }
+
     /// Locks the rows a transaction is going to change.
     pub(super) fn for_update(self) -> &'static str {
         match self {

@@ -2,7 +2,6 @@
 
 use sqlx::{AnyConnection, Row as _};
 
-use super::row::json_text;
 use super::{StoreError, Tx};
 use crate::domain::event::Event;
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -18,7 +17,7 @@ pub async fn insert(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     .bind(event.org_id.as_str())
     .bind(event.envelope_id.as_ref().map(EnvelopeId::as_str))
     .bind(event.event_type.as_str())
-    .bind(json_text(event))
+    .bind(event.body())
     .bind(event.timestamp.to_string())
     .execute(&mut **tx)
     .await?;

@@ -4,9 +4,10 @@
 //! transaction is too: `envelopes::get(&mut tx, &org, &id)`. Every function on
 //! tenant data names the organization.
 
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
@@ -22,6 +23,7 @@ pub mod row;
 pub mod api_keys;
 pub mod chores;
 pub mod customers;
+pub mod deliveries;
 pub mod downloads;
 pub mod envelopes;
 pub mod events;
@@ -39,8 +41,10 @@ pub mod room;
 pub mod signers;
 pub mod templates;
 pub mod vault;
+pub mod webhooks;
 
 pub use dialect::Dialect;
+use webhooks::OwnedEndpoint;
 
 /// Something the database did not do.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +85,17 @@ pub struct Store {
     writers: AnyPool,
     dialect: Dialect,
     work: Arc<Notify>,
+    fresh: Arc<Fresh>,
+}
+
+/// Endpoints for which this process has committed deliveries; true: or whose
+/// settings it has changed.
+type FreshEndpoints = BTreeMap<OwnedEndpoint, bool>;
+
+#[derive(Default)]
+struct Fresh {
+    endpoints: Mutex<FreshEndpoints>,
+    added: Notify,
 }
 
 impl Store {
@@ -125,6 +140,7 @@ impl Store {
             writers,
             dialect,
             work: Arc::new(Notify::new()),
+            fresh: Arc::default(),
         })
     }
 
@@ -155,12 +171,27 @@ impl Store {
             dialect: self.dialect,
             work: self.work.clone(),
             added_jobs: false,
+            committed: self.fresh.clone(),
+            fresh: BTreeMap::new(),
         })
     }
 
     /// Resolves when a committed transaction of this process added jobs.
     pub async fn work_added(&self) {
         self.work.notified().await;
+    }
+
+    /// Waits until a committed transaction of this process had to do with webhook
+    /// endpoints, and returns those.
+    pub async fn fresh_endpoints(&self) -> FreshEndpoints {
+        loop {
+            let added = self.fresh.added.notified();
+            let fresh = std::mem::take(&mut *self.fresh.lock());
+            if !fresh.is_empty() {
+                return fresh;
+            }
+            added.await;
+        }
     }
 
     /// Which database this is.
@@ -181,6 +212,25 @@ pub struct Tx {
     dialect: Dialect,
     work: Arc<Notify>,
     added_jobs: bool,
+    committed: Arc<Fresh>,
+    fresh: FreshEndpoints,
+}
+
+impl Fresh {
+    fn lock(&self) -> std::sync::MutexGuard<'_, FreshEndpoints> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, endpoints: FreshEndpoints) {
+        let mut known = self.lock();
+        for (endpoint, changed) in endpoints {
+            *known.entry(endpoint).or_default() |= changed;
+        }
+        drop(known);
+        self.added.notify_one();
+    }
 }
 
 impl Tx {
@@ -193,7 +243,16 @@ impl Tx {
         if self.added_jobs {
             self.work.notify_one();
         }
+        if !self.fresh.is_empty() {
+            self.committed.add(self.fresh);
+        }
         Ok(())
+    }
+
+    /// Tells the dispatcher of an endpoint, once this is committed: that there is a
+    /// delivery for it, or that its settings have `changed`.
+    fn touch(&mut self, endpoint: OwnedEndpoint, changed: bool) {
+        *self.fresh.entry(endpoint).or_default() |= changed;
     }
 }
 

@@ -1,10 +1,10 @@
 //! Organizations.
 
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::StoreError;
 use super::row::{Columns, json_text};
+use super::{StoreError, Tx};
 use crate::domain::id::OrgId;
 use crate::domain::organization::{OrgSettings, Organization};
 
@@ -37,6 +37,21 @@ pub async fn get(
         .await?
         .map(|row| organization(&row))
         .transpose()
+}
+
+/// Has whoever else changes what the organization has a limited number of wait until
+/// the transaction ends.
+pub async fn lock(tx: &mut Tx, org: &OrgId) -> Result<(), StoreError> {
+    let text = format!(
+        "select org_id from organization where bucket = $1 and org_id = $2 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+    Ok(())
 }
 
 pub async fn list(connection: &mut AnyConnection) -> Result<Vec<Organization>, StoreError> {

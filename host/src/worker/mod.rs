@@ -5,6 +5,7 @@
 //! | `envelope.vault` | `envelope`, `intent` | vaults a signed or uploaded envelope |
 //! | `signer.invite`, `signer.remind` | `envelope`, `position` | mails a signing link |
 //! | `mail.completed`, `mail.declined`, `mail.withdrawn` | `envelope`, `position` | tells a signer, or without a position the creator, how an envelope ended |
+//! | `mail.endpoint_failing`, `mail.endpoint_disabled` | `endpoint` | tells who made a webhook endpoint how its receiver does |
 //! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
 //! | `object.delete` | `key`, `instead` | removes stored bytes nobody points to any more, once those that stand for them were read |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
@@ -28,6 +29,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::delivery;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{EnvelopeId, IntentId};
@@ -35,7 +37,10 @@ use crate::faults;
 use crate::mail::{self, MailError};
 use crate::metrics::JobLabels;
 use crate::room;
-use crate::service::mails::{COMPLETED_JOB, DECLINED_JOB, INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB};
+use crate::service::mails::{
+    COMPLETED_JOB, DECLINED_JOB, ENDPOINT_DISABLED_JOB, ENDPOINT_FAILING_JOB, INVITE_JOB,
+    REMIND_JOB, WITHDRAWN_JOB,
+};
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{Caller, ServiceError, expiry, integrity, lifecycle, log, signing};
 use crate::store::jobs::{self, ClaimedJob};
@@ -70,6 +75,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
+    let webhooks = tokio::spawn(delivery::run(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let mail_slots = Arc::new(Semaphore::new(MAILS_AT_ONCE));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
@@ -103,6 +109,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("log", sequencer),
         ("sweeps", sweeps),
         ("polls", polls),
+        ("webhooks", webhooks),
     ] {
         if let Err(error) = work.await {
             tracing::error!(what, %error, "background work did not end well");
@@ -139,6 +146,16 @@ pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
     let counts = jobs::counts(&mut connection).await?;
     app.metrics.jobs_waiting.set(counts.waiting);
     app.metrics.jobs_failed.set(counts.failed);
+    let now = app.clock.now();
+    let due = store::deliveries::counts(&mut connection, now).await?;
+    let lag = due
+        .oldest
+        .map_or(0, |at| now.as_seconds() - at.as_seconds());
+    app.metrics.webhook_due.set(due.due);
+    app.metrics.webhook_lag.set(lag);
+    let endpoints = store::webhooks::counts(&mut connection).await?;
+    app.metrics.webhook_paused.set(endpoints.paused);
+    app.metrics.webhook_disabled.set(endpoints.disabled);
     Ok(())
 }
 
@@ -287,6 +304,9 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
         }
         INVITE_JOB | REMIND_JOB | COMPLETED_JOB | DECLINED_JOB | WITHDRAWN_JOB => {
             mail::deliver(app, job, payload(job)?).await?;
+        }
+        ENDPOINT_FAILING_JOB | ENDPOINT_DISABLED_JOB => {
+            mail::deliver_about_endpoint(app, job, payload(job)?).await?;
         }
         DELETE_OBJECT_JOB => {
             let AboutObject { key, instead } = payload(job)?;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::service::{
-    ServiceError, access, expiry, idempotency, integrity, orphans, provider_poll,
+    ServiceError, access, deliveries, expiry, idempotency, integrity, orphans, provider_poll,
 };
 use crate::store;
 
@@ -29,6 +29,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("use of keys", access::flush_key_usage(&app).await),
             ("kept answers", forget_answers(&app).await),
             ("sealing key", check_seal(&app).await),
+            ("webhooks", deliveries::tidy(&app).await),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");

@@ -1,0 +1,521 @@
+//! The dispatcher: of all deliveries that are due, which is attempted next.
+//!
+//! A node takes an endpoint, alone, for twenty seconds at a time, and delivers to
+//! it in the order of its events. Slots go round over endpoints and not over
+//! deliveries, and neither an endpoint nor an organization can have more than its
+//! share of them: whoever is slow or dead is so at their own cost.
+//!
+//! One task owns all of this and waits for nothing: looks into the database,
+//! attempts and their recording happen beside it, and tell it what came of them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use super::lane::{Lane, Verdict};
+use super::sender::{Outcome, Parcel};
+use crate::app::App;
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{OrgId, RequestId};
+use crate::domain::webhook::DeliveryStatus;
+use crate::metrics::AttemptLabels;
+use crate::service::{ServiceError, webhooks as webhook_service};
+use crate::store::deliveries::{self, Due};
+use crate::store::webhooks::{self, Held, OwnedEndpoint};
+use crate::store::{Dialect, StoreError};
+
+/// Attempts at once, in all and for one organization.
+const SLOTS: usize = 512;
+const SLOTS_OF_ORGANIZATION: usize = SLOTS / 4;
+/// Endpoints held at once.
+const LANES: usize = 4 * SLOTS;
+/// How long an endpoint is held, and how often that is renewed.
+const LEASE: Duration = Duration::from_secs(20);
+const RENEWAL: Duration = Duration::from_secs(3);
+/// How long a lost wake-up can go unnoticed.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How exactly the time of a retry is met.
+const TICK: Duration = Duration::from_millis(50);
+/// Verdicts recorded in one transaction.
+const BATCH: usize = 256;
+/// Between two tries to record what the database did not take.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Delivers until told to stop; then finishes what is under way.
+pub async fn run(app: App, stop: CancellationToken) {
+    // With SQLite this is the only node: what an earlier run held, nobody holds.
+    if app.store.dialect() == Dialect::Sqlite
+        && let Err(error) = webhooks::forget_holders(&app.store).await
+    {
+        tracing::error!(%error, "endpoints of an earlier run could not be taken back");
+    }
+    let (told, hear) = mpsc::unbounded_channel();
+    let (verdicts, to_record) = mpsc::unbounded_channel();
+    let recorder = tokio::spawn(record(app.clone(), to_record, told.clone()));
+    let dispatcher = Dispatcher {
+        node: RequestId::new().to_string(),
+        lanes: HashMap::new(),
+        taking: HashSet::new(),
+        ready: VecDeque::new(),
+        waiting: HashSet::new(),
+        blocked: Vec::new(),
+        in_flight: HashMap::new(),
+        all_in_flight: 0,
+        sweeping: false,
+        swept_at: None,
+        renewing: false,
+        renew_again: false,
+        renewed_at: Instant::now(),
+        told,
+        verdicts,
+        app,
+    };
+    dispatcher.run(hear, stop).await;
+    if let Err(error) = recorder.await {
+        tracing::error!(%error, "the recording of deliveries did not end well");
+    }
+}
+
+/// What happened beside the dispatcher.
+enum Happened {
+    Swept(Result<Vec<OwnedEndpoint>, StoreError>),
+    Taken(OwnedEndpoint, Result<Option<Held>, StoreError>, Instant),
+    Renewed(Result<Vec<Held>, StoreError>, Instant),
+    Looked {
+        at: OwnedEndpoint,
+        epoch: i64,
+        limit: i64,
+        found: Result<Vec<Due>, StoreError>,
+    },
+    Attempted {
+        at: OwnedEndpoint,
+        epoch: i64,
+        due: Box<Due>,
+        began: Timestamp,
+        outcome: Box<Outcome>,
+    },
+    Recorded(Vec<Verdict>),
+}
+
+struct Dispatcher {
+    app: App,
+    /// How this run calls itself in what it holds.
+    node: String,
+    lanes: HashMap<OwnedEndpoint, Lane>,
+    taking: HashSet<OwnedEndpoint>,
+    /// Lanes in which something may be possible, in turn, each once.
+    ready: VecDeque<OwnedEndpoint>,
+    waiting: HashSet<OwnedEndpoint>,
+    /// Lanes that lack nothing but a slot.
+    blocked: Vec<OwnedEndpoint>,
+    in_flight: HashMap<OrgId, usize>,
+    all_in_flight: usize,
+    sweeping: bool,
+    swept_at: Option<Instant>,
+    renewing: bool,
+    /// Settings were changed since the renewal under way was asked for.
+    renew_again: bool,
+    renewed_at: Instant,
+    told: UnboundedSender<Happened>,
+    verdicts: UnboundedSender<Verdict>,
+}
+
+impl Dispatcher {
+    async fn run(mut self, mut hear: UnboundedReceiver<Happened>, stop: CancellationToken) {
+        let app = self.app.clone();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let stopping = stop.is_cancelled();
+            tokio::select! {
+                () = stop.cancelled(), if !stopping => {}
+                fresh = app.store.fresh_endpoints(), if !stopping => {
+                    for (endpoint, changed) in fresh {
+                        self.stir(endpoint, changed);
+                    }
+                }
+                Some(happened) = hear.recv() => {
+                    self.hear(happened);
+                    while let Ok(happened) = hear.try_recv() {
+                        self.hear(happened);
+                    }
+                }
+                _ = ticks.tick() => self.tick(stopping),
+            }
+            if !stop.is_cancelled() {
+                self.go_round();
+            } else if self.lanes.values().all(Lane::is_quiet) && self.taking.is_empty() {
+                break;
+            }
+        }
+        for (endpoint, lane) in self.lanes {
+            if let Err(error) = webhooks::release(&app.store, &endpoint, lane.epoch).await {
+                tracing::warn!(%error, "an endpoint stays held until its lease ends");
+            }
+        }
+    }
+
+    /// Something was committed for an endpoint, or its settings were changed.
+    fn stir(&mut self, endpoint: OwnedEndpoint, changed: bool) {
+        match self.lanes.get_mut(&endpoint) {
+            Some(lane) => {
+                lane.stir();
+                if changed {
+                    lane.suspend();
+                    self.renew_again = self.renewing;
+                    self.renew();
+                }
+                self.make_ready(endpoint);
+            }
+            None => self.take(endpoint),
+        }
+    }
+
+    fn take(&mut self, endpoint: OwnedEndpoint) {
+        if self.lanes.len() + self.taking.len() >= LANES || !self.taking.insert(endpoint.clone()) {
+            return;
+        }
+        let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
+        tokio::spawn(async move {
+            let (asked, now) = (Instant::now(), app.clock.now());
+            let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
+            let _ = told.send(Happened::Taken(endpoint, taken, asked + LEASE));
+        });
+    }
+
+    fn renew(&mut self) {
+        if self.renewing || self.lanes.is_empty() {
+            return;
+        }
+        self.renewing = true;
+        self.renewed_at = Instant::now();
+        let (app, node, told) = (self.app.clone(), self.node.clone(), self.told.clone());
+        tokio::spawn(async move {
+            let (asked, now) = (Instant::now(), app.clock.now());
+            let renewed = webhooks::renew(&app.store, &node, now, now + LEASE).await;
+            let _ = told.send(Happened::Renewed(renewed, asked + LEASE));
+        });
+    }
+
+    fn tick(&mut self, stopping: bool) {
+        let now = self.app.clock.now();
+        if self.renewed_at.elapsed() >= RENEWAL {
+            self.renew();
+        }
+        self.lanes.retain(|_, lane| !lane.is_lost());
+        if stopping {
+            return;
+        }
+        let period = self.app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
+        let swept_lately = self.swept_at.is_some_and(|at| at.elapsed() < period);
+        if !self.sweeping && !swept_lately {
+            self.sweep(now);
+        }
+        let mut awake = Vec::new();
+        let mut idle = Vec::new();
+        for (endpoint, lane) in &mut self.lanes {
+            if lane.wake(now) {
+                awake.push(endpoint.clone());
+            } else if lane.is_idle(now) {
+                idle.push(endpoint.clone());
+            }
+        }
+        for endpoint in awake {
+            self.make_ready(endpoint);
+        }
+        for endpoint in idle {
+            self.let_go(&endpoint);
+        }
+    }
+
+    fn sweep(&mut self, now: Timestamp) {
+        self.sweeping = true;
+        self.swept_at = Some(Instant::now());
+        let (app, told) = (self.app.clone(), self.told.clone());
+        tokio::spawn(async move {
+            let found = async {
+                let mut connection = app.store.read().await?;
+                webhooks::with_work(&mut connection, now, SLOTS as i64).await
+            };
+            let _ = told.send(Happened::Swept(found.await));
+        });
+    }
+
+    fn let_go(&mut self, endpoint: &OwnedEndpoint) {
+        let Some(lane) = self.lanes.remove(endpoint) else {
+            return;
+        };
+        let (app, endpoint) = (self.app.clone(), endpoint.clone());
+        tokio::spawn(async move {
+            if let Err(error) = webhooks::release(&app.store, &endpoint, lane.epoch).await {
+                tracing::warn!(%error, "an endpoint stays held until its lease ends");
+            }
+        });
+    }
+
+    fn hear(&mut self, happened: Happened) {
+        match happened {
+            Happened::Swept(found) => {
+                self.sweeping = false;
+                for endpoint in found.unwrap_or_else(|error| {
+                    tracing::error!(%error, "due deliveries could not be looked for");
+                    Vec::new()
+                }) {
+                    self.take(endpoint);
+                }
+            }
+            Happened::Taken(endpoint, taken, until) => {
+                self.taking.remove(&endpoint);
+                match taken {
+                    Ok(Some(held)) => {
+                        let settings = &self.app.config.webhooks;
+                        let lane = Lane::new(endpoint.clone(), held, until, settings);
+                        self.lanes.insert(endpoint.clone(), lane);
+                        self.make_ready(endpoint);
+                    }
+                    Ok(None) => {}
+                    Err(error) => tracing::error!(%error, "an endpoint could not be taken"),
+                }
+            }
+            Happened::Renewed(renewed, until) => {
+                self.renewing = false;
+                match renewed {
+                    // Read before the change, perhaps.
+                    Ok(_) if std::mem::take(&mut self.renew_again) => self.renew(),
+                    Ok(held) => self.renewed(held, until),
+                    Err(error) => tracing::error!(%error, "endpoints could not be held on to"),
+                }
+            }
+            Happened::Looked {
+                at,
+                epoch,
+                limit,
+                found,
+            } => {
+                if let Err(error) = &found {
+                    tracing::error!(%error, "due deliveries could not be read");
+                }
+                let now = self.app.clock.now();
+                if let Some(lane) = self.lane(&at, epoch) {
+                    lane.found(found.ok(), limit, now);
+                    self.make_ready(at);
+                }
+            }
+            Happened::Attempted {
+                at,
+                epoch,
+                due,
+                began,
+                outcome,
+            } => self.attempted(at, epoch, *due, began, *outcome),
+            Happened::Recorded(verdicts) => {
+                for verdict in verdicts {
+                    let at = OwnedEndpoint {
+                        org: verdict.settlement.org.clone(),
+                        endpoint: verdict.settlement.endpoint.clone(),
+                    };
+                    if let Some(lane) = self.lane(&at, verdict.settlement.epoch) {
+                        lane.settled(&verdict.settlement, verdict.envelope.as_ref());
+                        self.make_ready(at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lane that something was begun for, unless it was lost since.
+    fn lane(&mut self, endpoint: &OwnedEndpoint, epoch: i64) -> Option<&mut Lane> {
+        let lane = self.lanes.get_mut(endpoint)?;
+        (lane.epoch == epoch).then_some(lane)
+    }
+
+    /// What is not among those is held no more: disabled, deleted or taken over.
+    fn renewed(&mut self, held: Vec<Held>, until: Instant) {
+        let mut held: HashMap<_, _> = held
+            .into_iter()
+            .map(|held| (held.endpoint.id.clone(), held))
+            .collect();
+        self.lanes.retain(|endpoint, lane| {
+            match held.remove(&endpoint.endpoint) {
+                Some(held) if held.epoch == lane.epoch => {
+                    lane.renew(held, until);
+                    true
+                }
+                // Taken after the renewal was asked for.
+                _ => lane.is_held_longer_than(until),
+            }
+        });
+        let endpoints: Vec<_> = self.lanes.keys().cloned().collect();
+        for endpoint in endpoints {
+            self.make_ready(endpoint);
+        }
+    }
+
+    fn attempted(
+        &mut self,
+        at: OwnedEndpoint,
+        epoch: i64,
+        due: Due,
+        began: Timestamp,
+        outcome: Outcome,
+    ) {
+        self.all_in_flight -= 1;
+        if let Some(count) = self.in_flight.get_mut(&at.org) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_flight.remove(&at.org);
+            }
+        }
+        for endpoint in std::mem::take(&mut self.blocked) {
+            self.make_ready(endpoint);
+        }
+        let app = self.app.clone();
+        let Some(lane) = self.lane(&at, epoch) else {
+            return;
+        };
+        let verdict = lane.attempted(due, outcome, began, &app.config.webhooks);
+        let label = match verdict.settlement.status {
+            DeliveryStatus::Delivered => "delivered",
+            DeliveryStatus::Pending => "retried",
+            DeliveryStatus::Failed => "failed",
+        };
+        let labels = AttemptLabels {
+            outcome: label.into(),
+        };
+        app.metrics.webhook_attempts.get_or_create(&labels).inc();
+        let _ = self.verdicts.send(verdict);
+        self.make_ready(at);
+    }
+
+    fn make_ready(&mut self, endpoint: OwnedEndpoint) {
+        if self.waiting.insert(endpoint.clone()) {
+            self.ready.push_back(endpoint);
+        }
+    }
+
+    /// Begins whatever can be begun, one attempt for each endpoint in turn.
+    fn go_round(&mut self) {
+        let now = self.app.clock.now();
+        while let Some(endpoint) = self.ready.pop_front() {
+            self.waiting.remove(&endpoint);
+            let Some(lane) = self.lanes.get_mut(&endpoint) else {
+                continue;
+            };
+            if let Some(limit) = lane.look() {
+                let (epoch, endpoint) = (lane.epoch, endpoint.clone());
+                look(self.app.clone(), self.told.clone(), endpoint, epoch, limit);
+            }
+            let of_organization = self.in_flight.get(&endpoint.org).copied().unwrap_or(0);
+            if self.all_in_flight >= SLOTS || of_organization >= SLOTS_OF_ORGANIZATION {
+                self.blocked.push(endpoint);
+                continue;
+            }
+            let Some(due) = lane.next(now) else {
+                continue;
+            };
+            self.all_in_flight += 1;
+            *self.in_flight.entry(endpoint.org.clone()).or_default() += 1;
+            let (target, epoch) = (lane.target.clone(), lane.epoch);
+            let (app, told, at) = (self.app.clone(), self.told.clone(), endpoint.clone());
+            self.make_ready(endpoint);
+            tokio::spawn(async move {
+                let began = app.clock.now();
+                let parcel = Parcel {
+                    delivery: due.id.clone(),
+                    event: due.event.clone(),
+                    event_type: due.event_type,
+                    body: Bytes::from(due.body.clone()),
+                };
+                let attempt = app.webhooks.send(&target, &parcel, began);
+                // A slot must come back, whatever happens.
+                let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|_| Outcome::nothing("the attempt broke off"));
+                let _ = told.send(Happened::Attempted {
+                    at,
+                    epoch,
+                    due: Box::new(due),
+                    began,
+                    outcome: Box::new(outcome),
+                });
+            });
+        }
+    }
+}
+
+fn look(app: App, told: UnboundedSender<Happened>, at: OwnedEndpoint, epoch: i64, limit: i64) {
+    tokio::spawn(async move {
+        let found = async {
+            let mut connection = app.store.read().await?;
+            deliveries::next(&mut connection, &at, limit).await
+        };
+        let found = found.await;
+        let _ = told.send(Happened::Looked {
+            at,
+            epoch,
+            limit,
+            found,
+        });
+    });
+}
+
+/// Records verdicts, as many at once as there are while the ones before are being
+/// recorded.
+async fn record(
+    app: App,
+    mut verdicts: UnboundedReceiver<Verdict>,
+    told: UnboundedSender<Happened>,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while verdicts.recv_many(&mut batch, BATCH).await > 0 {
+        while let Err(error) = record_all(&app, &batch).await {
+            tracing::error!(%error, "deliveries could not be recorded");
+            tokio::time::sleep(AGAIN).await;
+        }
+        for verdict in &batch {
+            if let Some(reason) = verdict.disable {
+                let settlement = &verdict.settlement;
+                let (org, endpoint) = (&settlement.org, &settlement.endpoint);
+                if let Err(error) = webhook_service::disable(&app, org, endpoint, reason).await {
+                    // The next failure asks for it again.
+                    tracing::error!(%endpoint, %error, "an endpoint could not be disabled");
+                }
+            }
+        }
+        if told
+            .send(Happened::Recorded(std::mem::take(&mut batch)))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), ServiceError> {
+    let mut tx = app.store.begin().await?;
+    let settlements: Vec<_> = verdicts
+        .iter()
+        .map(|verdict| verdict.settlement.clone())
+        .collect();
+    deliveries::settle(&mut tx, &settlements).await?;
+    for verdict in verdicts {
+        let Some(health) = &verdict.health else {
+            continue;
+        };
+        let settlement = &verdict.settlement;
+        let noted = OwnedEndpoint {
+            org: settlement.org.clone(),
+            endpoint: settlement.endpoint.clone(),
+        };
+        webhooks::note_health(&mut tx, &noted, settlement.epoch, health).await?;
+        if verdict.warn {
+            webhook_service::warn_owner(&mut tx, &noted, app.clock.now()).await?;
+        }
+    }
+    Ok(tx.commit().await?)
+}

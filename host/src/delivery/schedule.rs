@@ -1,0 +1,130 @@
+//! When a delivery is attempted again: a pure function of what is known.
+
+use std::time::Duration;
+
+/// How far a wait is spread, in either direction (specification, "Delivery
+/// behavior").
+const JITTER: f64 = 0.2;
+
+/// How long to wait after attempt number `attempt` (from 1) has failed; none when
+/// it was the last of `attempts`.
+///
+/// The wait is `delays[attempt - 1]`, the last of them for all later attempts,
+/// times 0.8 to 1.2 as `random` (0 to 1) says. A receiver may ask for more with
+/// `Retry-After`, up to twice the delay.
+pub fn wait_after(
+    attempt: u32,
+    attempts: u32,
+    delays: &[Duration],
+    retry_after: Option<Duration>,
+    random: f64,
+) -> Option<Duration> {
+    if attempt >= attempts {
+        return None;
+    }
+    let index = attempt.saturating_sub(1) as usize;
+    let delay = *delays.get(index).or(delays.last())?;
+    let jittered = delay.mul_f64(1.0 - JITTER + 2.0 * JITTER * random.clamp(0.0, 1.0));
+    Some(match retry_after {
+        Some(asked) => jittered.max(asked.min(delay * 2)),
+        None => jittered,
+    })
+}
+
+/// From 0 to 1.
+pub fn chance() -> f64 {
+    let bytes: [u8; 4] = crate::domain::token::random();
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Webhooks;
+    use crate::domain::clock::Timestamp;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Every attempt of a delivery that fails for ever, from a clock passed in.
+    fn attempts_at(start: &str, random: f64) -> Vec<String> {
+        let settings = Webhooks::default();
+        let mut now = Timestamp::parse(start).unwrap();
+        let mut at = vec![now.to_string()];
+        for attempt in 1.. {
+            let wait = wait_after(
+                attempt,
+                settings.max_attempts,
+                &settings.retry_delays,
+                None,
+                random,
+            );
+            let Some(wait) = wait else { break };
+            now = now + wait;
+            at.push(now.to_string());
+        }
+        at
+    }
+
+    #[test]
+    fn five_attempts_at_exact_times() {
+        assert_eq!(
+            attempts_at("2026-11-21T09:00:00.000Z", 0.5),
+            [
+                "2026-11-21T09:00:00.000Z",
+                "2026-11-21T09:01:00.000Z",
+                "2026-11-21T09:06:00.000Z",
+                "2026-11-21T09:36:00.000Z",
+                "2026-11-21T11:36:00.000Z",
+            ]
+        );
+        assert_eq!(
+            attempts_at("2026-11-21T09:00:00.000Z", 0.0),
+            [
+                "2026-11-21T09:00:00.000Z",
+                "2026-11-21T09:00:48.000Z",
+                "2026-11-21T09:04:48.000Z",
+                "2026-11-21T09:28:48.000Z",
+                "2026-11-21T11:04:48.000Z",
+            ]
+        );
+        assert_eq!(
+            attempts_at("2026-11-21T09:00:00.000Z", 1.0)[1..],
+            [
+                "2026-11-21T09:01:12.000Z",
+                "2026-11-21T09:07:12.000Z",
+                "2026-11-21T09:43:12.000Z",
+                "2026-11-21T12:07:12.000Z",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_fifth_delay_is_for_a_sixth_attempt() {
+        let delays = Webhooks::default().retry_delays;
+        assert_eq!(wait_after(5, 5, &delays, None, 0.5), None);
+        let eight_hours = Some(8 * 3600 * SECOND);
+        assert_eq!(wait_after(5, 7, &delays, None, 0.5), eight_hours);
+        assert_eq!(wait_after(6, 7, &delays, None, 0.5), eight_hours);
+        assert_eq!(wait_after(7, 7, &delays, None, 0.5), None);
+        assert_eq!(wait_after(1, 5, &[], None, 0.5), None);
+    }
+
+    #[test]
+    fn a_receiver_can_ask_for_up_to_twice_the_delay() {
+        let delays = [60 * SECOND];
+        let wait = |asked| wait_after(1, 5, &delays, Some(asked * SECOND), 0.5).unwrap();
+        assert_eq!(wait(1), 60 * SECOND, "not sooner");
+        assert_eq!(wait(90), 90 * SECOND);
+        assert_eq!(wait(3600), 120 * SECOND, "not much later");
+        let jittered = wait_after(1, 5, &delays, Some(65 * SECOND), 1.0);
+        assert_eq!(jittered, Some(72 * SECOND));
+    }
+
+    #[test]
+    fn chances_are_spread() {
+        let chances: Vec<f64> = (0..200).map(|_| chance()).collect();
+        assert!(chances.iter().all(|chance| (0.0..=1.0).contains(chance)));
+        assert!(chances.iter().any(|chance| *chance < 0.3));
+        assert!(chances.iter().any(|chance| *chance > 0.7));
+    }
+}

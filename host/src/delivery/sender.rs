@@ -1,0 +1,414 @@
+//! One attempt: a signed POST, and what came of it.
+//!
+//! Connections go to checked addresses only, are kept, and speak HTTP/2 where the
+//! receiver does. A receiver has ten seconds in all, of its answer 64 KiB are
+//! read, and no redirect is followed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls_platform_verifier::Verifier;
+use tokio::net::TcpStream;
+use url::{Host, Url};
+
+use super::guard::{self, CONNECT_TIMEOUT, GuardedResolver, Lookup, ResolveError};
+use super::signature;
+use crate::config::Webhooks;
+use crate::domain::clock::Timestamp;
+use crate::domain::event::EventType;
+use crate::domain::id::{DeliveryId, EndpointId, EventId};
+use crate::domain::webhook::{Endpoint, Previous, Secret};
+
+/// How long an attempt may take, from the look-up to the end of the answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of an answer is read and kept, in bytes.
+const ANSWER_LIMIT: usize = 64 * 1024;
+/// Largest head of an answer, in bytes.
+const HEAD_LIMIT: usize = 64 * 1024;
+/// Idle connections that are kept for one receiver, and how long.
+const IDLE_CONNECTIONS: usize = 8;
+const IDLE_TIME: Duration = Duration::from_secs(30);
+/// How long a name may take to be looked up when an endpoint is registered.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(2);
+
+const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0");
+
+/// Where a delivery goes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub endpoint: EndpointId,
+    pub url: String,
+    pub secret: Option<Secret>,
+    pub previous: Option<Previous>,
+}
+
+impl Target {
+    /// The endpoint as it is now.
+    pub fn of(endpoint: &Endpoint) -> Self {
+        Self {
+            endpoint: endpoint.id.clone(),
+            url: endpoint.url.clone(),
+            secret: endpoint.secret.clone(),
+            previous: endpoint.previous.clone(),
+        }
+    }
+}
+
+/// What is delivered.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    pub delivery: DeliveryId,
+    pub event: EventId,
+    pub event_type: EventType,
+    /// Byte for byte the same on every attempt.
+    pub body: Bytes,
+}
+
+/// What came of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// None without an answer.
+    pub status: Option<u16>,
+    /// As far as it was read.
+    pub body: Option<String>,
+    /// Why there was no whole answer. Names no address.
+    pub error: Option<String>,
+    /// What the receiver asked for.
+    pub retry_after: Option<Duration>,
+    pub duration: Duration,
+}
+
+impl Outcome {
+    /// No answer, and why.
+    pub fn nothing(why: impl Into<String>) -> Self {
+        Self {
+            status: None,
+            body: None,
+            error: Some(why.into()),
+            retry_after: None,
+            duration: Duration::ZERO,
+        }
+    }
+
+    /// Any 2xx, whole and in time.
+    pub fn is_success(&self) -> bool {
+        self.error.is_none()
+            && self
+                .status
+                .is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// The receiver wants nothing more, ever (Standard Webhooks).
+    pub fn is_gone(&self) -> bool {
+        self.status == Some(410)
+    }
+}
+
+/// Why deliveries cannot be sent at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SenderError {
+    /// The file of authorities.
+    #[error("cannot read webhooks.ca_file: {0}")]
+    Authorities(String),
+    /// The system's authorities, or TLS itself.
+    #[error("cannot set up TLS for webhooks: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Connects within [`CONNECT_TIMEOUT`], TLS included.
+#[derive(Clone)]
+struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl tower::Service<http::Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: http::Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, self.0.call(uri));
+        Box::pin(async move {
+            let late = || format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+            connecting.await.map_err(|_| late())?
+        })
+    }
+}
+
+/// Sends deliveries.
+#[derive(Clone)]
+pub struct Sender {
+    client: Client<Connector, Full<Bytes>>,
+    resolver: GuardedResolver,
+    allow_insecure: bool,
+}
+
+impl Sender {
+    /// Names are looked up in `lookup`.
+    pub fn new(settings: &Webhooks, lookup: Arc<dyn Lookup>) -> Result<Self, SenderError> {
+        let resolver = GuardedResolver::new(lookup, settings.allow_insecure);
+        let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(settings.ca_file.as_deref())?)
+            .https_or_http()
+            .enable_http1()
+            .enable_http2()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIME)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .http1_max_buf_size(HEAD_LIMIT)
+            .http2_max_header_list_size(HEAD_LIMIT as u32)
+            .http2_initial_stream_window_size(ANSWER_LIMIT as u32)
+            .http2_initial_connection_window_size(4 * ANSWER_LIMIT as u32)
+            .build(Connector(https));
+        Ok(Self {
+            client,
+            resolver,
+            allow_insecure: settings.allow_insecure,
+        })
+    }
+
+    /// Whether an endpoint may have this URL: the rules of the specification, and
+    /// what its name leads to now. A name that cannot be resolved yet may be.
+    pub async fn check(&self, url: &str) -> Result<Url, String> {
+        let url = self.check_text(url)?;
+        if let Some(Host::Domain(name)) = url.host() {
+            let resolved = tokio::time::timeout(LOOKUP_PATIENCE, self.resolver.resolve(name));
+            if let Ok(Err(ResolveError::Refused(refused))) = resolved.await {
+                return Err(refused.to_string());
+            }
+        }
+        Ok(url)
+    }
+
+    fn check_text(&self, url: &str) -> Result<Url, String> {
+        let url = Url::parse(url).map_err(|error| error.to_string())?;
+        guard::check_url(&url, self.allow_insecure).map_err(|refused| refused.to_string())?;
+        Ok(url)
+    }
+
+    /// Makes one attempt, at `now`.
+    pub async fn send(&self, target: &Target, parcel: &Parcel, now: Timestamp) -> Outcome {
+        let started = Instant::now();
+        let mut outcome = Outcome::nothing("");
+        let exchange = self.exchange(target, parcel, now, &mut outcome);
+        outcome.error = match tokio::time::timeout(PATIENCE, exchange).await {
+            Ok(exchanged) => exchanged.err(),
+            Err(_) => Some(format!(
+                "no complete answer within {} s",
+                PATIENCE.as_secs()
+            )),
+        };
+        outcome.duration = started.elapsed();
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        target: &Target,
+        parcel: &Parcel,
+        now: Timestamp,
+        outcome: &mut Outcome,
+    ) -> Result<(), String> {
+        // Rules may have become stricter since the endpoint was registered.
+        let url = self.check_text(&target.url)?;
+        let mut request = http::Request::post(url.as_str())
+            .body(Full::new(parcel.body.clone()))
+            .map_err(|error| error.to_string())?;
+        *request.headers_mut() = headers(target, parcel, now).map_err(|error| error.to_string())?;
+        let answer = self.client.request(request).await;
+        let answer = answer.map_err(|error| cause(&error))?;
+        outcome.status = Some(answer.status().as_u16());
+        outcome.retry_after = retry_after(answer.headers(), now);
+        let mut kept = Vec::new();
+        let mut body = answer.into_body();
+        // What is left unread ends with its connection.
+        while kept.len() < ANSWER_LIMIT {
+            let Some(frame) = body.frame().await else {
+                break;
+            };
+            let frame = frame.map_err(|error| cause(&error));
+            if let Ok(data) = frame?.into_data() {
+                let room = ANSWER_LIMIT - kept.len();
+                kept.extend_from_slice(&data[..data.len().min(room)]);
+            }
+        }
+        // PostgreSQL keeps no NUL in a text.
+        outcome.body = Some(String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}"));
+        Ok(())
+    }
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let unreadable =
+        |error: rustls::pki_types::pem::Error| SenderError::Authorities(error.to_string());
+    let extra: Vec<CertificateDer<'static>> = match ca_file {
+        None => Vec::new(),
+        Some(file) => CertificateDer::pem_file_iter(file)
+            .map_err(unreadable)?
+            .collect::<Result<_, _>>()
+            .map_err(unreadable)?,
+    };
+    let verifier = Verifier::new_with_extra_roots(extra, provider.clone())?;
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}
+
+/// The specification's headers, then those of Standard Webhooks.
+fn headers(
+    target: &Target,
+    parcel: &Parcel,
+    now: Timestamp,
+) -> Result<HeaderMap, header::InvalidHeaderValue> {
+    let mut headers = HeaderMap::with_capacity(12);
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::USER_AGENT, USER_AGENT);
+    let mut put = |name: &'static str, value: String| {
+        headers.insert(HeaderName::from_static(name), value.try_into()?);
+        Ok::<_, header::InvalidHeaderValue>(())
+    };
+    put("x-service-event", parcel.event_type.to_string())?;
+    put("x-service-delivery", parcel.delivery.to_string())?;
+    put("x-service-endpoint", target.endpoint.to_string())?;
+    put("webhook-id", parcel.event.to_string())?;
+    put("webhook-timestamp", now.as_seconds().to_string())?;
+    let Some(secret) = &target.secret else {
+        return Ok(headers);
+    };
+    let standard = |secret| signature::standard(secret, &parcel.event, now, &parcel.body);
+    let mut signatures = standard(secret);
+    put(
+        "x-service-signature",
+        signature::of_body(secret, &parcel.body),
+    )?;
+    if let Some(previous) = target.previous.as_ref().filter(|old| now < old.until) {
+        let of_body = signature::of_body(&previous.secret, &parcel.body);
+        put("x-service-signature-previous", of_body)?;
+        signatures = format!("{signatures} {}", standard(&previous.secret));
+    }
+    put("webhook-signature", signatures)?;
+    Ok(headers)
+}
+
+/// Seconds, or a date (RFC 9110, section 10.2.3).
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    let since_1970 = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let now = Duration::from_secs(now.as_seconds().unsigned_abs());
+    Some(since_1970.saturating_sub(now))
+}
+
+/// The innermost cause, which says what went wrong and no address that was tried.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(previous: Option<Previous>) -> Target {
+        Target {
+            endpoint: EndpointId::new(),
+            url: "https://hooks.example.com/".into(),
+            secret: Some(Secret::of("the present secret".into())),
+            previous,
+        }
+    }
+
+    fn parcel() -> Parcel {
+        Parcel {
+            delivery: DeliveryId::new(),
+            event: EventId::new(),
+            event_type: EventType::WebhookTest,
+            body: Bytes::from_static(b"{}"),
+        }
+    }
+
+    #[test]
+    fn the_old_secret_signs_for_its_last_moment_and_no_longer() {
+        let until = Timestamp::from_millis(48 * 3_600_000);
+        let target = target(Some(Previous {
+            secret: Secret::of("the secret before".into()),
+            until,
+        }));
+        let parcel = parcel();
+        let during = headers(&target, &parcel, until - Duration::from_millis(1)).unwrap();
+        let old = signature::of_body(&Secret::of("the secret before".into()), b"{}");
+        assert_eq!(during["x-service-signature-previous"], old);
+        let standard = during["webhook-signature"].to_str().unwrap();
+        assert_eq!(standard.split(' ').count(), 2, "{standard}");
+        let after = headers(&target, &parcel, until).unwrap();
+        assert!(!after.contains_key("x-service-signature-previous"));
+        assert_eq!(after["x-service-signature"], during["x-service-signature"]);
+        let standard = after["webhook-signature"].to_str().unwrap();
+        assert_eq!(standard.split(' ').count(), 1);
+    }
+
+    #[test]
+    fn without_a_secret_nothing_is_signed() {
+        let target = Target {
+            secret: None,
+            ..target(None)
+        };
+        let headers = headers(&target, &parcel(), Timestamp::from_millis(1_500)).unwrap();
+        assert!(
+            headers
+                .keys()
+                .all(|name| !name.as_str().contains("signature"))
+        );
+        assert_eq!(headers["webhook-timestamp"], "1");
+    }
+
+    #[test]
+    fn a_wait_is_given_in_seconds_or_as_a_date() {
+        let now = Timestamp::parse("2015-10-21T07:28:00.000Z").unwrap();
+        let asked = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(text));
+            retry_after(&headers, now)
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(asked("120"), seconds(120));
+        assert_eq!(asked("Wed, 21 Oct 2015 07:29:30 GMT"), seconds(90));
+        assert_eq!(asked("Wed, 21 Oct 2015 07:27:30 GMT"), seconds(0));
+        assert_eq!(asked("soon"), None);
+        assert_eq!(asked("-1"), None);
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+}

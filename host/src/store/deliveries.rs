@@ -1,0 +1,550 @@
+//! Webhook deliveries: committed with their event, settled in batches.
+
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::Columns;
+use super::webhooks::OwnedEndpoint;
+use super::{Store, StoreError, Tx};
+use crate::delivery::sender::Outcome;
+use crate::domain::clock::Timestamp;
+use crate::domain::event::{Event, EventType};
+use crate::domain::id::{DeliveryId, EndpointId, EnvelopeId, EventId, OrgId};
+use crate::domain::webhook::{DeliveryStatus, Endpoint, Selector};
+
+/// A row of the log.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub id: DeliveryId,
+    pub org: OrgId,
+    pub endpoint: EndpointId,
+    pub event: EventId,
+    pub event_type: EventType,
+    pub envelope: Option<EnvelopeId>,
+    pub status: DeliveryStatus,
+    pub attempts: i64,
+    /// Of the next attempt.
+    pub due_at: Option<Timestamp>,
+    pub redelivery_of: Option<DeliveryId>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// The last attempt.
+    pub last: Option<Attempt>,
+}
+
+/// One attempt of a delivery.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// From 1.
+    pub number: i64,
+    pub at: Timestamp,
+    pub response_code: Option<i64>,
+    pub response_body: Option<String>,
+    pub error: Option<String>,
+    pub duration_ms: i64,
+}
+
+impl Attempt {
+    /// What came of attempt `number`, which began at `at`.
+    pub fn of(number: i64, at: Timestamp, outcome: Outcome) -> Self {
+        Self {
+            number,
+            at,
+            response_code: outcome.status.map(i64::from),
+            response_body: outcome.body,
+            error: outcome.error,
+            duration_ms: i64::try_from(outcome.duration.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// Which deliveries a list holds.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<DeliveryStatus>,
+    pub event_type: Option<EventType>,
+    pub event: Option<EventId>,
+}
+
+/// Adds a delivery for each active endpoint that wants the event, in the
+/// transaction of the change that caused it.
+pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+    let rows = sqlx::query(
+        "select endpoint_id, events from webhook_endpoint
+         where bucket = $1 and org_id = $2 and is_active = 1",
+    )
+    .bind(event.org_id.bucket())
+    .bind(event.org_id.as_str())
+    .fetch_all(&mut **tx)
+    .await?;
+    for row in &rows {
+        let columns = Columns {
+            row,
+            table: "webhook_endpoint",
+            id: "endpoint_id",
+        };
+        let selectors: Vec<Selector> = columns.json("events")?;
+        let wanted = selectors
+            .iter()
+            .any(|selector| selector.matches(event.event_type));
+        if wanted {
+            let endpoint = columns.parsed("endpoint_id", EndpointId::parse)?;
+            let delivery = Delivery::new(event, endpoint, event.timestamp);
+            insert(tx, &delivery).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Delivery {
+    /// Of an event that has just happened.
+    pub fn new(event: &Event, endpoint: EndpointId, now: Timestamp) -> Self {
+        Self {
+            id: DeliveryId::new(),
+            org: event.org_id.clone(),
+            endpoint,
+            event: event.event_id.clone(),
+            event_type: event.event_type,
+            envelope: event.envelope_id.clone(),
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            due_at: Some(now),
+            redelivery_of: None,
+            created_at: now,
+            updated_at: now,
+            last: None,
+        }
+    }
+}
+
+/// Adds a delivery; one that is pending is attempted once this is committed.
+pub async fn insert(tx: &mut Tx, delivery: &Delivery) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id,
+             event_type, envelope_id, status, attempts, due_at, redelivery_of, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)",
+    )
+    .bind(delivery.org.bucket())
+    .bind(delivery.id.as_str())
+    .bind(delivery.org.as_str())
+    .bind(delivery.endpoint.as_str())
+    .bind(delivery.event.as_str())
+    .bind(delivery.event_type.as_str())
+    .bind(delivery.envelope.as_ref().map(EnvelopeId::as_str))
+    .bind(delivery.status.as_str())
+    .bind(delivery.attempts)
+    .bind(delivery.due_at.map(|at| at.to_string()))
+    .bind(delivery.redelivery_of.as_ref().map(DeliveryId::as_str))
+    .bind(delivery.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    if delivery.status == DeliveryStatus::Pending {
+        let endpoint = OwnedEndpoint {
+            org: delivery.org.clone(),
+            endpoint: delivery.endpoint.clone(),
+        };
+        tx.touch(endpoint, false);
+    }
+    Ok(())
+}
+
+/// Adds the attempt of a delivery that was made before it was recorded.
+pub async fn insert_attempt(
+    tx: &mut Tx,
+    delivery: &Delivery,
+    attempt: &Attempt,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into webhook_attempt (bucket, delivery_id, attempt, org_id, at, response_code,
+             response_body, error, duration_ms)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(delivery.org.bucket())
+    .bind(delivery.id.as_str())
+    .bind(attempt.number)
+    .bind(delivery.org.as_str())
+    .bind(attempt.at.to_string())
+    .bind(attempt.response_code)
+    .bind(attempt.response_body.as_deref())
+    .bind(attempt.error.as_deref())
+    .bind(attempt.duration_ms)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+const SELECT: &str = "select d.*, a.at, a.response_code, a.response_body, a.error, a.duration_ms
+     from webhook_delivery d left join webhook_attempt a
+         on a.bucket = d.bucket and a.delivery_id = d.delivery_id and a.attempt = d.attempts";
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &DeliveryId,
+) -> Result<Option<Delivery>, StoreError> {
+    let text = format!("{SELECT} where d.bucket = $1 and d.org_id = $2 and d.delivery_id = $3");
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| delivery(&row))
+        .transpose()
+}
+
+/// One page of an endpoint's log, newest first, and how many rows it has.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    endpoint: &EndpointId,
+    filter: &Filter,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Delivery>, i64), StoreError> {
+    let wanted = [
+        ("status", filter.status.map(DeliveryStatus::as_str)),
+        ("event_type", filter.event_type.map(EventType::as_str)),
+        ("event_id", filter.event.as_ref().map(EventId::as_str)),
+    ];
+    let mut conditions = "d.bucket = $1 and d.endpoint_id = $2 and d.org_id = $3".to_owned();
+    let mut values = vec![endpoint.as_str(), org.as_str()];
+    for (column, value) in wanted {
+        if let Some(value) = value {
+            values.push(value);
+            conditions += &format!(" and d.{column} = ${}", values.len() + 1);
+        }
+    }
+    let count = format!("select count(*) as total from webhook_delivery d where {conditions}");
+    let mut query = sqlx::query(AssertSqlSafe(count)).bind(org.bucket());
+    for value in &values {
+        query = query.bind(*value);
+    }
+    let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
+    let text = format!(
+        "{SELECT} where {conditions} order by d.delivery_id desc limit ${} offset ${}",
+        values.len() + 2,
+        values.len() + 3
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());
+    for value in &values {
+        query = query.bind(*value);
+    }
+    let rows = query
+        .bind(limit)
+        .bind((page - 1).saturating_mul(limit))
+        .fetch_all(connection)
+        .await?;
+    Ok((rows.iter().map(delivery).collect::<Result<_, _>>()?, total))
+}
+
+/// Every attempt of a delivery, first to last.
+pub async fn attempts(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &DeliveryId,
+) -> Result<Vec<Attempt>, StoreError> {
+    sqlx::query(
+        "select * from webhook_attempt where bucket = $1 and delivery_id = $2 order by attempt",
+    )
+    .bind(org.bucket())
+    .bind(id.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = Columns {
+            row,
+            table: "webhook_attempt",
+            id: "delivery_id",
+        };
+        Ok(attempt(&columns, columns.number("attempt")?)?)
+    })
+    .collect()
+}
+
+/// The body of an event; none once it is pruned.
+pub async fn body(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    event: &EventId,
+) -> Result<Option<String>, StoreError> {
+    let row = sqlx::query("select body from event where bucket = $1 and event_id = $2")
+        .bind(org.bucket())
+        .bind(event.as_str())
+        .fetch_optional(connection)
+        .await?;
+    let body: Option<String> = row.map(|row| row.try_get("body")).transpose()?;
+    Ok(body.filter(|body| !body.is_empty()))
+}
+
+/// Gives up everything that waits for an endpoint, and what is under way to it.
+pub async fn give_up(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "update webhook_delivery set status = 'failed', due_at = null, updated_at = $3
+         where bucket = $1 and endpoint_id = $2 and status = 'pending'",
+    )
+    .bind(endpoint.org.bucket())
+    .bind(endpoint.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives up what was committed for an endpoint while that was being disabled.
+pub async fn give_up_left_behind(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update webhook_delivery set status = 'failed', due_at = null, updated_at = $1
+         where status = 'pending' and exists (
+             select 1 from webhook_endpoint e
+             where e.bucket = webhook_delivery.bucket
+                 and e.endpoint_id = webhook_delivery.endpoint_id and e.is_active = 0
+         )",
+    )
+    .bind(now.to_string())
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+/// A delivery to be attempted.
+#[derive(Clone, Debug)]
+pub struct Due {
+    pub id: DeliveryId,
+    pub event: EventId,
+    pub event_type: EventType,
+    pub envelope: Option<EnvelopeId>,
+    pub attempts: i64,
+    pub due_at: Timestamp,
+    pub body: String,
+}
+
+/// The next `limit` deliveries of an endpoint, due or not, in the order in which
+/// they are due.
+pub async fn next(
+    connection: &mut AnyConnection,
+    wanted: &OwnedEndpoint,
+    limit: i64,
+) -> Result<Vec<Due>, StoreError> {
+    sqlx::query(
+        "select d.delivery_id, d.event_id, d.event_type, d.envelope_id, d.attempts, d.due_at, e.body
+         from webhook_delivery d
+             join event e on e.bucket = d.bucket and e.event_id = d.event_id
+         where d.bucket = $1 and d.endpoint_id = $2 and d.status = 'pending'
+         order by d.due_at, d.delivery_id limit $3",
+    )
+    .bind(wanted.org.bucket())
+    .bind(wanted.endpoint.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = columns(row);
+        Ok(Due {
+            id: columns.parsed("delivery_id", DeliveryId::parse)?,
+            event: columns.parsed("event_id", EventId::parse)?,
+            event_type: columns.parsed("event_type", EventType::parse)?,
+            envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
+            attempts: columns.number("attempts")?,
+            due_at: columns.time("due_at")?,
+            body: columns.text("body")?,
+        })
+    })
+    .collect()
+}
+
+/// What came of an attempt.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    pub org: OrgId,
+    pub endpoint: EndpointId,
+    /// Under which the endpoint is held.
+    pub epoch: i64,
+    pub delivery: DeliveryId,
+    pub attempt: Attempt,
+    pub status: DeliveryStatus,
+    /// Of the next attempt, when it is still pending.
+    pub due_at: Option<Timestamp>,
+}
+
+/// Records attempts and where they leave their deliveries, all in one transaction.
+/// What was given up meanwhile stays so, and of an endpoint that another node has
+/// taken over nothing is recorded.
+pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), StoreError> {
+    let rows = |settlements: &[&Settlement]| {
+        let rows = settlements.iter().map(|settlement| row_of(settlement));
+        Value::from_iter(rows).to_string()
+    };
+    let all: Vec<&Settlement> = settlements.iter().collect();
+    let text = format!(
+        "update webhook_delivery set status = s.status, attempts = s.attempt, due_at = s.due_at,
+             updated_at = s.at
+         from (
+             select cast(value ->> 'bucket' as bigint) as bucket,
+                 value ->> 'delivery' as delivery_id, value ->> 'endpoint' as endpoint_id,
+                 cast(value ->> 'epoch' as bigint) as epoch,
+                 cast(value ->> 'attempt' as bigint) as attempt,
+                 value ->> 'status' as status, value ->> 'due_at' as due_at,
+                 value ->> 'settled_at' as at
+             from {}
+         ) s join webhook_endpoint e
+             on e.bucket = s.bucket and e.endpoint_id = s.endpoint_id and e.lease_epoch = s.epoch
+         where webhook_delivery.bucket = s.bucket and webhook_delivery.delivery_id = s.delivery_id
+             and webhook_delivery.status = 'pending' and webhook_delivery.attempts = s.attempt - 1
+         returning webhook_delivery.delivery_id",
+        tx.dialect.json_rows()
+    );
+    let settled = sqlx::query(AssertSqlSafe(text))
+        .bind(rows(&all))
+        .fetch_all(&mut **tx)
+        .await?;
+    let settled: std::collections::HashSet<String> = settled
+        .iter()
+        .map(|row| row.try_get("delivery_id"))
+        .collect::<Result<_, _>>()?;
+    let recorded: Vec<&Settlement> = all
+        .into_iter()
+        .filter(|settlement| settled.contains(settlement.delivery.as_str()))
+        .collect();
+    let text = format!(
+        "insert into webhook_attempt (bucket, delivery_id, attempt, org_id, at, response_code,
+             response_body, error, duration_ms)
+         select cast(value ->> 'bucket' as bigint), value ->> 'delivery',
+             cast(value ->> 'attempt' as bigint), value ->> 'org', value ->> 'at',
+             cast(value ->> 'code' as bigint), value ->> 'body', value ->> 'error',
+             cast(value ->> 'duration_ms' as bigint)
+         from {}",
+        tx.dialect.json_rows()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(rows(&recorded))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+fn row_of(settlement: &Settlement) -> Value {
+    let attempt = &settlement.attempt;
+    let took = std::time::Duration::from_millis(attempt.duration_ms.unsigned_abs());
+    json!({
+        "bucket": settlement.org.bucket(),
+        "org": settlement.org,
+        "endpoint": settlement.endpoint,
+        "epoch": settlement.epoch,
+        "delivery": settlement.delivery,
+        "attempt": attempt.number,
+        "at": attempt.at,
+        "settled_at": attempt.at + took,
+        "code": attempt.response_code,
+        "body": attempt.response_body,
+        "error": attempt.error,
+        "duration_ms": attempt.duration_ms,
+        "status": settlement.status,
+        "due_at": settlement.due_at,
+    })
+}
+
+/// Removes up to `limit` bodies of events, and as many of answers, from before
+/// `before`; returns how many were. What is still to be delivered is kept.
+pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, StoreError> {
+    let mut tx = store.begin().await?;
+    let events = sqlx::query(
+        "update event set body = '' where (bucket, event_id) in (
+             select bucket, event_id from event
+             where created_at < $1 and body <> '' and not exists (
+                 select 1 from webhook_delivery d
+                 where d.bucket = event.bucket and d.event_id = event.event_id
+                     and d.status = 'pending'
+             )
+             order by created_at limit $2
+         )",
+    )
+    .bind(before.to_string())
+    .bind(limit)
+    .execute(&mut *tx)
+    .await?;
+    let answers = sqlx::query(
+        "update webhook_attempt set response_body = null where (bucket, delivery_id, attempt) in (
+             select bucket, delivery_id, attempt from webhook_attempt
+             where at < $1 and response_body is not null
+             order by at limit $2
+         )",
+    )
+    .bind(before.to_string())
+    .bind(limit)
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(events.rows_affected().max(answers.rows_affected()))
+}
+
+/// Numbers for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct DueCounts {
+    pub due: i64,
+    /// When the oldest of them became due.
+    pub oldest: Option<Timestamp>,
+}
+
+/// Counts what is due to active endpoints of all organizations.
+pub async fn counts(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+) -> Result<DueCounts, StoreError> {
+    let row = sqlx::query(
+        "select count(*) as due, min(due_at) as oldest from webhook_delivery
+         where status = 'pending' and due_at <= $1",
+    )
+    .bind(now.to_string())
+    .fetch_one(connection)
+    .await?;
+    let oldest: Option<String> = row.try_get("oldest")?;
+    Ok(DueCounts {
+        due: row.try_get("due")?,
+        oldest: oldest.as_deref().and_then(Timestamp::parse),
+    })
+}
+
+fn columns(row: &AnyRow) -> Columns<'_> {
+    Columns {
+        row,
+        table: "webhook_delivery",
+        id: "delivery_id",
+    }
+}
+
+fn attempt(columns: &Columns<'_>, number: i64) -> Result<Attempt, StoreError> {
+    Ok(Attempt {
+        number,
+        at: columns.time("at")?,
+        response_code: columns.optional_number("response_code")?,
+        response_body: columns.optional_text("response_body")?,
+        error: columns.optional_text("error")?,
+        duration_ms: columns.number("duration_ms")?,
+    })
+}
+
+fn delivery(row: &AnyRow) -> Result<Delivery, StoreError> {
+    let columns = columns(row);
+    let attempts = columns.number("attempts")?;
+    let attempted = columns.optional_text("at")?.is_some();
+    Ok(Delivery {
+        id: columns.parsed("delivery_id", DeliveryId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        endpoint: columns.parsed("endpoint_id", EndpointId::parse)?,
+        event: columns.parsed("event_id", EventId::parse)?,
+        event_type: columns.parsed("event_type", EventType::parse)?,
+        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
+        status: columns.parsed("status", DeliveryStatus::parse)?,
+        attempts,
+        due_at: columns.optional_time("due_at")?,
+        redelivery_of: columns.optional_parsed("redelivery_of", DeliveryId::parse)?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        last: attempted.then(|| attempt(&columns, attempts)).transpose()?,
+    })
+}

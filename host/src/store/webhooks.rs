@@ -1,0 +1,381 @@
+//! Webhook endpoints, and which node delivers to them.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{Columns, json_text};
+use super::{Store, StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{EndpointId, KeyId, OrgId};
+use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, Secret};
+
+/// An endpoint, and whose it is: for work that goes over all organizations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnedEndpoint {
+    pub org: OrgId,
+    pub endpoint: EndpointId,
+}
+
+impl OwnedEndpoint {
+    pub fn of(endpoint: &Endpoint) -> Self {
+        Self {
+            org: endpoint.org.clone(),
+            endpoint: endpoint.id.clone(),
+        }
+    }
+}
+
+pub async fn insert(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into webhook_endpoint (bucket, endpoint_id, org_id, url, description, events,
+             is_active, partner_key_id, legacy, secret, created_by, created_at, updated_at, lease_epoch)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0)",
+    )
+    .bind(endpoint.org.bucket())
+    .bind(endpoint.id.as_str())
+    .bind(endpoint.org.as_str())
+    .bind(&endpoint.url)
+    .bind(endpoint.description.as_deref())
+    .bind(json_text(&endpoint.selectors))
+    .bind(i64::from(endpoint.is_active))
+    .bind(endpoint.key.as_ref().map(KeyId::as_str))
+    .bind(i64::from(endpoint.legacy))
+    .bind(endpoint.secret.as_ref().map(Secret::reveal))
+    .bind(&endpoint.created_by)
+    .bind(endpoint.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// One that was not deleted.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &EndpointId,
+) -> Result<Option<Endpoint>, StoreError> {
+    find(connection, org, id, "").await
+}
+
+/// As [`get`], and nobody else changes it until the transaction ends.
+pub async fn lock(
+    tx: &mut Tx,
+    org: &OrgId,
+    id: &EndpointId,
+) -> Result<Option<Endpoint>, StoreError> {
+    let lock = tx.dialect.for_update();
+    find(tx, org, id, lock).await
+}
+
+async fn find(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &EndpointId,
+    lock: &str,
+) -> Result<Option<Endpoint>, StoreError> {
+    let text = format!(
+        "select * from webhook_endpoint
+         where bucket = $1 and org_id = $2 and endpoint_id = $3 and deleted_at is null {lock}"
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| endpoint(&row))
+        .transpose()
+}
+
+/// Whether there is one, or was before it was deleted.
+pub async fn was_there(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &EndpointId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "select endpoint_id from webhook_endpoint
+         where bucket = $1 and org_id = $2 and endpoint_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Those that were not deleted, oldest first; of one key only, when it is named.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    key: Option<&KeyId>,
+) -> Result<Vec<Endpoint>, StoreError> {
+    sqlx::query(
+        "select * from webhook_endpoint
+         where bucket = $1 and org_id = $2 and deleted_at is null
+             and ($3 = '' or partner_key_id = $3)
+         order by endpoint_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(key.map_or("", KeyId::as_str))
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(endpoint)
+    .collect()
+}
+
+/// Writes everything that can change of an endpoint that is locked.
+pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> {
+    let (reason, disabled_at) = endpoint.health.disabled.unzip();
+    sqlx::query(
+        "update webhook_endpoint set url = $3, description = $4, events = $5, is_active = $6,
+             secret = $7, previous_secret = $8, grace_expires_at = $9, updated_at = $10,
+             failing_since = $11, warned_at = $12, paused_until = $13, disabled_reason = $14,
+             disabled_at = $15
+         where bucket = $1 and endpoint_id = $2",
+    )
+    .bind(endpoint.org.bucket())
+    .bind(endpoint.id.as_str())
+    .bind(&endpoint.url)
+    .bind(endpoint.description.as_deref())
+    .bind(json_text(&endpoint.selectors))
+    .bind(i64::from(endpoint.is_active))
+    .bind(endpoint.secret.as_ref().map(Secret::reveal))
+    .bind(endpoint.previous.as_ref().map(|old| old.secret.reveal()))
+    .bind(endpoint.previous.as_ref().map(|old| old.until.to_string()))
+    .bind(endpoint.updated_at.to_string())
+    .bind(endpoint.health.failing_since.map(|at| at.to_string()))
+    .bind(endpoint.health.warned_at.map(|at| at.to_string()))
+    .bind(endpoint.health.paused_until.map(|at| at.to_string()))
+    .bind(reason.map(DisableReason::as_str))
+    .bind(disabled_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(OwnedEndpoint::of(endpoint), true);
+    Ok(())
+}
+
+/// Deletes an endpoint; its deliveries stay.
+pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "update webhook_endpoint set deleted_at = $3, updated_at = $3, is_active = 0
+         where bucket = $1 and endpoint_id = $2",
+    )
+    .bind(endpoint.org.bucket())
+    .bind(endpoint.id.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(OwnedEndpoint::of(endpoint), true);
+    Ok(())
+}
+
+/// An endpoint that this node delivers to, until its lease ends.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub endpoint: Endpoint,
+    /// Settling names it, so that a node that was too slow settles nothing.
+    pub epoch: i64,
+}
+
+/// Up to `limit` endpoints with something due that no node holds, those that
+/// waited longest first.
+pub async fn with_work(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<OwnedEndpoint>, StoreError> {
+    sqlx::query(
+        "select e.org_id, e.endpoint_id from webhook_endpoint e
+         where e.is_active = 1 and (e.lease_until is null or e.lease_until <= $1)
+             and (e.paused_until is null or e.paused_until <= $1)
+             and exists (
+                 select 1 from webhook_delivery d
+                 where d.bucket = e.bucket and d.endpoint_id = e.endpoint_id
+                     and d.status = 'pending' and d.due_at <= $1
+             )
+         order by coalesce(e.lease_until, ''), e.endpoint_id limit $2",
+    )
+    .bind(now.to_string())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = columns(row);
+        Ok(OwnedEndpoint {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            endpoint: columns.parsed("endpoint_id", EndpointId::parse)?,
+        })
+    })
+    .collect()
+}
+
+/// Takes an endpoint for `holder` until `until`; none when it is inactive or
+/// another node has it.
+pub async fn take(
+    store: &Store,
+    wanted: &OwnedEndpoint,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Held>, StoreError> {
+    let mut tx = store.begin().await?;
+    let row = sqlx::query(
+        "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
+         where bucket = $1 and endpoint_id = $2 and is_active = 1
+             and (lease_until is null or lease_until <= $4)
+         returning *",
+    )
+    .bind(wanted.org.bucket())
+    .bind(wanted.endpoint.as_str())
+    .bind(holder)
+    .bind(now.to_string())
+    .bind(until.to_string())
+    .fetch_optional(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    row.map(|row| held(&row)).transpose()
+}
+
+/// Holds everything that `holder` still holds until `until`, and returns it as it
+/// is now.
+pub async fn renew(
+    store: &Store,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<Held>, StoreError> {
+    let mut tx = store.begin().await?;
+    let rows = sqlx::query(
+        "update webhook_endpoint set lease_until = $3
+         where holder = $1 and lease_until > $2 and is_active = 1
+         returning *",
+    )
+    .bind(holder)
+    .bind(now.to_string())
+    .bind(until.to_string())
+    .fetch_all(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    rows.iter().map(held).collect()
+}
+
+/// Lets go of an endpoint, for whichever node is next.
+pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update webhook_endpoint set holder = null, lease_until = null
+         where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
+    )
+    .bind(held.org.bucket())
+    .bind(held.endpoint.as_str())
+    .bind(epoch)
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+/// Lets go of every endpoint.
+pub async fn forget_holders(store: &Store) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query("update webhook_endpoint set holder = null, lease_until = null")
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Notes how a receiver does; not when the endpoint was taken over, or was enabled
+/// anew, in the meantime.
+pub async fn note_health(
+    tx: &mut Tx,
+    noted: &OwnedEndpoint,
+    epoch: i64,
+    health: &Health,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update webhook_endpoint set failing_since = $4, warned_at = $5, paused_until = $6
+         where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and is_active = 1",
+    )
+    .bind(noted.org.bucket())
+    .bind(noted.endpoint.as_str())
+    .bind(epoch)
+    .bind(health.failing_since.map(|at| at.to_string()))
+    .bind(health.warned_at.map(|at| at.to_string()))
+    .bind(health.paused_until.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Numbers for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointCounts {
+    /// Whose breaker is open.
+    pub paused: i64,
+    /// Disabled by this service.
+    pub disabled: i64,
+}
+
+/// Counts the endpoints of all organizations.
+pub async fn counts(connection: &mut AnyConnection) -> Result<EndpointCounts, StoreError> {
+    let row = sqlx::query(
+        "select count(paused_until) as paused, count(disabled_reason) as disabled
+         from webhook_endpoint where deleted_at is null",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(EndpointCounts {
+        paused: row.try_get("paused")?,
+        disabled: row.try_get("disabled")?,
+    })
+}
+
+fn columns(row: &AnyRow) -> Columns<'_> {
+    Columns {
+        row,
+        table: "webhook_endpoint",
+        id: "endpoint_id",
+    }
+}
+
+fn held(row: &AnyRow) -> Result<Held, StoreError> {
+    Ok(Held {
+        endpoint: endpoint(row)?,
+        epoch: columns(row).number("lease_epoch")?,
+    })
+}
+
+fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
+    let columns = columns(row);
+    let previous = columns.optional_text("previous_secret")?;
+    let until = columns.optional_time("grace_expires_at")?;
+    let reason = columns.optional_parsed("disabled_reason", DisableReason::parse)?;
+    Ok(Endpoint {
+        id: columns.parsed("endpoint_id", EndpointId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        url: columns.text("url")?,
+        description: columns.optional_text("description")?,
+        selectors: columns.json("events")?,
+        is_active: columns.flag("is_active")?,
+        key: columns.optional_parsed("partner_key_id", KeyId::parse)?,
+        legacy: columns.flag("legacy")?,
+        secret: columns.optional_text("secret")?.map(Secret::of),
+        previous: previous.zip(until).map(|(secret, until)| Previous {
+            secret: Secret::of(secret),
+            until,
+        }),
+        created_by: columns.text("created_by")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        health: Health {
+            failing_since: columns.optional_time("failing_since")?,
+            warned_at: columns.optional_time("warned_at")?,
+            paused_until: columns.optional_time("paused_until")?,
+            disabled: reason.zip(columns.optional_time("disabled_at")?),
+        },
+    })
+}
