@@ -13,7 +13,7 @@
 //! | [`files`] | stored bytes |
 //! | `disk` | what happens when a disk fails |
 //! | `faults` | deaths at named places, in debug builds |
-//! | `delivery` | what goes out to addresses that others chose |
+//! | [`delivery`] | what goes out to addresses that others chose |
 //! | `mail` | what mails say and how they leave |
 //! | `worker` | work that was committed with the change that asked for it |
 //! | [`evidence`] | checking a released bundle, offline |
@@ -30,7 +30,11 @@ pub mod cli;
 )]
 pub mod components;
 pub mod config;
-mod delivery;
+#[allow(
+    missing_docs,
+    reason = "public for tests that look names up themselves"
+)]
+pub mod delivery;
 mod disk;
 pub mod doctor;
 #[allow(missing_docs, reason = "plain records; each type says what it is")]

@@ -38,3 +38,5 @@ mod support;
 mod tokens;
 mod trusted_time;
 mod vault;
+mod webhook_addresses;
+mod webhooks;

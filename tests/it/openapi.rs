@@ -2,13 +2,14 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use holdfast::config::Config;
 use holdfast::domain::organization::OrgSettings;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres};
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres, receiver};
 
 /// One operation of the document.
 struct Operation {
@@ -73,7 +74,7 @@ async fn it_is_served_beside_a_page_for_people() {
 fn every_operation_says_its_credential_its_errors_and_an_example() {
     let document = document();
     let operations = operations(&document);
-    assert!(operations.len() >= 22, "{}", operations.len());
+    assert!(operations.len() >= 38, "{}", operations.len());
     for operation in operations {
         let name = format!("{} {}", operation.method, operation.path);
         let description = &operation.description;
@@ -141,7 +142,22 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .data(201);
     let envelope_id = envelope["envelope_id"].as_str().unwrap().to_owned();
     let customer_id = envelope["customer_id"].as_str().unwrap().to_owned();
+    let endpoint = app.endpoint("http://127.0.0.1:9/", &["*"]).await;
+    app.envelope_event().await;
+    let log = app.wait_for_log(&endpoint, |log| log.len() == 1).await;
+    let endpoint_id = endpoint["endpoint_id"].as_str().unwrap().to_owned();
+    let delivery_id = log[0]["delivery_id"].as_str().unwrap().to_owned();
     vec![
+        (
+            "/webhooks/endpoints/",
+            endpoint_id,
+            "whep_01h455vb4pex5vsknk084sn02q",
+        ),
+        (
+            "/webhooks/deliveries/",
+            delivery_id,
+            "wdel_01h455vb4pex5vsknk084sn02q",
+        ),
         ("/envelopes/", envelope_id, "env_01h455vb4pex5vsknk084sn02q"),
         (
             "/templates/",
@@ -181,7 +197,7 @@ fn request(operation: &Operation, id: &str, credential: (&str, &str)) -> Request
 /// organization A's id answers exactly as for an id that nobody has.
 #[tokio::test(flavor = "multi_thread")]
 async fn organizations_never_see_each_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_receivers().await;
     let ids = ids_of_a(&app).await;
     let key = app.other_organization().await;
     let bearer = format!("Bearer {}", app.other_admin());
@@ -251,16 +267,17 @@ fn distorted(example: Value) -> impl Strategy<Value = Value> {
 /// Bodies of the right kind and of no kind at all: never our fault.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_body_makes_the_service_fail() {
-    try_bodies(TestApp::start().await).await;
+    try_bodies(TestApp::with_receivers().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_body_makes_the_service_fail_on_postgresql() {
     let url = postgres::new_database().await;
-    let app = TestApp::with(
-        |config| config.database_url = Some(url),
-        OrgSettings::default(),
-    );
+    let settings = |config: &mut Config| {
+        receiver::admit(config);
+        config.database_url = Some(url);
+    };
+    let app = TestApp::with(settings, OrgSettings::default());
     try_bodies(app.await).await;
 }
 

@@ -31,6 +31,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     12 "0012_consent",
     13 "0013_provider_poll",
     14 "0014_template_sync",
+    15 "0015_webhooks",
 ];
 
 /// The row that is the lock.

@@ -9,6 +9,7 @@ pub mod faulty;
 pub mod form;
 pub mod pdf;
 pub mod postgres;
+pub mod receiver;
 pub mod smtp;
 
 use std::path::Path;
@@ -18,8 +19,9 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
-use holdfast::app;
+use holdfast::app::{self, App};
 use holdfast::config::Config;
+use holdfast::delivery::guard::Lookup;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::id::{KeyId, OrgId};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
@@ -39,7 +41,12 @@ pub struct TestApp {
     pub org: OrgId,
     pub key: String,
     router: Router,
-    pub data: TempDir,
+    pub data: Arc<TempDir>,
+    /// Where its database is, unless it has a server.
+    root: Arc<TempDir>,
+    database_url: Option<String>,
+    /// How far its clock runs ahead.
+    ahead: Duration,
     _worker: Worker,
 }
 
@@ -160,17 +167,40 @@ impl TestApp {
         (app, store)
     }
 
+    /// Whose webhook receivers are where `lookup` says.
+    pub async fn with_lookup(change: impl FnOnce(&mut Config), lookup: Arc<dyn Lookup>) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        share_native_code(data.path());
+        let mut config = Config {
+            data_dir: data.path().into(),
+            ..Config::default()
+        };
+        change(&mut config);
+        let files = app::open_files(&config).unwrap();
+        let store = app::open_store(&config).await.unwrap();
+        let app = app::start_over(config, files, lookup).await.unwrap();
+        Self::running(data, store, app, OrgSettings::default()).await
+    }
+
     async fn over(data: TempDir, config: Config, files: Files, settings: OrgSettings) -> Self {
         let store = app::open_store(&config).await.unwrap();
         let app = app::start_with(config, files).await.unwrap();
+        Self::running(data, store, app, settings).await
+    }
+
+    async fn running(data: TempDir, store: Store, app: App, settings: OrgSettings) -> Self {
         let (org, key) = new_organization(&store, settings, Scope::ALL).await;
         let stop = tokio_util::sync::CancellationToken::new();
         tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));
+        let data = Arc::new(data);
         Self {
+            ahead: app.config.clock_offset.unwrap_or_default(),
+            database_url: app.config.database_url.clone(),
             router: holdfast::http::router(app),
             store,
             org,
             key,
+            root: data.clone(),
             data,
             _worker: Worker(stop),
         }
@@ -184,10 +214,16 @@ impl TestApp {
     /// A second service on the same database and objects, whose clock runs
     /// ahead. The first one's worker stops, so that only one does the work.
     pub async fn as_of(&self, ahead: Duration) -> Self {
+        self.as_of_with(ahead, |_| {}).await
+    }
+
+    /// As [`TestApp::as_of`], with other settings too.
+    pub async fn as_of_with(&self, ahead: Duration, change: impl FnOnce(&mut Config)) -> Self {
         self.stop_working();
-        let folder = self.data.path().to_owned();
+        let folder = self.root.path().to_owned();
         let mut later = Self::with(
             |config| {
+                change(config);
                 config.clock_offset = Some(ahead);
                 config.database_url =
                     Some(format!("sqlite://{}", folder.join("holdfast.db").display()));
@@ -196,6 +232,7 @@ impl TestApp {
             OrgSettings::default(),
         )
         .await;
+        later.root = self.root.clone();
         later.org = self.org.clone();
         later.key = self.key.clone();
         later
@@ -220,17 +257,27 @@ impl TestApp {
     }
 
     fn admin_of(&self, org: &str) -> String {
+        self.token_of(org, "admin")
+    }
+
+    /// A web-app token for that role.
+    pub fn token(&self, role: &str) -> String {
+        self.token_of(self.org.as_str(), role)
+    }
+
+    fn token_of(&self, org: &str, role: &str) -> String {
+        let email = "oak@oak.example";
         let arguments = [
-            "token",
-            "issue",
-            "--org",
-            org,
-            "--email",
-            "oak@oak.example",
-            "--role",
-            "admin",
+            "token", "issue", "--org", org, "--email", email, "--role", role,
         ];
-        let issued = operator(self.data.path(), &arguments);
+        let mut command = operator_command(self.root.path(), &arguments);
+        // Good by the service's clock.
+        let offset = format!("{}ms", self.ahead.as_millis());
+        command.env("HOLDFAST_CLOCK_OFFSET", offset);
+        if let Some(url) = &self.database_url {
+            command.env("HOLDFAST_DATABASE_URL", url);
+        }
+        let issued = printed(command.output().unwrap());
         issued["token"].as_str().unwrap().to_owned()
     }
 
@@ -306,7 +353,14 @@ impl TestApp {
     }
 
     pub async fn post_with_bearer(&self, token: &str, path: &str, body: Value) -> Answer {
-        let request = Request::post(api(path))
+        self.as_bearer(Method::POST, token, path, body).await
+    }
+
+    /// Any method, with a JSON body.
+    pub async fn as_bearer(&self, method: Method, token: &str, path: &str, body: Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(api(path))
             .header("authorization", format!("Bearer {token}"))
             .header("content-type", "application/json");
         self.send(request.body(body.to_string().into()).unwrap())
@@ -376,6 +430,18 @@ impl TestApp {
 
     pub async fn post_as(&self, key: &str, path: &str, body: Value) -> Answer {
         self.post_text(key, path, "application/json", body.to_string())
+            .await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.patch_as(&self.key, path, body).await
+    }
+
+    pub async fn patch_as(&self, key: &str, path: &str, body: Value) -> Answer {
+        let request = Request::patch(api(path))
+            .header("x-api-key", key)
+            .header("content-type", "application/json");
+        self.send(request.body(body.to_string().into()).unwrap())
             .await
     }
 
@@ -598,19 +664,26 @@ pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// What the operator's tool does.
-pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output {
-    std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+fn operator_command(data: &Path, arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    command
         .env("HOLDFAST_DATA_DIR", data)
         .arg("--json")
-        .args(arguments)
-        .output()
-        .unwrap()
+        .args(arguments);
+    command
+}
+
+/// What the operator's tool does.
+pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output {
+    operator_command(data, arguments).output().unwrap()
 }
 
 /// What the operator's tool prints.
 pub fn operator(data: &Path, arguments: &[&str]) -> Value {
-    let output = operator_output(data, arguments);
+    printed(operator_output(data, arguments))
+}
+
+fn printed(output: std::process::Output) -> Value {
     assert!(
         output.status.success(),
         "{}",
