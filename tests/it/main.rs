@@ -39,4 +39,5 @@ mod tokens;
 mod trusted_time;
 mod vault;
 mod webhook_addresses;
+mod webhook_drills;
 mod webhooks;

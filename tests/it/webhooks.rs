@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::support::receiver::{Receiver, admit, status};
-use crate::support::{TestApp, form, operator};
+use crate::support::{TestApp, form, operator, postgres};
 
 const ENDPOINTS: &str = "/webhooks/endpoints";
 
@@ -975,4 +975,43 @@ async fn payloads_and_answers_are_pruned_and_the_log_stays() {
         replay.error(409),
         "The payload of this delivery is no longer kept"
     );
+}
+
+/// Endpoints are delivered to by one node at a time, and by either.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_share_the_work_and_nothing_comes_twice() {
+    let url = postgres::new_database().await;
+    let settings = |config: &mut Config| {
+        admit(config);
+        config.database_url = Some(url.clone());
+    };
+    let mut one = TestApp::with(settings, OrgSettings::default()).await;
+    let mut other = TestApp::with(settings, OrgSettings::default()).await;
+    one.key = one.key_with_limit(Scope::ALL, 100_000).await;
+    other.org = one.org.clone();
+    other.key = one.key.clone();
+    let receiver = Receiver::start().await;
+    for endpoint in 0..6 {
+        let url = format!("{}/{endpoint}", receiver.url);
+        one.endpoint(&url, &["*"]).await;
+    }
+    for _ in 0..20 {
+        futures::future::join(one.envelope_event(), other.envelope_event()).await;
+    }
+    receiver.wait_for(6 * 40).await;
+    // One of them goes away: the other takes over.
+    one.stop_working();
+    for _ in 0..10 {
+        futures::future::join(one.envelope_event(), other.envelope_event()).await;
+    }
+    let received = receiver.wait_for(6 * 60).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(receiver.received().len(), 6 * 60);
+    let mut seen: Vec<_> = received
+        .iter()
+        .map(|one| one.header("x-service-delivery").to_owned())
+        .collect();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 6 * 60);
 }

@@ -1,6 +1,6 @@
 //! The dispatcher: of all deliveries that are due, which is attempted next.
 //!
-//! A node takes an endpoint, alone, for twenty seconds at a time, and delivers to
+//! A node takes an endpoint, alone, for fifteen seconds at a time, and delivers to
 //! it in the order of its events. Slots go round over endpoints and not over
 //! deliveries, and neither an endpoint nor an organization can have more than its
 //! share of them: whoever is slow or dead is so at their own cost.
@@ -36,8 +36,8 @@ const SLOTS_OF_ORGANIZATION: usize = SLOTS / 4;
 /// Endpoints held at once.
 const LANES: usize = 4 * SLOTS;
 /// How long an endpoint is held, and how often that is renewed.
-const LEASE: Duration = Duration::from_secs(20);
-const RENEWAL: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(15);
+const RENEWAL: Duration = Duration::from_secs(2);
 /// How long a lost wake-up can go unnoticed.
 const SWEEP: Duration = Duration::from_secs(1);
 /// How exactly the time of a retry is met.
@@ -497,7 +497,7 @@ async fn record(
 }
 
 async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
+    let mut tx = app.store.begin_urgently().await?;
     let settlements: Vec<_> = verdicts
         .iter()
         .map(|verdict| verdict.settlement.clone())

@@ -19,6 +19,7 @@ use crate::disk;
 mod dialect;
 mod migrate;
 pub mod row;
+mod turns;
 
 pub mod api_keys;
 pub mod chores;
@@ -44,6 +45,7 @@ pub mod vault;
 pub mod webhooks;
 
 pub use dialect::Dialect;
+use turns::{Turn, Turns};
 use webhooks::OwnedEndpoint;
 
 /// Something the database did not do.
@@ -77,6 +79,9 @@ impl StoreError {
     }
 }
 
+/// How long a connection is waited for.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The database.
 #[derive(Clone)]
 pub struct Store {
@@ -84,6 +89,8 @@ pub struct Store {
     /// SQLite has one writer; for PostgreSQL this is the same pool.
     writers: AnyPool,
     dialect: Dialect,
+    /// Where there is one writer.
+    turns: Option<Turns>,
     work: Arc<Notify>,
     fresh: Arc<Fresh>,
 }
@@ -108,7 +115,7 @@ impl Store {
         let pool = |connections: u32| {
             AnyPoolOptions::new()
                 .max_connections(connections)
-                .acquire_timeout(Duration::from_secs(10))
+                .acquire_timeout(ACQUIRE_TIMEOUT)
                 // A connection to a file does not break while it is idle.
                 .test_before_acquire(dialect == Dialect::Postgres)
                 // One whose commit failed believes to be in a transaction for ever.
@@ -139,6 +146,7 @@ impl Store {
             readers,
             writers,
             dialect,
+            turns: (dialect == Dialect::Sqlite).then(Turns::default),
             work: Arc::new(Notify::new()),
             fresh: Arc::default(),
         })
@@ -165,6 +173,22 @@ impl Store {
 
     /// A transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
+        self.begin_in_turn(false).await
+    }
+
+    /// As [`Store::begin`], before everybody else who waits for the one writer.
+    pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
+        self.begin_in_turn(true).await
+    }
+
+    async fn begin_in_turn(&self, urgent: bool) -> Result<Tx, StoreError> {
+        let turn = match &self.turns {
+            None => None,
+            Some(turns) => {
+                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(urgent));
+                Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
+            }
+        };
         let inner = self.writers.begin_with(self.dialect.begin_write()).await?;
         Ok(Tx {
             inner,
@@ -173,6 +197,7 @@ impl Store {
             added_jobs: false,
             committed: self.fresh.clone(),
             fresh: BTreeMap::new(),
+            _turn: turn,
         })
     }
 
@@ -214,6 +239,8 @@ pub struct Tx {
     added_jobs: bool,
     committed: Arc<Fresh>,
     fresh: FreshEndpoints,
+    /// Handed on once the connection is given back.
+    _turn: Option<Turn>,
 }
 
 impl Fresh {

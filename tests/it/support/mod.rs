@@ -9,6 +9,7 @@ pub mod faulty;
 pub mod form;
 pub mod pdf;
 pub mod postgres;
+pub mod process;
 pub mod receiver;
 pub mod smtp;
 

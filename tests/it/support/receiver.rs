@@ -26,6 +26,7 @@ pub struct Received {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
+    pub at: Instant,
 }
 
 impl Received {
@@ -120,6 +121,7 @@ async fn receive(State(inner): State<Arc<Inner>>, request: Request) -> Response 
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
         body: body.to_bytes(),
+        at: Instant::now(),
     };
     let index = {
         let mut all = inner.received.lock().unwrap();

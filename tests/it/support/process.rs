@@ -1,0 +1,124 @@
+//! `holdfast serve` as a process of its own, which a test can kill.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use holdfast::store::Store;
+use serde_json::Value;
+
+/// Where a server keeps its things.
+pub struct Home {
+    pub data: PathBuf,
+    pub database: Option<String>,
+}
+
+impl Home {
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("HOLDFAST_DATA_DIR", &self.data);
+        if let Some(database) = &self.database {
+            command.env("HOLDFAST_DATABASE_URL", database);
+        }
+        command
+    }
+
+    /// Its database, to look into.
+    pub async fn store(&self) -> Store {
+        let file = format!("sqlite://{}", self.data.join("holdfast.db").display());
+        let url = self.database.as_deref().unwrap_or(&file);
+        Store::connect(url).await.unwrap()
+    }
+
+    /// What the operator's tool prints, and whether it is content.
+    pub fn operator(&self, ahead: &str, arguments: &[&str]) -> (bool, Value) {
+        let output = self
+            .command(env!("CARGO_BIN_EXE_holdfast"))
+            .env("HOLDFAST_CLOCK_OFFSET", ahead)
+            .arg("--json")
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let value = serde_json::from_slice(&output.stdout);
+        (
+            output.status.success(),
+            value.unwrap_or_else(|_| panic!("{arguments:?}: {said}")),
+        )
+    }
+}
+
+/// A running server.
+pub struct Server {
+    child: Child,
+    pub url: String,
+}
+
+impl Server {
+    /// Through `wrapper`, a program that runs its arguments, and with these
+    /// variables; none when it dies before it listens.
+    pub fn start(home: &Home, wrapper: &[&str], variables: &[(&str, &str)]) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let program = env!("CARGO_BIN_EXE_holdfast");
+        let mut command = match wrapper {
+            [] => home.command(program),
+            [wrapper, arguments @ ..] => {
+                let mut command = home.command(wrapper);
+                command.args(arguments).arg(program);
+                command
+            }
+        };
+        let mut child = command
+            .env("HOLDFAST_LISTEN", format!("127.0.0.1:{port}"))
+            .envs(variables.iter().copied())
+            .arg("serve")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{wrapper:?}: {error}; run tests/set-up test"));
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let listening = lines
+            .by_ref()
+            .any(|line| line.unwrap().contains("listening on"));
+        if !listening {
+            child.wait().unwrap();
+            return None;
+        }
+        // Read to the end, as a full pipe would stop the server; what went wrong is
+        // shown with a failure.
+        std::thread::spawn(move || {
+            let lines = lines.map_while(Result::ok);
+            let wrong = |line: &String| line.contains("ERROR") || line.contains("WARN");
+            lines.filter(wrong).for_each(|line| eprintln!("{line}"));
+        });
+        Some(Self {
+            child,
+            url: format!("http://127.0.0.1:{port}"),
+        })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn is_dead(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+/// Also when a drill fails.
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
