@@ -7,6 +7,7 @@
 //! | `documents` | what do finding anchors, marking and drawing cost, and how much memory? |
 //! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
 //! | `signing` | how long does a signer wait, alone and among a hundred? |
+//! | `webhooks` | how soon is an event received, at what cost, and what does a slow receiver cost the others? |
 //! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
@@ -24,6 +25,7 @@ mod server;
 mod signing;
 mod start_up;
 mod vault;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -33,13 +35,14 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 7] = [
     ("compliance", compliance::run),
     ("start-up", start_up::run),
     ("documents", documents::run),
     ("partner", partner::run),
     ("signing", signing::run),
     ("vault", vault::run),
+    ("webhooks", webhooks::run),
 ];
 
 fn main() -> ExitCode {

@@ -2,7 +2,7 @@
 
 use std::io::BufRead as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -69,46 +69,95 @@ pub fn run() -> Result<(), Failure> {
 /// A running holdfast with one organization and a key without a limit to speak of.
 pub struct Partner {
     pub server: Server,
-    org: OrgId,
-    key: String,
+    pub org: OrgId,
+    pub key: String,
+    operator: Operator,
+}
+
+/// The operator's tool, on one installation.
+struct Operator {
+    folder: PathBuf,
+    database: String,
+}
+
+/// An organization and its key.
+pub struct Tenant {
+    pub org: OrgId,
+    pub key: String,
+}
+
+impl Operator {
+    fn operate(&self, arguments: &[&str]) -> Result<Value, Failure> {
+        let output = Command::new(program()?)
+            .env("HOLDFAST_DATA_DIR", &self.folder)
+            .env("HOLDFAST_DATABASE_URL", &self.database)
+            .arg("--json")
+            .args(arguments)
+            .output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    fn tenant(&self) -> Result<Tenant, Failure> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let org = text(&self.operate(&["org", "create", "--name", "Bench"])?["org_id"]);
+        let scopes = "envelopes:read,envelopes:write,vault:write";
+        let limit = ["--rpm", "1000000000"];
+        let create = ["key", "create", "--org", &org, "--scopes", scopes];
+        let key = self.operate(&[&create[..], &limit].concat())?;
+        Ok(Tenant {
+            org: OrgId::parse(&org).ok_or("no organization id")?,
+            key: text(&key["api_key"]),
+        })
+    }
 }
 
 impl Partner {
     pub fn start(folder: &Path, database: &str) -> Result<Self, Failure> {
-        let program = program()?;
-        let operate = |arguments: &[&str]| -> Result<Value, Failure> {
-            let output = Command::new(&program)
-                .env("HOLDFAST_DATA_DIR", folder)
-                .env("HOLDFAST_DATABASE_URL", database)
-                .arg("--json")
-                .args(arguments)
-                .output()?;
-            if !output.status.success() {
-                return Err(String::from_utf8_lossy(&output.stderr).into());
-            }
-            Ok(serde_json::from_slice(&output.stdout)?)
+        Self::start_with(folder, database, &[])
+    }
+
+    /// With more settings, as environment variables.
+    pub fn start_with(
+        folder: &Path,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Self, Failure> {
+        let operator = Operator {
+            folder: folder.to_owned(),
+            database: database.to_owned(),
         };
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let org = text(&operate(&["org", "create", "--name", "Bench"])?["org_id"]);
-        let scopes = "envelopes:read,envelopes:write,vault:write";
-        let key = operate(&[
-            "key",
-            "create",
-            "--org",
-            &org,
-            "--scopes",
-            scopes,
-            "--rpm",
-            "1000000000",
-        ])?;
-        let settings = [("HOLDFAST_DATABASE_URL", database.to_owned())];
-        let mut server = Server::spawn(&program, folder, &settings, Log::File)?;
-        server.start()?;
+        let Tenant { org, key } = operator.tenant()?;
         Ok(Self {
-            server,
-            org: OrgId::parse(&org).ok_or("no organization id")?,
-            key: text(&key["api_key"]),
+            server: Self::serve(folder, database, settings)?,
+            org,
+            key,
+            operator,
         })
+    }
+
+    /// The server alone.
+    pub fn serve(
+        folder: &Path,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Server, Failure> {
+        let mut all = vec![("HOLDFAST_DATABASE_URL", database.to_owned())];
+        all.extend(
+            settings
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned())),
+        );
+        let mut server = Server::spawn(&program()?, folder, &all, Log::File)?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// Another organization on the same server.
+    pub fn another(&self) -> Result<Tenant, Failure> {
+        self.operator.tenant()
     }
 
     pub fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {

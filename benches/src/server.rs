@@ -147,6 +147,11 @@ impl Server {
         }
     }
 
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it holds now.
     pub fn memory(&self) -> Result<Memory, Failure> {
         let folder = PathBuf::from("/proc").join(self.child.id().to_string());

@@ -40,4 +40,5 @@ mod trusted_time;
 mod vault;
 mod webhook_addresses;
 mod webhook_drills;
+mod webhook_snippets;
 mod webhooks;

@@ -1,0 +1,639 @@
+//! Webhooks: how soon an event is received, what it costs, and what a receiver that
+//! is slow or dead costs the others.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use holdfast::domain::clock::Clock;
+use holdfast::domain::event::{Event, EventType};
+use holdfast::domain::id::{EndpointId, EventId, OrgId};
+use holdfast::domain::webhook::{Endpoint, Health, Secret, Selector};
+use holdfast::store::{Dialect, Store, deliveries, events, webhooks};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::Failure;
+use crate::load::Connection;
+use crate::partner::Partner;
+use crate::report::{self, Table, percentile};
+
+const EVENTS: usize = 5_000;
+const WARM_UP: usize = 500;
+const OPEN_LOOP: Duration = Duration::from_secs(10);
+const ISOLATION: Duration = Duration::from_secs(20);
+const BACKLOG: usize = 20_000;
+const DUE_AT_THE_DEAD: usize = 10_000;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Measures both databases.
+pub fn run() -> Result<(), Failure> {
+    let server = std::env::var("TEST_POSTGRES_URL").map_err(
+        |_| "no PostgreSQL: run `make bench`, or this program through tests/with-postgres",
+    )?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    report::heading("Webhooks: events that are published and received");
+    let mut published = Table::new(&[
+        "database",
+        "load",
+        "accepted/s",
+        "delivered/s",
+        "ack p50 ms",
+        "p99",
+        "received p50 ms",
+        "p99",
+        "CPU ms an event",
+        "peak MiB",
+    ]);
+    let mut drained = Table::new(&[
+        "database",
+        "endpoints",
+        "delivered/s",
+        "CPU ms a delivery",
+        "of that database",
+        "peak MiB",
+    ]);
+    let mut isolated = Table::new(&["database", "beside", "received p50 ms", "p99"]);
+    for kind in ["SQLite", "PostgreSQL"] {
+        let bench = |name: &str| Bench::start(kind, &server, name);
+        runtime.block_on(async {
+            let bench = bench("published").await?;
+            for publishers in [16, 64] {
+                bench.publish_closed(&mut published, publishers).await?;
+            }
+            bench.publish_open(&mut published).await?;
+            bench.stop()
+        })?;
+        for endpoints in [1, 16] {
+            runtime.block_on(drain(&mut drained, kind, &server, endpoints))?;
+        }
+        runtime.block_on(async {
+            let bench = bench("isolated").await?;
+            bench.beside_the_slow(&mut isolated).await?;
+            bench.stop()
+        })?;
+    }
+    published.print();
+    println!(
+        "\nAn event is a paper envelope created through the API, with its customer, ledger entry and all;\n\
+         \"received\" is from just before that request. {EVENTS} events, or 200/s for {} s.",
+        OPEN_LOOP.as_secs()
+    );
+    report::heading("Webhooks: a backlog that is delivered");
+    drained.print();
+    println!(
+        "\n{BACKLOG} deliveries that were due before the server was started; CPU of server and database."
+    );
+    report::heading("Webhooks: another organization's events, 20/s, and a neighbour's 200/s");
+    isolated.print();
+    println!(
+        "\nBeside an endpoint that never answers and gets 100 events a second for {} s; and beside\n\
+         {DUE_AT_THE_DEAD} deliveries that are due at an endpoint where nobody listens.",
+        ISOLATION.as_secs()
+    );
+    Ok(())
+}
+
+/// A receiver that costs little itself.
+struct Receiver {
+    address: SocketAddr,
+    arrivals: Mutex<HashMap<String, Instant>>,
+    count: AtomicUsize,
+    /// Takes everything and says nothing.
+    hangs: bool,
+}
+
+impl Receiver {
+    async fn start(hangs: bool) -> Result<Arc<Self>, Failure> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let receiver = Arc::new(Self {
+            address: listener.local_addr()?,
+            arrivals: Mutex::default(),
+            count: AtomicUsize::new(0),
+            hangs,
+        });
+        let serving = receiver.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let serving = serving.clone();
+                tokio::spawn(async move {
+                    let _ = serving.serve(stream).await;
+                });
+            }
+        });
+        Ok(receiver)
+    }
+
+    async fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut buffer = Vec::with_capacity(8192);
+        loop {
+            let head = loop {
+                if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+                    break end + 4;
+                }
+                if stream.read_buf(&mut buffer).await? == 0 {
+                    return Ok(());
+                }
+            };
+            let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+            let length = text
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "))
+                .and_then(|length| length.trim().parse::<usize>().ok())
+                .unwrap_or_default();
+            while buffer.len() < head + length {
+                if stream.read_buf(&mut buffer).await? == 0 {
+                    return Ok(());
+                }
+            }
+            let body: Value = serde_json::from_slice(&buffer[head..head + length])?;
+            buffer.drain(..head + length);
+            let id = body["envelope_id"].as_str().unwrap_or_default().to_owned();
+            let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            arrivals.entry(id).or_insert_with(Instant::now);
+            drop(arrivals);
+            self.count.fetch_add(1, Ordering::Relaxed);
+            if !self.hangs {
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
+            }
+        }
+    }
+
+    async fn wait_for(&self, count: usize) -> Result<(), Failure> {
+        let began = Instant::now();
+        while self.count.load(Ordering::Relaxed) < count {
+            if began.elapsed() > PATIENCE {
+                let got = self.count.load(Ordering::Relaxed);
+                return Err(format!("{got} of {count} events were received").into());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+
+    fn arrival(&self, id: &str) -> Option<Instant> {
+        let arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        arrivals.get(id).copied()
+    }
+}
+
+/// A running server, its database, and a receiver that answers.
+struct Bench {
+    kind: &'static str,
+    partner: Partner,
+    store: Store,
+    receiver: Arc<Receiver>,
+    _folder: tempfile::TempDir,
+}
+
+/// An event that was acknowledged.
+struct Sent {
+    id: String,
+    asked: Instant,
+    acknowledged: Instant,
+}
+
+const SETTINGS: [(&str, &str); 1] = [("HOLDFAST_WEBHOOKS__ALLOW_INSECURE", "true")];
+
+async fn database(kind: &str, server: &str, name: &str, folder: &Path) -> Result<String, Failure> {
+    if kind == "SQLite" {
+        return Ok(format!("sqlite://{}", folder.join("holdfast.db").display()));
+    }
+    let store = Store::connect(&format!("{server}/postgres")).await?;
+    let mut connection = store.read().await?;
+    let create = sqlx::AssertSqlSafe(format!("create database webhooks_{name}"));
+    sqlx::query(create).execute(&mut *connection).await?;
+    Ok(format!("{server}/webhooks_{name}"))
+}
+
+/// An active endpoint for everything, as the API would make it.
+async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure> {
+    let now = Clock::default().now();
+    let endpoint = Endpoint {
+        id: EndpointId::new(),
+        org: org.clone(),
+        url,
+        description: None,
+        selectors: vec![Selector::all()],
+        is_active: true,
+        key: None,
+        legacy: false,
+        secret: Some(Secret::generate()),
+        previous: None,
+        created_by: "bench".into(),
+        created_at: now,
+        updated_at: now,
+        health: Health::default(),
+    };
+    let mut tx = store.begin().await?;
+    webhooks::insert(&mut tx, &endpoint).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Events that happen while no server is there to deliver them.
+async fn happen(store: &Store, org: &OrgId, count: usize) -> Result<(), Failure> {
+    for _ in 0..count.div_ceil(500) {
+        let mut tx = store.begin().await?;
+        for _ in 0..count.min(500) {
+            let event = Event {
+                event_type: EventType::VaultStored,
+                event_id: EventId::new(),
+                org_id: org.clone(),
+                envelope_id: None,
+                timestamp: Clock::default().now(),
+                data: json!({ "path": "vault:env/authoritative", "hash": "9f86d081884c7d65".repeat(4),
+                    "note": "x".repeat(300) }),
+            };
+            events::insert(&mut tx, &event).await?;
+            deliveries::fan_out(&mut tx, &event).await?;
+        }
+        tx.commit().await?;
+    }
+    // PostgreSQL does this by itself, a minute later.
+    if store.dialect() == Dialect::Postgres {
+        let mut connection = store.read().await?;
+        sqlx::query("analyze").execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+impl Bench {
+    async fn start(kind: &'static str, server: &str, name: &str) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir()?;
+        let url = database(kind, server, name, folder.path()).await?;
+        let partner = Partner::start_with(folder.path(), &url, &SETTINGS)?;
+        let store = Store::connect(&url).await?;
+        let receiver = Receiver::start(false).await?;
+        register(
+            &store,
+            &partner.org,
+            format!("http://{}/", receiver.address),
+        )
+        .await?;
+        let bench = Self {
+            kind,
+            partner,
+            store,
+            receiver,
+            _folder: folder,
+        };
+        bench.publish(16, WARM_UP).await?;
+        bench.receiver.wait_for(WARM_UP).await?;
+        Ok(bench)
+    }
+
+    fn stop(self) -> Result<(), Failure> {
+        self.partner.server.stop()
+    }
+
+    /// One request that makes one event.
+    fn request(&self) -> Vec<u8> {
+        let body = json!({
+            "envelope_name": "Lease", "envelope_kind": "paper",
+            "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
+        });
+        self.partner.request(
+            "POST",
+            "/envelopes",
+            "application/json",
+            body.to_string().as_bytes(),
+        )
+    }
+
+    /// From so many connections, each asking again as soon as it is answered.
+    async fn publish(&self, publishers: usize, count: usize) -> Result<Vec<Sent>, Failure> {
+        let left = Arc::new(AtomicUsize::new(count));
+        let tasks: Vec<_> = (0..publishers)
+            .map(|_| {
+                let (request, left) = (self.request(), left.clone());
+                let address = self.partner.server.address;
+                tokio::spawn(async move {
+                    let mut connection = Connection::open(address).await?;
+                    let mut sent = Vec::new();
+                    let take = |left: usize| left.checked_sub(1);
+                    while left
+                        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                        .is_ok()
+                    {
+                        sent.push(one(&mut connection, &request).await?);
+                    }
+                    Ok::<_, Failure>(sent)
+                })
+            })
+            .collect();
+        let mut all = Vec::new();
+        for task in tasks {
+            all.extend(task.await??);
+        }
+        Ok(all)
+    }
+
+    /// So many a second, whether or not the ones before are answered.
+    async fn publish_at(&self, rate: u32, time: Duration) -> Result<Vec<Sent>, Failure> {
+        let period = Duration::from_secs(1) / rate;
+        let count = (time.as_secs_f64() * f64::from(rate)) as u32;
+        let began = Instant::now();
+        let idle = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for number in 0..count {
+            let at = tokio::time::Instant::from_std(began + period * number);
+            tokio::time::sleep_until(at).await;
+            let (request, idle) = (self.request(), idle.clone());
+            let address = self.partner.server.address;
+            tasks.push(tokio::spawn(async move {
+                let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut connection = match kept {
+                    Some(connection) => connection,
+                    None => Connection::open(address).await?,
+                };
+                let sent = one(&mut connection, &request).await?;
+                idle.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(connection);
+                Ok::<_, Failure>(sent)
+            }));
+        }
+        let mut all = Vec::new();
+        for task in tasks {
+            all.push(task.await??);
+        }
+        Ok(all)
+    }
+
+    async fn publish_closed(&self, table: &mut Table, publishers: usize) -> Result<(), Failure> {
+        let name = format!("{publishers} publishers");
+        let sending = self.publish(publishers, EVENTS);
+        self.measure(table, &name, sending).await
+    }
+
+    async fn publish_open(&self, table: &mut Table) -> Result<(), Failure> {
+        let sending = self.publish_at(200, OPEN_LOOP);
+        self.measure(table, "open loop, 200/s", sending).await
+    }
+
+    async fn measure(
+        &self,
+        table: &mut Table,
+        name: &str,
+        sending: impl Future<Output = Result<Vec<Sent>, Failure>>,
+    ) -> Result<(), Failure> {
+        let meter = Meter::start(self.partner.server.id(), &self.store).await?;
+        let before = self.receiver.count.load(Ordering::Relaxed);
+        let began = Instant::now();
+        let sent = sending.await?;
+        let accepted = sent.len() as f64 / began.elapsed().as_secs_f64();
+        self.receiver.wait_for(before + sent.len()).await?;
+        let delivered = sent.len() as f64 / began.elapsed().as_secs_f64();
+        let used = meter.stop();
+        let acknowledged = times(&sent, |sent| Some(sent.acknowledged));
+        let received = times(&sent, |sent| self.receiver.arrival(&sent.id));
+        table.row([
+            self.kind.to_owned(),
+            name.to_owned(),
+            format!("{accepted:.0}"),
+            format!("{delivered:.0}"),
+            format!("{:.1}", percentile(&acknowledged, 50)),
+            format!("{:.1}", percentile(&acknowledged, 99)),
+            format!("{:.1}", percentile(&received, 50)),
+            format!("{:.1}", percentile(&received, 99)),
+            format!(
+                "{:.2}",
+                (used.server + used.database) * 1e3 / sent.len() as f64
+            ),
+            format!("{:.0}", used.peak),
+        ]);
+        Ok(())
+    }
+
+    /// Alone, beside an endpoint that hangs, and beside one that is dead.
+    async fn beside_the_slow(&self, table: &mut Table) -> Result<(), Failure> {
+        let mut row = |name: &str, sent: &[Sent]| {
+            let received = times(sent, |sent| self.receiver.arrival(&sent.id));
+            let lost = sent.len() - received.len();
+            table.row([
+                self.kind.to_owned(),
+                name.to_owned(),
+                format!("{:.1}", percentile(&received, 50)),
+                format!("{:.1}", percentile(&received, 99)),
+            ]);
+            if lost > 0 {
+                return Err(Failure::from(format!(
+                    "{name}: {lost} events did not arrive"
+                )));
+            }
+            Ok(())
+        };
+        let before = self.receiver.count.load(Ordering::Relaxed);
+        let sent = self.publish_at(20, ISOLATION).await?;
+        self.receiver.wait_for(before + sent.len()).await?;
+        row("nothing (20/s)", &sent)?;
+
+        // Another organization, whose receiver never answers.
+        let other = self.partner.another()?;
+        let hung = Receiver::start(true).await?;
+        register(&self.store, &other.org, format!("http://{}/", hung.address)).await?;
+        let before = self.receiver.count.load(Ordering::Relaxed);
+        let theirs = self.publish_as(&other.key, 100, ISOLATION);
+        let ours = self.publish_at(20, ISOLATION);
+        let (theirs, sent) = tokio::join!(theirs, ours);
+        theirs?;
+        let sent = sent?;
+        self.receiver.wait_for(before + sent.len()).await?;
+        row("one that never answers, at 100/s", &sent)?;
+
+        let before = self.receiver.count.load(Ordering::Relaxed);
+        let sent = self.publish_at(200, OPEN_LOOP).await?;
+        self.receiver.wait_for(before + sent.len()).await?;
+        row("nothing (200/s)", &sent)?;
+        let dead = self.partner.another()?;
+        register(&self.store, &dead.org, "http://127.0.0.1:9/".into()).await?;
+        happen(&self.store, &dead.org, DUE_AT_THE_DEAD).await?;
+        let before = self.receiver.count.load(Ordering::Relaxed);
+        let sent = self.publish_at(200, OPEN_LOOP).await?;
+        self.receiver.wait_for(before + sent.len()).await?;
+        row("10,000 due at a dead one (200/s)", &sent)
+    }
+
+    async fn publish_as(&self, key: &str, rate: u32, time: Duration) -> Result<(), Failure> {
+        let ours = format!("x-api-key: {}\r\n", self.partner.key);
+        let theirs = format!("x-api-key: {key}\r\n");
+        let request = String::from_utf8(self.request())?.replace(&ours, &theirs);
+        let mut connection = Connection::open(self.partner.server.address).await?;
+        let began = tokio::time::Instant::now();
+        for number in 0..(time.as_secs_f64() * f64::from(rate)) as u32 {
+            tokio::time::sleep_until(began + Duration::from_secs(1) / rate * number).await;
+            one(&mut connection, request.as_bytes()).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn one(connection: &mut Connection, request: &[u8]) -> Result<Sent, Failure> {
+    let asked = Instant::now();
+    let answer = connection.ask(request).await?;
+    let acknowledged = Instant::now();
+    let body: Value = serde_json::from_slice(&answer.body)?;
+    let id = body["data"]["envelope_id"].as_str();
+    Ok(Sent {
+        id: id
+            .ok_or_else(|| format!("{}: {body}", answer.status))?
+            .to_owned(),
+        asked,
+        acknowledged,
+    })
+}
+
+/// Milliseconds from just before the request.
+fn times(sent: &[Sent], until: impl Fn(&Sent) -> Option<Instant>) -> Vec<f64> {
+    sent.iter()
+        .filter_map(|sent| Some(until(sent)?.saturating_duration_since(sent.asked)))
+        .map(report::millis)
+        .collect()
+}
+
+/// What is due when the server starts, to so many endpoints.
+async fn drain(
+    table: &mut Table,
+    kind: &'static str,
+    server: &str,
+    endpoints: usize,
+) -> Result<(), Failure> {
+    let folder = tempfile::tempdir()?;
+    let url = database(kind, server, &format!("drained_{endpoints}"), folder.path()).await?;
+    let partner = Partner::start_with(folder.path(), &url, &SETTINGS)?;
+    let org = partner.org.clone();
+    partner.server.stop()?;
+    let store = Store::connect(&url).await?;
+    let receiver = Receiver::start(false).await?;
+    for endpoint in 0..endpoints {
+        register(
+            &store,
+            &org,
+            format!("http://{}/{endpoint}", receiver.address),
+        )
+        .await?;
+    }
+    happen(&store, &org, BACKLOG / endpoints).await?;
+    let backlog = BACKLOG / endpoints.max(1) / 500 * 500 * endpoints;
+    let server = Partner::serve(folder.path(), &url, &SETTINGS)?;
+    receiver.wait_for(backlog / 20).await?;
+    let meter = Meter::start(server.id(), &store).await?;
+    let (first, began) = (receiver.count.load(Ordering::Relaxed), Instant::now());
+    receiver.wait_for(backlog).await?;
+    let (time, count) = (began.elapsed().as_secs_f64(), (backlog - first) as f64);
+    let used = meter.stop();
+    table.row([
+        kind.to_owned(),
+        endpoints.to_string(),
+        format!("{:.0}", count / time),
+        format!("{:.2}", (used.server + used.database) * 1e3 / count),
+        format!("{:.2}", used.database * 1e3 / count),
+        format!("{:.0}", used.peak),
+    ]);
+    server.stop()
+}
+
+/// Watches what a server and its database use.
+struct Meter {
+    server: u32,
+    postgres: Option<u32>,
+    before: (f64, f64),
+    watching: Arc<AtomicBool>,
+    peak: Option<thread::JoinHandle<f64>>,
+}
+
+/// Seconds of processor time, and the server's peak of resident memory in MiB.
+struct Used {
+    server: f64,
+    database: f64,
+    peak: f64,
+}
+
+impl Meter {
+    async fn start(server: u32, store: &Store) -> Result<Self, Failure> {
+        let postgres = match store.dialect() {
+            Dialect::Sqlite => None,
+            Dialect::Postgres => {
+                let mut connection = store.read().await?;
+                let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
+                    .fetch_one(&mut *connection)
+                    .await?;
+                parent_of(backend.unsigned_abs())
+            }
+        };
+        let watching = Arc::new(AtomicBool::new(true));
+        let watched = watching.clone();
+        let peak = thread::spawn(move || {
+            let mut peak = 0.0_f64;
+            while watched.load(Ordering::Relaxed) {
+                peak = peak.max(resident(server));
+                thread::sleep(Duration::from_millis(20));
+            }
+            peak
+        });
+        Ok(Self {
+            server,
+            postgres,
+            before: (seconds(server, false), postgres.map_or(0.0, family)),
+            watching,
+            peak: Some(peak),
+        })
+    }
+
+    fn stop(mut self) -> Used {
+        self.watching.store(false, Ordering::Relaxed);
+        let peak = self.peak.take().and_then(|peak| peak.join().ok());
+        Used {
+            server: seconds(self.server, false) - self.before.0,
+            database: self.postgres.map_or(0.0, family) - self.before.1,
+            peak: peak.unwrap_or_default(),
+        }
+    }
+}
+
+/// Fields of `/proc/*/stat` behind the program's name; the first is the state.
+fn stat(process: u32) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split(' ').map(str::to_owned).collect()
+}
+
+fn parent_of(process: u32) -> Option<u32> {
+    stat(process).get(1)?.parse().ok()
+}
+
+/// Processor time of a process; with that of children that have ended.
+fn seconds(process: u32, with_ended: bool) -> f64 {
+    const TICKS: f64 = 100.0;
+    let fields = stat(process);
+    let last = if with_ended { 15 } else { 13 };
+    let ticks = fields.get(11..last).unwrap_or_default();
+    let ticks = ticks.iter().filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS
+}
+
+/// Processor time of a database server and all its processes.
+fn family(postgres: u32) -> f64 {
+    let children = std::fs::read_to_string(format!("/proc/{postgres}/task/{postgres}/children"));
+    let children = children.unwrap_or_default();
+    let running = children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok());
+    seconds(postgres, true) + running.map(|child| seconds(child, true)).sum::<f64>()
+}
+
+fn resident(process: u32) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next());
+    kibibytes
+        .and_then(|text| text.parse::<f64>().ok())
+        .unwrap_or_default()
+        / 1024.0
+}
