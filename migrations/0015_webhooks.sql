@@ -13,7 +13,7 @@ create table webhook_endpoint (
     partner_key_id text,
     -- The one that its key writes to with PATCH /partner/webhook.
     legacy bigint not null,
-    -- Null: deliveries are unsigned.
+    -- Sealed with the installation's key. Null: deliveries are unsigned.
     secret text,
     previous_secret text,
     grace_expires_at text,

@@ -19,7 +19,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::lane::{Lane, Verdict};
-use super::sender::{Outcome, Parcel};
+use super::sender::{Outcome, Parcel, Target};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, RequestId};
@@ -273,12 +273,7 @@ impl Dispatcher {
             Happened::Taken(endpoint, taken, until) => {
                 self.taking.remove(&endpoint);
                 match taken {
-                    Ok(Some(held)) => {
-                        let settings = &self.app.config.webhooks;
-                        let lane = Lane::new(endpoint.clone(), held, until, settings);
-                        self.lanes.insert(endpoint.clone(), lane);
-                        self.make_ready(endpoint);
-                    }
+                    Ok(Some(held)) => self.open(endpoint, held, until),
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "an endpoint could not be taken"),
                 }
@@ -329,6 +324,22 @@ impl Dispatcher {
         }
     }
 
+    /// Begins to deliver to an endpoint that was taken. One whose secret cannot be
+    /// read is held and left alone, or it would be taken again and again.
+    fn open(&mut self, endpoint: OwnedEndpoint, held: Held, until: Instant) {
+        let Some(target) = Target::of(&held.endpoint, &self.app.sealer) else {
+            tracing::error!(
+                endpoint = %endpoint.endpoint,
+                "the endpoint's secret was sealed with another key than this node's"
+            );
+            return;
+        };
+        let settings = &self.app.config.webhooks;
+        let lane = Lane::new(endpoint.clone(), held, target, until, settings);
+        self.lanes.insert(endpoint.clone(), lane);
+        self.make_ready(endpoint);
+    }
+
     /// The lane that something was begun for, unless it was lost since.
     fn lane(&mut self, endpoint: &OwnedEndpoint, epoch: i64) -> Option<&mut Lane> {
         let lane = self.lanes.get_mut(endpoint)?;
@@ -341,15 +352,18 @@ impl Dispatcher {
             .into_iter()
             .map(|held| (held.endpoint.id.clone(), held))
             .collect();
+        let sealer = self.app.sealer.clone();
         self.lanes.retain(|endpoint, lane| {
-            match held.remove(&endpoint.endpoint) {
-                Some(held) if held.epoch == lane.epoch => {
-                    lane.renew(held, until);
-                    true
-                }
-                // Taken after the renewal was asked for.
-                _ => lane.is_held_longer_than(until),
-            }
+            let held = held.remove(&endpoint.endpoint);
+            let Some(held) = held.filter(|held| held.epoch == lane.epoch) else {
+                // Taken after the renewal was asked for, perhaps.
+                return lane.is_held_longer_than(until);
+            };
+            let Some(target) = Target::of(&held.endpoint, &sealer) else {
+                return false;
+            };
+            lane.renew(held, target, until);
+            true
         });
         let endpoints: Vec<_> = self.lanes.keys().cloned().collect();
         for endpoint in endpoints {
@@ -451,7 +465,7 @@ impl Dispatcher {
 fn look(app: App, told: UnboundedSender<Happened>, at: OwnedEndpoint, epoch: i64, limit: i64) {
     tokio::spawn(async move {
         let found = async {
-            let mut connection = app.store.read().await?;
+            let mut connection = app.store.read_urgently().await?;
             deliveries::next(&mut connection, &at, limit).await
         };
         let found = found.await;

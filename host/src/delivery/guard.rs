@@ -41,8 +41,9 @@ pub enum Refused {
     /// No host, or a name that can only be inside.
     #[error("host {0} is not public")]
     Host(String),
-    /// An address that is not on the public internet.
-    #[error("address {0} is not public")]
+    /// An address that is not on the public internet. Which one is not said: a name
+    /// may be known inside only.
+    #[error("its address is not public")]
     Address(IpAddr),
 }
 

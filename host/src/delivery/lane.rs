@@ -85,12 +85,18 @@ pub(super) struct Verdict {
 }
 
 impl Lane {
-    pub fn new(owned: OwnedEndpoint, held: Held, until: Instant, settings: &Webhooks) -> Self {
+    pub fn new(
+        owned: OwnedEndpoint,
+        held: Held,
+        target: Target,
+        until: Instant,
+        settings: &Webhooks,
+    ) -> Self {
         let now = Instant::now();
         let paused = held.endpoint.health.paused_until;
         Self {
             owned,
-            target: Arc::new(Target::of(&held.endpoint)),
+            target: Arc::new(target),
             epoch: held.epoch,
             health: held.endpoint.health,
             held_until: until,
@@ -111,12 +117,12 @@ impl Lane {
     }
 
     /// Held for longer, with the settings as they are now.
-    pub fn renew(&mut self, held: Held, until: Instant) {
-        if self.target.url != held.endpoint.url {
+    pub fn renew(&mut self, held: Held, target: Target, until: Instant) {
+        if self.target.url != target.url {
             self.health = held.endpoint.health.clone();
             self.breaker = self.breaker.closed();
         }
-        self.target = Arc::new(Target::of(&held.endpoint));
+        self.target = Arc::new(target);
         self.held_until = until;
         self.suspended = false;
     }

@@ -29,7 +29,8 @@ use crate::config::Webhooks;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{DeliveryId, EndpointId, EventId};
-use crate::domain::webhook::{Endpoint, Previous, Secret};
+use crate::domain::seal::Sealer;
+use crate::domain::webhook::{Endpoint, SealedSecret, Secret};
 
 /// How long an attempt may take, from the look-up to the end of the answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,19 +51,31 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0")
 pub struct Target {
     pub endpoint: EndpointId,
     pub url: String,
+    /// Of `X-Service-Signature`; none where deliveries are unsigned.
     pub secret: Option<Secret>,
-    pub previous: Option<Previous>,
+    /// The one before, and until when it signs.
+    pub previous: Option<(Secret, Timestamp)>,
 }
 
 impl Target {
-    /// The endpoint as it is now.
-    pub fn of(endpoint: &Endpoint) -> Self {
-        Self {
+    /// The endpoint as it is now; none when its secret is sealed with another key:
+    /// nothing that should be signed goes out unsigned.
+    pub fn of(endpoint: &Endpoint, sealer: &Sealer) -> Option<Self> {
+        let open = |sealed: &SealedSecret| sealed.open(&endpoint.id, sealer);
+        let secret = match &endpoint.secret {
+            None => None,
+            Some(sealed) => Some(open(sealed)?),
+        };
+        let previous = match &endpoint.previous {
+            None => None,
+            Some(previous) => Some((open(&previous.secret)?, previous.until)),
+        };
+        Some(Self {
             endpoint: endpoint.id.clone(),
             url: endpoint.url.clone(),
-            secret: endpoint.secret.clone(),
-            previous: endpoint.previous.clone(),
-        }
+            secret,
+            previous,
+        })
     }
 }
 
@@ -308,10 +321,10 @@ fn headers(
         "x-service-signature",
         signature::of_body(secret, &parcel.body),
     )?;
-    if let Some(previous) = target.previous.as_ref().filter(|old| now < old.until) {
-        let of_body = signature::of_body(&previous.secret, &parcel.body);
+    if let Some((previous, _)) = target.previous.as_ref().filter(|(_, until)| now < *until) {
+        let of_body = signature::of_body(previous, &parcel.body);
         put("x-service-signature-previous", of_body)?;
-        signatures = format!("{signatures} {}", standard(&previous.secret));
+        signatures = format!("{signatures} {}", standard(previous));
     }
     put("webhook-signature", signatures)?;
     Ok(headers)
@@ -342,7 +355,7 @@ fn cause(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn target(previous: Option<Previous>) -> Target {
+    fn target(previous: Option<(Secret, Timestamp)>) -> Target {
         Target {
             endpoint: EndpointId::new(),
             url: "https://hooks.example.com/".into(),
@@ -363,10 +376,7 @@ mod tests {
     #[test]
     fn the_old_secret_signs_for_its_last_moment_and_no_longer() {
         let until = Timestamp::from_millis(48 * 3_600_000);
-        let target = target(Some(Previous {
-            secret: Secret::of("the secret before".into()),
-            until,
-        }));
+        let target = target(Some((Secret::of("the secret before".into()), until)));
         let parcel = parcel();
         let during = headers(&target, &parcel, until - Duration::from_millis(1)).unwrap();
         let old = signature::of_body(&Secret::of("the secret before".into()), b"{}");

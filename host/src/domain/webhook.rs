@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::envelope::words;
 use super::event::EventType;
 use super::id::{EndpointId, KeyId, OrgId};
+use super::seal::Sealer;
 use super::token::random;
 
 /// A registered endpoint.
@@ -32,7 +33,7 @@ pub struct Endpoint {
     /// The one that `PATCH /partner/webhook` of that key writes to.
     pub legacy: bool,
     /// None: deliveries are unsigned.
-    pub secret: Option<Secret>,
+    pub secret: Option<SealedSecret>,
     /// The secret before the last rotation, and until when it signs as well.
     pub previous: Option<Previous>,
     /// E-mail of who made it, where there is one.
@@ -48,7 +49,7 @@ pub struct Endpoint {
 /// A secret that is on its way out.
 #[derive(Clone, Debug)]
 pub struct Previous {
-    pub secret: Secret,
+    pub secret: SealedSecret,
     /// It signs until then.
     pub until: Timestamp,
 }
@@ -138,7 +139,7 @@ impl Secret {
         Self(text)
     }
 
-    /// For the one answer that shows it, and for the database.
+    /// For the one answer that shows it, and to be sealed.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -148,6 +149,32 @@ impl Secret {
         let encoded = self.0.strip_prefix(PREFIX);
         let decoded = encoded.and_then(|encoded| STANDARD.decode(encoded).ok());
         decoded.unwrap_or_else(|| self.0.clone().into_bytes())
+    }
+}
+
+/// A secret as it is kept: readable with this installation's key, for its endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedSecret(String);
+
+impl SealedSecret {
+    /// Seals the secret of an endpoint.
+    pub fn seal(secret: &Secret, endpoint: &EndpointId, sealer: &Sealer) -> Self {
+        Self(sealer.seal(&secret.0, endpoint.as_str()))
+    }
+
+    /// None with another key.
+    pub fn open(&self, endpoint: &EndpointId, sealer: &Sealer) -> Option<Secret> {
+        sealer.open(&self.0, endpoint.as_str()).map(Secret)
+    }
+
+    /// As it was read from where it is kept.
+    pub fn kept(text: String) -> Self {
+        Self(text)
+    }
+
+    /// To be kept.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -198,6 +225,18 @@ mod tests {
         ] {
             assert_eq!(Selector::parse(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_kept_secret_is_readable_with_the_key_and_for_its_endpoint_only() {
+        let (secret, endpoint) = (Secret::generate(), EndpointId::new());
+        let sealer = Sealer::new(&[7; 32]).unwrap();
+        let sealed = SealedSecret::seal(&secret, &endpoint, &sealer);
+        assert!(!sealed.as_str().contains(secret.reveal()));
+        assert_eq!(sealed.open(&endpoint, &sealer), Some(secret));
+        assert_eq!(sealed.open(&EndpointId::new(), &sealer), None);
+        let other = Sealer::new(&[8; 32]).unwrap();
+        assert_eq!(sealed.open(&endpoint, &other), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EndpointId, EventId, KeyId, OrgId};
 use crate::domain::webhook::{
-    DeliveryStatus, DisableReason, Endpoint, Health, Previous, Secret, Selector,
+    DeliveryStatus, DisableReason, Endpoint, Health, Previous, SealedSecret, Secret, Selector,
 };
 use crate::store::deliveries::{Attempt, Delivery};
 use crate::store::webhooks::OwnedEndpoint;
@@ -240,12 +240,12 @@ pub async fn create(
     };
     admit(&mut tx, &caller.org, key.as_ref()).await?;
     let secret = Secret::generate();
-    let endpoint = Endpoint {
+    let mut endpoint = Endpoint {
         description: request.description,
         key,
-        secret: Some(secret.clone()),
         ..new_endpoint(caller, url, selectors, now)
     };
+    endpoint.secret = Some(SealedSecret::seal(&secret, &endpoint.id, &app.sealer));
     webhooks::insert(&mut tx, &endpoint).await?;
     let shown = WithSecret::of(&endpoint, &secret, now);
     answer.commit(tx, &shown).await?;
@@ -450,7 +450,8 @@ pub async fn rotate(
     let mut tx = app.store.begin().await?;
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
     let secret = Secret::generate();
-    endpoint.previous = endpoint.secret.replace(secret.clone()).map(|old| Previous {
+    let sealed = SealedSecret::seal(&secret, &id, &app.sealer);
+    endpoint.previous = endpoint.secret.replace(sealed).map(|old| Previous {
         secret: old,
         until: now + GRACE,
     });
@@ -491,7 +492,9 @@ pub async fn test(
         event_type: event.event_type,
         body: Bytes::from(event.body()),
     };
-    let target = Target::of(&endpoint);
+    let sealed_otherwise =
+        || ServiceError::Internal("the secret is sealed with another key".into());
+    let target = Target::of(&endpoint, &app.sealer).ok_or_else(sealed_otherwise)?;
     let outcome = app.webhooks.send(&target, &parcel, now).await;
     let tested = Tested {
         delivered: outcome.is_success(),
@@ -554,7 +557,8 @@ pub async fn set_legacy(
                 None => {}
             }
             if let Some(secret) = secret {
-                endpoint.secret = secret;
+                let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+                endpoint.secret = secret.map(seal);
                 endpoint.previous = None;
             }
             endpoint.updated_at = now;
@@ -563,12 +567,13 @@ pub async fn set_legacy(
         }
         (None, Some(Some(url))) => {
             admit(&mut tx, &caller.org, Some(key)).await?;
-            let endpoint = Endpoint {
+            let mut endpoint = Endpoint {
                 key: Some(key.clone()),
                 legacy: true,
-                secret: secret.flatten(),
                 ..new_endpoint(caller, url, vec![Selector::all()], now)
             };
+            let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+            endpoint.secret = secret.flatten().map(seal);
             webhooks::insert(&mut tx, &endpoint).await?;
             Some(endpoint)
         }

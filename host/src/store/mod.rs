@@ -88,6 +88,9 @@ pub struct Store {
     readers: AnyPool,
     /// SQLite has one writer; for PostgreSQL this is the same pool.
     writers: AnyPool,
+    /// For what must not wait behind requests: a few connections of their own on
+    /// PostgreSQL, the next turn on SQLite.
+    urgent: AnyPool,
     dialect: Dialect,
     /// Where there is one writer.
     turns: Option<Turns>,
@@ -132,19 +135,22 @@ impl Store {
                     })
                 })
         };
-        let (readers, writers) = match dialect {
+        let (readers, writers, urgent) = match dialect {
             Dialect::Sqlite => {
                 let writers = pool(1).connect_with(options.clone()).await?;
-                (pool(8).connect_with(options).await?, writers)
+                let readers = pool(8).connect_with(options).await?;
+                (readers, writers.clone(), writers)
             }
             Dialect::Postgres => {
-                let shared = pool(16).connect_with(options).await?;
-                (shared.clone(), shared)
+                let shared = pool(16).connect_with(options.clone()).await?;
+                let urgent = pool(4).connect_with(options).await?;
+                (shared.clone(), shared, urgent)
             }
         };
         Ok(Self {
             readers,
             writers,
+            urgent,
             dialect,
             turns: (dialect == Dialect::Sqlite).then(Turns::default),
             work: Arc::new(Notify::new()),
@@ -176,7 +182,16 @@ impl Store {
         self.begin_in_turn(false).await
     }
 
-    /// As [`Store::begin`], before everybody else who waits for the one writer.
+    /// A connection for reading, whatever else is being asked for.
+    pub async fn read_urgently(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
+        let pool = match self.dialect {
+            Dialect::Sqlite => &self.readers,
+            Dialect::Postgres => &self.urgent,
+        };
+        Ok(pool.acquire().await?)
+    }
+
+    /// As [`Store::begin`], before everybody else who waits.
     pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
         self.begin_in_turn(true).await
     }
@@ -189,7 +204,8 @@ impl Store {
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
-        let inner = self.writers.begin_with(self.dialect.begin_write()).await?;
+        let pool = if urgent { &self.urgent } else { &self.writers };
+        let inner = pool.begin_with(self.dialect.begin_write()).await?;
         Ok(Tx {
             inner,
             dialect: self.dialect,
@@ -228,6 +244,7 @@ impl Store {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
+        self.urgent.close().await;
     }
 }
 

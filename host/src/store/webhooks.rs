@@ -7,7 +7,7 @@ use super::row::{Columns, json_text};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EndpointId, KeyId, OrgId};
-use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, Secret};
+use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, SealedSecret};
 
 /// An endpoint, and whose it is: for work that goes over all organizations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub async fn insert(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     .bind(i64::from(endpoint.is_active))
     .bind(endpoint.key.as_ref().map(KeyId::as_str))
     .bind(i64::from(endpoint.legacy))
-    .bind(endpoint.secret.as_ref().map(Secret::reveal))
+    .bind(endpoint.secret.as_ref().map(SealedSecret::as_str))
     .bind(&endpoint.created_by)
     .bind(endpoint.created_at.to_string())
     .execute(&mut **tx)
@@ -143,8 +143,8 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     .bind(endpoint.description.as_deref())
     .bind(json_text(&endpoint.selectors))
     .bind(i64::from(endpoint.is_active))
-    .bind(endpoint.secret.as_ref().map(Secret::reveal))
-    .bind(endpoint.previous.as_ref().map(|old| old.secret.reveal()))
+    .bind(endpoint.secret.as_ref().map(SealedSecret::as_str))
+    .bind(endpoint.previous.as_ref().map(|old| old.secret.as_str()))
     .bind(endpoint.previous.as_ref().map(|old| old.until.to_string()))
     .bind(endpoint.updated_at.to_string())
     .bind(endpoint.health.failing_since.map(|at| at.to_string()))
@@ -223,7 +223,7 @@ pub async fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Held>, StoreError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_urgently().await?;
     let row = sqlx::query(
         "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
          where bucket = $1 and endpoint_id = $2 and is_active = 1
@@ -249,7 +249,7 @@ pub async fn renew(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Vec<Held>, StoreError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_urgently().await?;
     let rows = sqlx::query(
         "update webhook_endpoint set lease_until = $3
          where holder = $1 and lease_until > $2 and is_active = 1
@@ -266,7 +266,7 @@ pub async fn renew(
 
 /// Lets go of an endpoint, for whichever node is next.
 pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<(), StoreError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_urgently().await?;
     sqlx::query(
         "update webhook_endpoint set holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
@@ -363,9 +363,9 @@ fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
         is_active: columns.flag("is_active")?,
         key: columns.optional_parsed("partner_key_id", KeyId::parse)?,
         legacy: columns.flag("legacy")?,
-        secret: columns.optional_text("secret")?.map(Secret::of),
+        secret: columns.optional_text("secret")?.map(SealedSecret::kept),
         previous: previous.zip(until).map(|(secret, until)| Previous {
-            secret: Secret::of(secret),
+            secret: SealedSecret::kept(secret),
             until,
         }),
         created_by: columns.text("created_by")?,
