@@ -85,7 +85,11 @@ pub async fn run(app: App, stop: CancellationToken) {
 /// What happened beside the dispatcher.
 enum Happened {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
-    Taken(OwnedEndpoint, Result<Option<Held>, StoreError>, Instant),
+    Taken(
+        OwnedEndpoint,
+        Result<Option<Box<Held>>, StoreError>,
+        Instant,
+    ),
     Renewed(Result<Vec<Held>, StoreError>, Instant),
     Looked {
         at: OwnedEndpoint,
@@ -185,6 +189,7 @@ impl Dispatcher {
         tokio::spawn(async move {
             let (asked, now) = (Instant::now(), app.clock.now());
             let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
+            let taken = taken.map(|held| held.map(Box::new));
             let _ = told.send(Happened::Taken(endpoint, taken, asked + LEASE));
         });
     }
@@ -273,7 +278,7 @@ impl Dispatcher {
             Happened::Taken(endpoint, taken, until) => {
                 self.taking.remove(&endpoint);
                 match taken {
-                    Ok(Some(held)) => self.open(endpoint, held, until),
+                    Ok(Some(held)) => self.open(endpoint, *held, until),
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "an endpoint could not be taken"),
                 }

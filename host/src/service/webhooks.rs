@@ -543,7 +543,7 @@ pub async fn set_legacy(
     let mut tx = app.store.begin().await?;
     // Two who set it at once make one endpoint.
     organizations::lock(&mut tx, &caller.org).await?;
-    let mut own = webhooks::list(&mut *tx, &caller.org, Some(key)).await?;
+    let mut own = webhooks::list(&mut tx, &caller.org, Some(key)).await?;
     own.retain(|endpoint| endpoint.legacy);
     let endpoint = match (own.pop(), url) {
         (Some(known), url) => {

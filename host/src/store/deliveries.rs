@@ -259,7 +259,7 @@ pub async fn attempts(
             table: "webhook_attempt",
             id: "delivery_id",
         };
-        Ok(attempt(&columns, columns.number("attempt")?)?)
+        attempt(&columns, columns.number("attempt")?)
     })
     .collect()
 }
