@@ -62,6 +62,10 @@ create index webhook_delivery_due on webhook_delivery (bucket, endpoint_id, due_
     where status = 'pending';
 create index webhook_delivery_by_endpoint on webhook_delivery (bucket, endpoint_id, delivery_id);
 create index webhook_delivery_by_org on webhook_delivery (bucket, org_id);
+create index webhook_delivery_by_status
+    on webhook_delivery (bucket, endpoint_id, status, delivery_id);
+create index webhook_delivery_pending on webhook_delivery (bucket, event_id)
+    where status = 'pending';
 
 create table webhook_attempt (
     bucket bigint not null,

@@ -10,6 +10,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::lane::{Lane, Verdict};
+use super::lane::{Disable, Lane, Verdict};
 use super::sender::{Outcome, Parcel, Target};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
@@ -35,15 +36,20 @@ const SLOTS: usize = 512;
 const SLOTS_OF_ORGANIZATION: usize = SLOTS / 4;
 /// Endpoints held at once.
 const LANES: usize = 4 * SLOTS;
-/// How long an endpoint is held, and how often that is renewed.
+/// How long an endpoint is held, and how often that is renewed, and its settings
+/// read: a change that another node has made shows then.
 const LEASE: Duration = Duration::from_secs(15);
-const RENEWAL: Duration = Duration::from_secs(2);
+const RENEWAL: Duration = Duration::from_secs(1);
 /// How long a lost wake-up can go unnoticed.
 const SWEEP: Duration = Duration::from_secs(1);
 /// How exactly the time of a retry is met.
 const TICK: Duration = Duration::from_millis(50);
 /// Verdicts recorded in one transaction.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
+/// An endpoint whose secret this node cannot read is left to others for so long.
+const UNREADABLE: Duration = Duration::from_secs(60);
+/// Tries to record what the database does not take, once this node is to stop.
+const LAST_TRIES: u32 = 10;
 /// Between two tries to record what the database did not take.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -57,10 +63,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
-    let recorder = tokio::spawn(record(app.clone(), to_record, told.clone()));
+    let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
     let dispatcher = Dispatcher {
         node: RequestId::new().to_string(),
         lanes: HashMap::new(),
+        unreadable: HashMap::new(),
         taking: HashSet::new(),
         ready: VecDeque::new(),
         waiting: HashSet::new(),
@@ -85,26 +92,34 @@ pub async fn run(app: App, stop: CancellationToken) {
 /// What happened beside the dispatcher.
 enum Happened {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
-    Taken(
-        OwnedEndpoint,
-        Result<Option<Box<Held>>, StoreError>,
-        Instant,
-    ),
-    Renewed(Result<Vec<Held>, StoreError>, Instant),
+    Taken {
+        endpoint: OwnedEndpoint,
+        taken: Result<Option<Box<Held>>, StoreError>,
+        asked: Instant,
+    },
+    Renewed {
+        renewed: Result<Vec<Held>, StoreError>,
+        asked: Instant,
+    },
     Looked {
         at: OwnedEndpoint,
         epoch: i64,
         limit: i64,
         found: Result<Vec<Due>, StoreError>,
     },
-    Attempted {
-        at: OwnedEndpoint,
-        epoch: i64,
-        due: Box<Due>,
-        began: Timestamp,
-        outcome: Box<Outcome>,
-    },
+    Attempted(Box<Attempted>),
     Recorded(Vec<Verdict>),
+}
+
+/// An attempt that is over.
+struct Attempted {
+    at: OwnedEndpoint,
+    epoch: i64,
+    /// Where it went: the endpoint may have moved since.
+    target: Arc<Target>,
+    due: Due,
+    began: Timestamp,
+    outcome: Outcome,
 }
 
 struct Dispatcher {
@@ -112,6 +127,8 @@ struct Dispatcher {
     /// How this run calls itself in what it holds.
     node: String,
     lanes: HashMap<OwnedEndpoint, Lane>,
+    /// Whose secret this node could not read, and when it tried.
+    unreadable: HashMap<OwnedEndpoint, Instant>,
     taking: HashSet<OwnedEndpoint>,
     /// Lanes in which something may be possible, in turn, each once.
     ready: VecDeque<OwnedEndpoint>,
@@ -158,10 +175,8 @@ impl Dispatcher {
                 break;
             }
         }
-        for (endpoint, lane) in self.lanes {
-            if let Err(error) = webhooks::release(&app.store, &endpoint, lane.epoch).await {
-                tracing::warn!(%error, "an endpoint stays held until its lease ends");
-            }
+        if let Err(error) = webhooks::release_all(&app.store, &self.node).await {
+            tracing::warn!(%error, "endpoints stay held until their leases end");
         }
     }
 
@@ -177,11 +192,19 @@ impl Dispatcher {
                 }
                 self.make_ready(endpoint);
             }
-            None => self.take(endpoint),
+            None => {
+                if changed {
+                    self.unreadable.remove(&endpoint);
+                }
+                self.take(endpoint);
+            }
         }
     }
 
     fn take(&mut self, endpoint: OwnedEndpoint) {
+        if self.lanes.contains_key(&endpoint) || self.unreadable.contains_key(&endpoint) {
+            return;
+        }
         if self.lanes.len() + self.taking.len() >= LANES || !self.taking.insert(endpoint.clone()) {
             return;
         }
@@ -190,7 +213,11 @@ impl Dispatcher {
             let (asked, now) = (Instant::now(), app.clock.now());
             let taken = webhooks::take(&app.store, &endpoint, &node, now, now + LEASE).await;
             let taken = taken.map(|held| held.map(Box::new));
-            let _ = told.send(Happened::Taken(endpoint, taken, asked + LEASE));
+            let _ = told.send(Happened::Taken {
+                endpoint,
+                taken,
+                asked,
+            });
         });
     }
 
@@ -204,7 +231,7 @@ impl Dispatcher {
         tokio::spawn(async move {
             let (asked, now) = (Instant::now(), app.clock.now());
             let renewed = webhooks::renew(&app.store, &node, now, now + LEASE).await;
-            let _ = told.send(Happened::Renewed(renewed, asked + LEASE));
+            let _ = told.send(Happened::Renewed { renewed, asked });
         });
     }
 
@@ -220,7 +247,12 @@ impl Dispatcher {
         let period = self.app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
         let swept_lately = self.swept_at.is_some_and(|at| at.elapsed() < period);
         if !self.sweeping && !swept_lately {
+            self.unreadable.retain(|_, at| at.elapsed() < UNREADABLE);
             self.sweep(now);
+            // Of what other nodes have committed nobody tells.
+            if self.app.store.dialect() == Dialect::Postgres {
+                self.lanes.values_mut().for_each(Lane::stir);
+            }
         }
         let mut awake = Vec::new();
         let mut idle = Vec::new();
@@ -253,13 +285,17 @@ impl Dispatcher {
     }
 
     fn let_go(&mut self, endpoint: &OwnedEndpoint) {
-        let Some(lane) = self.lanes.remove(endpoint) else {
-            return;
-        };
-        let (app, endpoint) = (self.app.clone(), endpoint.clone());
+        if let Some(lane) = self.lanes.remove(endpoint) {
+            self.release(endpoint.clone(), lane.epoch);
+        }
+    }
+
+    /// What cannot be let go of now is at the next renewal.
+    fn release(&self, endpoint: OwnedEndpoint, epoch: i64) {
+        let app = self.app.clone();
         tokio::spawn(async move {
-            if let Err(error) = webhooks::release(&app.store, &endpoint, lane.epoch).await {
-                tracing::warn!(%error, "an endpoint stays held until its lease ends");
+            if let Err(error) = webhooks::release(&app.store, &endpoint, epoch).await {
+                tracing::warn!(%error, "an endpoint could not be let go of");
             }
         });
     }
@@ -275,20 +311,24 @@ impl Dispatcher {
                     self.take(endpoint);
                 }
             }
-            Happened::Taken(endpoint, taken, until) => {
+            Happened::Taken {
+                endpoint,
+                taken,
+                asked,
+            } => {
                 self.taking.remove(&endpoint);
                 match taken {
-                    Ok(Some(held)) => self.open(endpoint, *held, until),
+                    Ok(Some(held)) => self.open(endpoint, *held, asked + LEASE),
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "an endpoint could not be taken"),
                 }
             }
-            Happened::Renewed(renewed, until) => {
+            Happened::Renewed { renewed, asked } => {
                 self.renewing = false;
                 match renewed {
                     // Read before the change, perhaps.
                     Ok(_) if std::mem::take(&mut self.renew_again) => self.renew(),
-                    Ok(held) => self.renewed(held, until),
+                    Ok(held) => self.renewed(held, asked),
                     Err(error) => tracing::error!(%error, "endpoints could not be held on to"),
                 }
             }
@@ -307,13 +347,7 @@ impl Dispatcher {
                     self.make_ready(at);
                 }
             }
-            Happened::Attempted {
-                at,
-                epoch,
-                due,
-                began,
-                outcome,
-            } => self.attempted(at, epoch, *due, began, *outcome),
+            Happened::Attempted(attempted) => self.attempted(*attempted),
             Happened::Recorded(verdicts) => {
                 for verdict in verdicts {
                     let at = OwnedEndpoint {
@@ -329,14 +363,16 @@ impl Dispatcher {
         }
     }
 
-    /// Begins to deliver to an endpoint that was taken. One whose secret cannot be
-    /// read is held and left alone, or it would be taken again and again.
+    /// Begins to deliver to an endpoint that was taken.
     fn open(&mut self, endpoint: OwnedEndpoint, held: Held, until: Instant) {
         let Some(target) = Target::of(&held.endpoint, &self.app.sealer) else {
             tracing::error!(
                 endpoint = %endpoint.endpoint,
                 "the endpoint's secret was sealed with another key than this node's"
             );
+            // Another node may have the right one.
+            self.unreadable.insert(endpoint.clone(), Instant::now());
+            self.release(endpoint, held.epoch);
             return;
         };
         let settings = &self.app.config.webhooks;
@@ -351,39 +387,49 @@ impl Dispatcher {
         (lane.epoch == epoch).then_some(lane)
     }
 
-    /// What is not among those is held no more: disabled, deleted or taken over.
-    fn renewed(&mut self, held: Vec<Held>, until: Instant) {
+    /// Lanes that are not among those are held no more: disabled, deleted or taken
+    /// over. What is held without a lane is let go of, or nobody would ever have it.
+    fn renewed(&mut self, held: Vec<Held>, asked: Instant) {
         let mut held: HashMap<_, _> = held
             .into_iter()
-            .map(|held| (held.endpoint.id.clone(), held))
+            .map(|held| (OwnedEndpoint::of(&held.endpoint), held))
             .collect();
         let sealer = self.app.sealer.clone();
         self.lanes.retain(|endpoint, lane| {
-            let held = held.remove(&endpoint.endpoint);
-            let Some(held) = held.filter(|held| held.epoch == lane.epoch) else {
-                // Taken after the renewal was asked for, perhaps.
-                return lane.is_held_longer_than(until);
+            let known = held.remove_entry(endpoint);
+            let Some((endpoint, known)) = known.filter(|(_, held)| held.epoch == lane.epoch) else {
+                // What was taken after the renewal was asked for is not in it, perhaps.
+                return lane.was_opened_after(asked);
             };
-            let Some(target) = Target::of(&held.endpoint, &sealer) else {
-                return false;
-            };
-            lane.renew(held, target, until);
+            match Target::of(&known.endpoint, &sealer) {
+                Some(target) => lane.renew(known, target, asked + LEASE),
+                None => {
+                    held.insert(endpoint, known);
+                    return false;
+                }
+            }
             true
         });
+        for (endpoint, held) in held {
+            if !self.taking.contains(&endpoint) && !self.lanes.contains_key(&endpoint) {
+                self.release(endpoint, held.epoch);
+            }
+        }
         let endpoints: Vec<_> = self.lanes.keys().cloned().collect();
         for endpoint in endpoints {
             self.make_ready(endpoint);
         }
     }
 
-    fn attempted(
-        &mut self,
-        at: OwnedEndpoint,
-        epoch: i64,
-        due: Due,
-        began: Timestamp,
-        outcome: Outcome,
-    ) {
+    fn attempted(&mut self, attempted: Attempted) {
+        let Attempted {
+            at,
+            epoch,
+            target,
+            due,
+            began,
+            outcome,
+        } = attempted;
         self.all_in_flight -= 1;
         if let Some(count) = self.in_flight.get_mut(&at.org) {
             *count -= 1;
@@ -398,7 +444,7 @@ impl Dispatcher {
         let Some(lane) = self.lane(&at, epoch) else {
             return;
         };
-        let verdict = lane.attempted(due, outcome, began, &app.config.webhooks);
+        let verdict = lane.attempted(target, due, outcome, began, &app.config.webhooks);
         let label = match verdict.settlement.status {
             DeliveryStatus::Delivered => "delivered",
             DeliveryStatus::Pending => "retried",
@@ -455,13 +501,14 @@ impl Dispatcher {
                 // A slot must come back, whatever happens.
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Outcome::nothing("the attempt broke off"));
-                let _ = told.send(Happened::Attempted {
+                let _ = told.send(Happened::Attempted(Box::new(Attempted {
                     at,
                     epoch,
-                    due: Box::new(due),
+                    target,
+                    due,
                     began,
-                    outcome: Box::new(outcome),
-                });
+                    outcome,
+                })));
             });
         }
     }
@@ -484,34 +531,50 @@ fn look(app: App, told: UnboundedSender<Happened>, at: OwnedEndpoint, epoch: i64
 }
 
 /// Records verdicts, as many at once as there are while the ones before are being
-/// recorded.
+/// recorded. What cannot be recorded before this node stops is delivered again.
 async fn record(
     app: App,
     mut verdicts: UnboundedReceiver<Verdict>,
     told: UnboundedSender<Happened>,
+    stop: CancellationToken,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while verdicts.recv_many(&mut batch, BATCH).await > 0 {
+        let mut tries = 0;
         while let Err(error) = record_all(&app, &batch).await {
             tracing::error!(%error, "deliveries could not be recorded");
+            tries += 1;
+            if stop.is_cancelled() && tries >= LAST_TRIES {
+                break;
+            }
             tokio::time::sleep(AGAIN).await;
         }
+        let mut disabled = HashSet::new();
         for verdict in &batch {
-            if let Some(reason) = verdict.disable {
-                let settlement = &verdict.settlement;
-                let (org, endpoint) = (&settlement.org, &settlement.endpoint);
-                if let Err(error) = webhook_service::disable(&app, org, endpoint, reason).await {
-                    // The next failure asks for it again.
-                    tracing::error!(%endpoint, %error, "an endpoint could not be disabled");
-                }
+            let endpoint = verdict.settlement.endpoint.clone();
+            if let Some(disable) = &verdict.disable
+                && disabled.insert(endpoint)
+            {
+                tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
             }
         }
-        if told
-            .send(Happened::Recorded(std::mem::take(&mut batch)))
-            .is_err()
-        {
+        let recorded = Happened::Recorded(std::mem::take(&mut batch));
+        if told.send(recorded).is_err() {
             return;
         }
+    }
+}
+
+async fn disable_endpoint(app: App, disable: Disable) {
+    let id = disable.endpoint.endpoint.clone();
+    let Disable {
+        endpoint,
+        url,
+        reason,
+    } = disable;
+    if let Err(error) = webhook_service::disable(&app, &endpoint, &url, reason).await {
+        // The next failure asks for it again.
+        tracing::error!(endpoint = %id, %error, "an endpoint could not be disabled");
     }
 }
 
@@ -521,6 +584,12 @@ async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), ServiceError>
         .iter()
         .map(|verdict| verdict.settlement.clone())
         .collect();
+    // In one order everywhere, and before their deliveries.
+    let endpoints = verdicts.iter().map(|verdict| OwnedEndpoint {
+        org: verdict.settlement.org.clone(),
+        endpoint: verdict.settlement.endpoint.clone(),
+    });
+    webhooks::lock_all(&mut tx, &endpoints.collect()).await?;
     deliveries::settle(&mut tx, &settlements).await?;
     for verdict in verdicts {
         let Some(health) = &verdict.health else {
@@ -531,7 +600,8 @@ async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), ServiceError>
             org: settlement.org.clone(),
             endpoint: settlement.endpoint.clone(),
         };
-        webhooks::note_health(&mut tx, &noted, settlement.epoch, health).await?;
+        let (epoch, url) = (settlement.epoch, &verdict.target.url);
+        webhooks::note_health(&mut tx, &noted, epoch, url, health).await?;
         if verdict.warn {
             webhook_service::warn_owner(&mut tx, &noted, app.clock.now()).await?;
         }

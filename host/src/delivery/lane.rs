@@ -31,6 +31,9 @@ const IDLE: Duration = Duration::from_secs(2);
 /// No attempt is begun that may last longer than the endpoint is held.
 const MARGIN: Duration = Duration::from_secs(1);
 
+/// Between two looks when one has failed.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// Every attempt has failed for so long: the owner is told; the endpoint is disabled.
 const WARN_AFTER: Duration = Duration::from_secs(2 * 86_400);
 const DISABLE_AFTER: Duration = Duration::from_secs(5 * 86_400);
@@ -59,6 +62,9 @@ pub(super) struct Lane {
     next_due: Option<Timestamp>,
     batch: usize,
     looked_at: Instant,
+    /// After a look that failed.
+    look_not_before: Instant,
+    opened_at: Instant,
     active_at: Instant,
 }
 
@@ -77,11 +83,21 @@ enum Looking {
 pub(super) struct Verdict {
     pub settlement: Settlement,
     pub envelope: Option<EnvelopeId>,
+    /// Where it went.
+    pub target: Arc<Target>,
     /// To be noted, when it has changed.
     pub health: Option<Health>,
     /// The owner is to be told that nothing arrives.
     pub warn: bool,
-    pub disable: Option<DisableReason>,
+    pub disable: Option<Disable>,
+}
+
+/// An endpoint that is to be disabled, unless it has moved meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Disable {
+    pub endpoint: OwnedEndpoint,
+    pub url: String,
+    pub reason: DisableReason,
 }
 
 impl Lane {
@@ -112,6 +128,8 @@ impl Lane {
             next_due: None,
             batch: FEW,
             looked_at: now,
+            look_not_before: now,
+            opened_at: now,
             active_at: now,
         }
     }
@@ -143,7 +161,7 @@ impl Lane {
     /// How many rows to look for, if it is time to: those that are known come first.
     pub fn look(&mut self) -> Option<i64> {
         let wanted = self.looking == Looking::Wanted && self.queue.len() <= self.batch / 4;
-        if !wanted || self.suspended {
+        if !wanted || self.suspended || Instant::now() < self.look_not_before {
             return None;
         }
         self.looking = Looking::Underway { again: false };
@@ -155,6 +173,7 @@ impl Lane {
         let again = self.looking == Looking::Underway { again: true };
         let Some(rows) = rows else {
             self.looking = Looking::Wanted;
+            self.look_not_before = Instant::now() + LOOK_AGAIN;
             return;
         };
         let full = i64::try_from(rows.len()).is_ok_and(|found| found >= limit);
@@ -216,8 +235,10 @@ impl Lane {
     }
 
     /// What an attempt that began at `at` and has just ended comes to.
+    /// What the receiver has shown counts only when the endpoint is still there.
     pub fn attempted(
         &mut self,
+        target: Arc<Target>,
         due: Due,
         outcome: Outcome,
         at: Timestamp,
@@ -227,23 +248,16 @@ impl Lane {
         self.in_flight -= 1;
         self.unsettled += 1;
         let succeeded = outcome.is_success();
-        self.breaker.note(succeeded, now);
         let before = self.health.clone();
         let mut disable = None;
-        if succeeded {
-            self.health.failing_since = None;
-            self.health.warned_at = None;
-        } else {
-            let since = *self.health.failing_since.get_or_insert(at);
-            if outcome.is_gone() {
-                disable = Some(DisableReason::Gone);
-            } else if since + DISABLE_AFTER <= now {
-                disable = Some(DisableReason::Failing);
-            } else if since + WARN_AFTER <= now {
-                self.health.warned_at.get_or_insert(now);
-            }
+        if target.url == self.target.url {
+            let reason = self.note(&outcome, at, now);
+            disable = reason.map(|reason| Disable {
+                endpoint: self.owned.clone(),
+                url: target.url.clone(),
+                reason,
+            });
         }
-        self.health.paused_until = self.breaker.paused_until();
         let number = due.attempts + 1;
         let wait = schedule::wait_after(
             u32::try_from(number).unwrap_or(u32::MAX),
@@ -268,10 +282,34 @@ impl Lane {
                 due_at,
             },
             envelope: due.envelope,
+            target,
             warn: before.warned_at.is_none() && self.health.warned_at.is_some(),
             health: (before != self.health).then(|| self.health.clone()),
             disable,
         }
+    }
+
+    /// Notes what an attempt says of the receiver, and whether to give it up.
+    fn note(&mut self, outcome: &Outcome, at: Timestamp, now: Timestamp) -> Option<DisableReason> {
+        let succeeded = outcome.is_success();
+        self.breaker.note(succeeded, now);
+        self.health.paused_until = self.breaker.paused_until();
+        if succeeded {
+            self.health.failing_since = None;
+            self.health.warned_at = None;
+            return None;
+        }
+        let since = *self.health.failing_since.get_or_insert(at);
+        if outcome.is_gone() {
+            return Some(DisableReason::Gone);
+        }
+        if since + DISABLE_AFTER <= now {
+            return Some(DisableReason::Failing);
+        }
+        if since + WARN_AFTER <= now {
+            self.health.warned_at.get_or_insert(now);
+        }
+        None
     }
 
     /// An attempt is recorded.
@@ -299,7 +337,8 @@ impl Lane {
             self.stir();
             return true;
         }
-        !self.queue.is_empty() && self.breaker.gate(now) == Gate::Probe
+        self.looking == Looking::Wanted
+            || (!self.queue.is_empty() && self.breaker.gate(now) == Gate::Probe)
     }
 
     /// Nothing is under way.
@@ -317,8 +356,8 @@ impl Lane {
         self.is_quiet() && (shut || nothing_soon) && self.active_at.elapsed() > IDLE
     }
 
-    pub fn is_held_longer_than(&self, until: Instant) -> bool {
-        self.held_until > until
+    pub fn was_opened_after(&self, asked: Instant) -> bool {
+        self.opened_at > asked
     }
 
     /// Whether somebody else may have it by now.

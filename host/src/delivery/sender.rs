@@ -41,6 +41,9 @@ const HEAD_LIMIT: usize = 64 * 1024;
 /// Idle connections that are kept for one receiver, and how long.
 const IDLE_CONNECTIONS: usize = 8;
 const IDLE_TIME: Duration = Duration::from_secs(30);
+/// A connection whose other end is silent for so long is asked, and closed when it
+/// does not answer for as long.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How long a name may take to be looked up when an endpoint is registered.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -66,10 +69,8 @@ impl Target {
             None => None,
             Some(sealed) => Some(open(sealed)?),
         };
-        let previous = match &endpoint.previous {
-            None => None,
-            Some(previous) => Some((open(&previous.secret)?, previous.until)),
-        };
+        let previous = endpoint.previous.as_ref();
+        let previous = previous.and_then(|old| Some((open(&old.secret)?, old.until)));
         Some(Self {
             endpoint: endpoint.id.clone(),
             url: endpoint.url.clone(),
@@ -193,6 +194,9 @@ impl Sender {
             .http2_max_header_list_size(HEAD_LIMIT as u32)
             .http2_initial_stream_window_size(ANSWER_LIMIT as u32)
             .http2_initial_connection_window_size(4 * ANSWER_LIMIT as u32)
+            .timer(TokioTimer::new())
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .http2_keep_alive_timeout(KEEP_ALIVE)
             .build(Connector(https));
         Ok(Self {
             client,
@@ -266,10 +270,22 @@ impl Sender {
                 kept.extend_from_slice(&data[..data.len().min(room)]);
             }
         }
-        // PostgreSQL keeps no NUL in a text.
-        outcome.body = Some(String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}"));
+        outcome.body = Some(readable(&kept));
         Ok(())
     }
+}
+
+/// An answer as a text of at most [`ANSWER_LIMIT`] bytes. Control characters are
+/// replaced: PostgreSQL keeps no NUL, and JSON makes six bytes of each.
+fn readable(answer: &[u8]) -> String {
+    let plain = |character: char| match character {
+        '\n' | '\r' | '\t' => character,
+        control if control.is_control() => char::REPLACEMENT_CHARACTER,
+        other => other,
+    };
+    let mut text: String = String::from_utf8_lossy(answer).chars().map(plain).collect();
+    text.truncate(text.floor_char_boundary(ANSWER_LIMIT));
+    text
 }
 
 fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
@@ -403,6 +419,17 @@ mod tests {
                 .all(|name| !name.as_str().contains("signature"))
         );
         assert_eq!(headers["webhook-timestamp"], "1");
+    }
+
+    #[test]
+    fn an_answer_is_kept_as_text_of_limited_length() {
+        assert_eq!(
+            readable(b"a\tb\r\n\0\x01\xff"),
+            "a\tb\r\n\u{fffd}\u{fffd}\u{fffd}"
+        );
+        assert!(readable(&[0xff; ANSWER_LIMIT]).len() <= ANSWER_LIMIT);
+        assert!(readable(&[1; ANSWER_LIMIT]).len() <= ANSWER_LIMIT);
+        assert_eq!(readable(&[b'x'; ANSWER_LIMIT]).len(), ANSWER_LIMIT);
     }
 
     #[test]

@@ -601,17 +601,18 @@ pub async fn set_legacy(
     })
 }
 
-/// Disables an endpoint for what its receiver does, and tells its owner.
+/// Disables an endpoint for what its receiver at `url` does, and tells its owner.
 pub async fn disable(
     app: &App,
-    org: &OrgId,
-    id: &EndpointId,
+    disabled: &OwnedEndpoint,
+    url: &str,
     reason: DisableReason,
 ) -> Result<(), ServiceError> {
     let now = app.clock.now();
+    let (org, id) = (&disabled.org, &disabled.endpoint);
     let mut tx = app.store.begin().await?;
     let found = webhooks::lock(&mut tx, org, id).await?;
-    let Some(mut endpoint) = found.filter(|endpoint| endpoint.is_active) else {
+    let Some(mut endpoint) = found.filter(|found| found.is_active && found.url == url) else {
         return Ok(());
     };
     set_active(&mut tx, &mut endpoint, false, now).await?;

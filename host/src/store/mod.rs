@@ -179,7 +179,7 @@ impl Store {
 
     /// A transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
-        self.begin_in_turn(false).await
+        self.begin_in(&self.writers, false).await
     }
 
     /// A connection for reading, whatever else is being asked for.
@@ -193,10 +193,16 @@ impl Store {
 
     /// As [`Store::begin`], before everybody else who waits.
     pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
-        self.begin_in_turn(true).await
+        self.begin_in(&self.urgent, true).await
     }
 
-    async fn begin_in_turn(&self, urgent: bool) -> Result<Tx, StoreError> {
+    /// As [`Store::begin`], beside requests where there are connections for it, and
+    /// in turn with them where there is one writer.
+    pub async fn begin_apart(&self) -> Result<Tx, StoreError> {
+        self.begin_in(&self.urgent, false).await
+    }
+
+    async fn begin_in(&self, pool: &AnyPool, urgent: bool) -> Result<Tx, StoreError> {
         let turn = match &self.turns {
             None => None,
             Some(turns) => {
@@ -204,7 +210,6 @@ impl Store {
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
-        let pool = if urgent { &self.urgent } else { &self.writers };
         let inner = pool.begin_with(self.dialect.begin_write()).await?;
         Ok(Tx {
             inner,

@@ -1,10 +1,13 @@
 //! Webhook endpoints, and which node delivers to them.
 
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::{Columns, json_text};
-use super::{Store, StoreError, Tx};
+use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EndpointId, KeyId, OrgId};
 use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, SealedSecret};
@@ -134,7 +137,9 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
         "update webhook_endpoint set url = $3, description = $4, events = $5, is_active = $6,
              secret = $7, previous_secret = $8, grace_expires_at = $9, updated_at = $10,
              failing_since = $11, warned_at = $12, paused_until = $13, disabled_reason = $14,
-             disabled_at = $15
+             disabled_at = $15,
+             holder = case when $6 = 1 then holder end,
+             lease_until = case when $6 = 1 then lease_until end
          where bucket = $1 and endpoint_id = $2",
     )
     .bind(endpoint.org.bucket())
@@ -161,7 +166,8 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
 /// Deletes an endpoint; its deliveries stay.
 pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
-        "update webhook_endpoint set deleted_at = $3, updated_at = $3, is_active = 0
+        "update webhook_endpoint set deleted_at = $3, updated_at = $3, is_active = 0,
+             holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2",
     )
     .bind(endpoint.org.bucket())
@@ -223,7 +229,7 @@ pub async fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Held>, StoreError> {
-    let mut tx = store.begin_urgently().await?;
+    let mut tx = store.begin_apart().await?;
     let row = sqlx::query(
         "update webhook_endpoint set holder = $3, lease_until = $5, lease_epoch = lease_epoch + 1
          where bucket = $1 and endpoint_id = $2 and is_active = 1
@@ -250,23 +256,39 @@ pub async fn renew(
     until: Timestamp,
 ) -> Result<Vec<Held>, StoreError> {
     let mut tx = store.begin_urgently().await?;
-    let rows = sqlx::query(
-        "update webhook_endpoint set lease_until = $3
-         where holder = $1 and lease_until > $2 and is_active = 1
+    // Locked in the order in which everybody else locks them.
+    let text = format!(
+        "with held as materialized (
+             select bucket, endpoint_id from webhook_endpoint
+             where holder = $1 and lease_until > $2 and is_active = 1
+             order by bucket, endpoint_id {}
+         )
+         update webhook_endpoint set lease_until = $3
+         where (bucket, endpoint_id) in (select bucket, endpoint_id from held)
          returning *",
-    )
-    .bind(holder)
-    .bind(now.to_string())
-    .bind(until.to_string())
-    .fetch_all(&mut *tx)
-    .await?;
+        store.dialect().for_update()
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(holder)
+        .bind(now.to_string())
+        .bind(until.to_string())
+        .fetch_all(&mut *tx)
+        .await?;
     tx.commit().await?;
-    rows.iter().map(held).collect()
+    // One that cannot be read must not cost the others their lease.
+    let readable = |row: &AnyRow| match held(row) {
+        Ok(held) => Some(held),
+        Err(error) => {
+            tracing::error!(%error, "an endpoint cannot be read");
+            None
+        }
+    };
+    Ok(rows.iter().filter_map(readable).collect())
 }
 
 /// Lets go of an endpoint, for whichever node is next.
 pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<(), StoreError> {
-    let mut tx = store.begin_urgently().await?;
+    let mut tx = store.begin_apart().await?;
     sqlx::query(
         "update webhook_endpoint set holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
@@ -279,6 +301,42 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
     tx.commit().await
 }
 
+/// Lets go of everything that `holder` holds.
+pub async fn release_all(store: &Store, holder: &str) -> Result<(), StoreError> {
+    let mut tx = store.begin_apart().await?;
+    sqlx::query("update webhook_endpoint set holder = null, lease_until = null where holder = $1")
+        .bind(holder)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Locks endpoints until the transaction ends, in the order of their keys.
+pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Result<(), StoreError> {
+    // With one writer there is nobody to wait for.
+    if tx.dialect == Dialect::Sqlite {
+        return Ok(());
+    }
+    let wanted: Vec<_> = endpoints
+        .iter()
+        .map(|one| json!({ "bucket": one.org.bucket(), "endpoint": one.endpoint }))
+        .collect();
+    let text = format!(
+        "select endpoint_id from webhook_endpoint where (bucket, endpoint_id) in (
+             select cast(value ->> 'bucket' as bigint), value ->> 'endpoint' from {} limit {}
+         )
+         order by bucket, endpoint_id {}",
+        tx.dialect.json_rows(),
+        wanted.len().next_power_of_two(),
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(Value::from(wanted).to_string())
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// Lets go of every endpoint.
 pub async fn forget_holders(store: &Store) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
@@ -288,17 +346,19 @@ pub async fn forget_holders(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Notes how a receiver does; not when the endpoint was taken over, or was enabled
-/// anew, in the meantime.
+/// Notes how the receiver at `url` does; not when the endpoint was taken over, has
+/// moved or was disabled in the meantime.
 pub async fn note_health(
     tx: &mut Tx,
     noted: &OwnedEndpoint,
     epoch: i64,
+    url: &str,
     health: &Health,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_endpoint set failing_since = $4, warned_at = $5, paused_until = $6
-         where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and is_active = 1",
+         where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and url = $7
+             and is_active = 1",
     )
     .bind(noted.org.bucket())
     .bind(noted.endpoint.as_str())
@@ -306,6 +366,7 @@ pub async fn note_health(
     .bind(health.failing_since.map(|at| at.to_string()))
     .bind(health.warned_at.map(|at| at.to_string()))
     .bind(health.paused_until.map(|at| at.to_string()))
+    .bind(url)
     .execute(&mut **tx)
     .await?;
     Ok(())

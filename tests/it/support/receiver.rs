@@ -1,5 +1,6 @@
 //! A receiver of webhooks: a real server on loopback that keeps what it is sent.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::TestApp;
 use super::authority::openssl;
@@ -50,6 +52,8 @@ struct Inner {
     answer: Mutex<Answer>,
     /// How long every answer takes.
     delay: Mutex<Duration>,
+    /// Until when no answer is given.
+    held: Mutex<Option<watch::Receiver<bool>>>,
 }
 
 #[derive(Clone)]
@@ -65,6 +69,7 @@ impl Receiver {
             received: Mutex::default(),
             answer: Mutex::new(Box::new(|_, _| status(204))),
             delay: Mutex::default(),
+            held: Mutex::default(),
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -84,6 +89,24 @@ impl Receiver {
 
     pub fn take_long(&self, delay: Duration) {
         *self.inner.delay.lock().unwrap() = delay;
+    }
+
+    /// Answers nothing before it is told to.
+    pub fn hold(&self) -> watch::Sender<bool> {
+        let (tell, told) = watch::channel(false);
+        *self.inner.held.lock().unwrap() = Some(told);
+        tell
+    }
+
+    /// Answers 200 from now on, and counts how often.
+    pub fn count_and_take(&self) -> Arc<AtomicUsize> {
+        let count = Arc::<AtomicUsize>::default();
+        let counted = count.clone();
+        self.answer(move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            status(200)
+        });
+        count
     }
 
     pub fn received(&self) -> Vec<Received> {
@@ -130,6 +153,10 @@ async fn receive(State(inner): State<Arc<Inner>>, request: Request) -> Response 
     };
     let delay = *inner.delay.lock().unwrap();
     tokio::time::sleep(delay).await;
+    let held = inner.held.lock().unwrap().clone();
+    if let Some(mut held) = held {
+        let _ = held.wait_for(|told| *told).await;
+    }
     let answer = inner.answer.lock().unwrap();
     answer(index, &received)
 }
