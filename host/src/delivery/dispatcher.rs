@@ -9,7 +9,10 @@
 //! attempts and their recording happen beside it, and tell it what came of them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,17 +58,15 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// Delivers until told to stop; then finishes what is under way.
 pub async fn run(app: App, stop: CancellationToken) {
-    // With SQLite this is the only node: what an earlier run held, nobody holds.
-    if app.store.dialect() == Dialect::Sqlite
-        && let Err(error) = webhooks::forget_holders(&app.store).await
-    {
-        tracing::error!(%error, "endpoints of an earlier run could not be taken back");
+    let node = Node::of(&app.config.data_dir);
+    if let Err(error) = webhooks::release_all(&app.store, &node.name).await {
+        tracing::error!(%error, "endpoints of an earlier run could not be let go of");
     }
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
     let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
     let dispatcher = Dispatcher {
-        node: RequestId::new().to_string(),
+        node: node.name.clone(),
         lanes: HashMap::new(),
         unreadable: HashMap::new(),
         taking: HashSet::new(),
@@ -86,6 +87,50 @@ pub async fn run(app: App, stop: CancellationToken) {
     dispatcher.run(hear, stop).await;
     if let Err(error) = recorder.await {
         tracing::error!(%error, "the recording of deliveries did not end well");
+    }
+}
+
+/// How a node calls itself in what it holds.
+struct Node {
+    name: String,
+    /// Nobody else has this name while the file is locked, and the lock ends with
+    /// its process: what the name still holds at the next start, nobody holds.
+    _lock: Option<File>,
+}
+
+impl Node {
+    /// The name in the data folder; one for this run only where that is taken.
+    fn of(folder: &Path) -> Self {
+        match Self::kept(&folder.join("node")) {
+            Ok(node) => node,
+            Err(error) => {
+                tracing::warn!(%error, "this node goes by another name than the last time");
+                Self {
+                    name: RequestId::new().to_string(),
+                    _lock: None,
+                }
+            }
+        }
+    }
+
+    fn kept(path: &Path) -> std::io::Result<Self> {
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        file.try_lock()?;
+        let mut name = String::new();
+        file.read_to_string(&mut name)?;
+        if name.is_empty() {
+            name = RequestId::new().to_string();
+            file.write_all(name.as_bytes())?;
+        }
+        Ok(Self {
+            name,
+            _lock: Some(file),
+        })
     }
 }
 
@@ -124,7 +169,7 @@ struct Attempted {
 
 struct Dispatcher {
     app: App,
-    /// How this run calls itself in what it holds.
+    /// How this node calls itself in what it holds.
     node: String,
     lanes: HashMap<OwnedEndpoint, Lane>,
     /// Whose secret this node could not read, and when it tried.

@@ -17,8 +17,8 @@ use crate::store::webhooks::{Held, OwnedEndpoint};
 
 /// Attempts at once to one endpoint.
 const AT_ONCE: usize = 8;
-/// Attempts that are made and not recorded yet.
-const UNSETTLED: usize = 64;
+/// Attempts that are made and not recorded yet: a crash makes them once more.
+const UNSETTLED: usize = 16;
 /// Deliveries looked for at once, at first and at most.
 const FEW: usize = 16;
 const MANY: usize = 256;

@@ -337,15 +337,6 @@ pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Resul
     Ok(())
 }
 
-/// Lets go of every endpoint.
-pub async fn forget_holders(store: &Store) -> Result<(), StoreError> {
-    let mut tx = store.begin().await?;
-    sqlx::query("update webhook_endpoint set holder = null, lease_until = null")
-        .execute(&mut *tx)
-        .await?;
-    tx.commit().await
-}
-
 /// Notes how the receiver at `url` does; not when the endpoint was taken over, has
 /// moved or was disabled in the meantime.
 pub async fn note_health(
