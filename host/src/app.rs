@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
 use tokio::sync::Semaphore;
 
 use crate::components::egress::Egress;
@@ -15,6 +13,7 @@ use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
+use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
 use crate::domain::token::random;
@@ -348,8 +347,5 @@ fn read_or_make_key(path: &Path) -> std::io::Result<[u8; 32]> {
 }
 
 pub(crate) fn derived(master: &[u8; 32], purpose: &str) -> [u8; 32] {
-    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(master).expect("any key fits");
-    mac.update(purpose.as_bytes());
-    mac.finalize().into_bytes().into()
+    hmac_sha256(master, &[purpose.as_bytes()])
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use wasmtime::component::{Resource, ResourceTable};
@@ -13,6 +12,7 @@ use super::bindings::signing::holdfast::host as wit;
 use super::egress::Egress;
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
+use crate::domain::hash::hmac_sha256;
 
 /// How much of a blob one `read` gives.
 const READ_LIMIT: usize = 64 * 1024;
@@ -111,9 +111,7 @@ impl wit::secrets::HostSecret for Lent {
         message: Vec<u8>,
     ) -> wasmtime::Result<Vec<u8>> {
         let key = self.table.get(&secret)?.0.reveal().as_bytes();
-        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)?;
-        mac.update(&message);
-        Ok(mac.finalize().into_bytes().to_vec())
+        Ok(hmac_sha256(key, &[&message]).to_vec())
     }
 
     async fn equals(

@@ -9,10 +9,7 @@
 //! attempts and their recording happen beside it, and tell it what came of them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,14 +19,15 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::lane::{Disable, Lane, Verdict};
+use super::lane::{Lane, Verdict};
+use super::node::Node;
+use super::recorder::record;
 use super::sender::{Outcome, Parcel, Target};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{OrgId, RequestId};
+use crate::domain::id::OrgId;
 use crate::domain::webhook::DeliveryStatus;
 use crate::metrics::AttemptLabels;
-use crate::service::{ServiceError, webhooks as webhook_service};
 use crate::store::deliveries::{self, Due};
 use crate::store::webhooks::{self, Held, OwnedEndpoint};
 use crate::store::{Dialect, StoreError};
@@ -47,26 +45,21 @@ const RENEWAL: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(1);
 /// How exactly the time of a retry is met.
 const TICK: Duration = Duration::from_millis(50);
-/// Verdicts recorded in one transaction.
-const BATCH: usize = 128;
 /// An endpoint whose secret this node cannot read is left to others for so long.
 const UNREADABLE: Duration = Duration::from_secs(60);
-/// Tries to record what the database does not take, once this node is to stop.
-const LAST_TRIES: u32 = 10;
-/// Between two tries to record what the database did not take.
-const AGAIN: Duration = Duration::from_millis(200);
-
 /// Delivers until told to stop; then finishes what is under way.
 pub async fn run(app: App, stop: CancellationToken) {
     let node = Node::of(&app.config.data_dir);
-    if let Err(error) = webhooks::release_all(&app.store, &node.name).await {
+    if let Some(earlier) = node.earlier_runs()
+        && let Err(error) = webhooks::release_all(&app.store, &earlier).await
+    {
         tracing::error!(%error, "endpoints of an earlier run could not be let go of");
     }
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
     let recorder = tokio::spawn(record(app.clone(), to_record, told.clone(), stop.clone()));
     let dispatcher = Dispatcher {
-        node: node.name.clone(),
+        node: node.run.clone(),
         lanes: HashMap::new(),
         unreadable: HashMap::new(),
         taking: HashSet::new(),
@@ -90,52 +83,8 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
 }
 
-/// How a node calls itself in what it holds.
-struct Node {
-    name: String,
-    /// Nobody else has this name while the file is locked, and the lock ends with
-    /// its process: what the name still holds at the next start, nobody holds.
-    _lock: Option<File>,
-}
-
-impl Node {
-    /// The name in the data folder; one for this run only where that is taken.
-    fn of(folder: &Path) -> Self {
-        match Self::kept(&folder.join("node")) {
-            Ok(node) => node,
-            Err(error) => {
-                tracing::warn!(%error, "this node goes by another name than the last time");
-                Self {
-                    name: RequestId::new().to_string(),
-                    _lock: None,
-                }
-            }
-        }
-    }
-
-    fn kept(path: &Path) -> std::io::Result<Self> {
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        file.try_lock()?;
-        let mut name = String::new();
-        file.read_to_string(&mut name)?;
-        if name.is_empty() {
-            name = RequestId::new().to_string();
-            file.write_all(name.as_bytes())?;
-        }
-        Ok(Self {
-            name,
-            _lock: Some(file),
-        })
-    }
-}
-
 /// What happened beside the dispatcher.
-enum Happened {
+pub(super) enum Happened {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
     Taken {
         endpoint: OwnedEndpoint,
@@ -157,7 +106,7 @@ enum Happened {
 }
 
 /// An attempt that is over.
-struct Attempted {
+pub(super) struct Attempted {
     at: OwnedEndpoint,
     epoch: i64,
     /// Where it went: the endpoint may have moved since.
@@ -169,7 +118,7 @@ struct Attempted {
 
 struct Dispatcher {
     app: App,
-    /// How this node calls itself in what it holds.
+    /// How this run of the node calls itself in what it holds.
     node: String,
     lanes: HashMap<OwnedEndpoint, Lane>,
     /// Whose secret this node could not read, and when it tried.
@@ -395,13 +344,10 @@ impl Dispatcher {
             Happened::Attempted(attempted) => self.attempted(*attempted),
             Happened::Recorded(verdicts) => {
                 for verdict in verdicts {
-                    let at = OwnedEndpoint {
-                        org: verdict.settlement.org.clone(),
-                        endpoint: verdict.settlement.endpoint.clone(),
-                    };
-                    if let Some(lane) = self.lane(&at, verdict.settlement.epoch) {
-                        lane.settled(&verdict.settlement, verdict.envelope.as_ref());
-                        self.make_ready(at);
+                    let settlement = &verdict.settlement;
+                    if let Some(lane) = self.lane(&settlement.at, settlement.epoch) {
+                        lane.settled(settlement, verdict.envelope.as_ref());
+                        self.make_ready(settlement.at.clone());
                     }
                 }
             }
@@ -573,83 +519,4 @@ fn look(app: App, told: UnboundedSender<Happened>, at: OwnedEndpoint, epoch: i64
             found,
         });
     });
-}
-
-/// Records verdicts, as many at once as there are while the ones before are being
-/// recorded. What cannot be recorded before this node stops is delivered again.
-async fn record(
-    app: App,
-    mut verdicts: UnboundedReceiver<Verdict>,
-    told: UnboundedSender<Happened>,
-    stop: CancellationToken,
-) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while verdicts.recv_many(&mut batch, BATCH).await > 0 {
-        let mut tries = 0;
-        while let Err(error) = record_all(&app, &batch).await {
-            tracing::error!(%error, "deliveries could not be recorded");
-            tries += 1;
-            if stop.is_cancelled() && tries >= LAST_TRIES {
-                break;
-            }
-            tokio::time::sleep(AGAIN).await;
-        }
-        let mut disabled = HashSet::new();
-        for verdict in &batch {
-            let endpoint = verdict.settlement.endpoint.clone();
-            if let Some(disable) = &verdict.disable
-                && disabled.insert(endpoint)
-            {
-                tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
-            }
-        }
-        let recorded = Happened::Recorded(std::mem::take(&mut batch));
-        if told.send(recorded).is_err() {
-            return;
-        }
-    }
-}
-
-async fn disable_endpoint(app: App, disable: Disable) {
-    let id = disable.endpoint.endpoint.clone();
-    let Disable {
-        endpoint,
-        url,
-        reason,
-    } = disable;
-    if let Err(error) = webhook_service::disable(&app, &endpoint, &url, reason).await {
-        // The next failure asks for it again.
-        tracing::error!(endpoint = %id, %error, "an endpoint could not be disabled");
-    }
-}
-
-async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin_urgently().await?;
-    let settlements: Vec<_> = verdicts
-        .iter()
-        .map(|verdict| verdict.settlement.clone())
-        .collect();
-    // In one order everywhere, and before their deliveries.
-    let endpoints = verdicts.iter().map(|verdict| OwnedEndpoint {
-        org: verdict.settlement.org.clone(),
-        endpoint: verdict.settlement.endpoint.clone(),
-    });
-    webhooks::lock_all(&mut tx, &endpoints.collect()).await?;
-    deliveries::settle(&mut tx, &settlements).await?;
-    for verdict in verdicts {
-        let Some(health) = &verdict.health else {
-            continue;
-        };
-        let settlement = &verdict.settlement;
-        let noted = OwnedEndpoint {
-            org: settlement.org.clone(),
-            endpoint: settlement.endpoint.clone(),
-        };
-        let (epoch, url) = (settlement.epoch, &verdict.target.url);
-        webhooks::note_health(&mut tx, &noted, epoch, url, health).await?;
-        if verdict.warn {
-            webhook_service::warn_owner(&mut tx, &noted, app.clock.now()).await?;
-        }
-    }
-    Ok(tx.commit().await?)
 }

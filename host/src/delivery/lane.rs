@@ -273,8 +273,7 @@ impl Lane {
         };
         Verdict {
             settlement: Settlement {
-                org: self.owned.org.clone(),
-                endpoint: self.owned.endpoint.clone(),
+                at: self.owned.clone(),
                 epoch: self.epoch,
                 delivery: due.id,
                 attempt: Attempt::of(number, at, outcome),
@@ -291,10 +290,9 @@ impl Lane {
 
     /// Notes what an attempt says of the receiver, and whether to give it up.
     fn note(&mut self, outcome: &Outcome, at: Timestamp, now: Timestamp) -> Option<DisableReason> {
-        let succeeded = outcome.is_success();
-        self.breaker.note(succeeded, now);
+        self.breaker.note(outcome.is_success(), now);
         self.health.paused_until = self.breaker.paused_until();
-        if succeeded {
+        if outcome.is_success() {
             self.health.failing_since = None;
             self.health.warned_at = None;
             return None;

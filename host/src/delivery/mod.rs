@@ -8,11 +8,15 @@
 //! | `schedule`, `breaker` | when it is attempted again, as pure functions |
 //! | `dispatcher` | which delivery is next, of all that are due |
 //! | `lane` | what one node has in hand for one endpoint |
+//! | `recorder` | what attempts came to, written down |
+//! | `node` | who holds an endpoint |
 
 pub mod breaker;
 mod dispatcher;
 pub mod guard;
 mod lane;
+mod node;
+mod recorder;
 pub mod schedule;
 pub mod sender;
 pub mod signature;

@@ -3,10 +3,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::hash::hmac_sha256;
 use crate::domain::id::EventId;
 use crate::domain::webhook::Secret;
 
@@ -14,7 +13,7 @@ use crate::domain::webhook::Secret;
 pub fn of_body(secret: &Secret, body: &[u8]) -> String {
     format!(
         "sha256={}",
-        hex::encode(mac(secret.reveal().as_bytes(), &[body]))
+        hex::encode(hmac_sha256(secret.reveal().as_bytes(), &[body]))
     )
 }
 
@@ -22,17 +21,8 @@ pub fn of_body(secret: &Secret, body: &[u8]) -> String {
 /// an old delivery again.
 pub fn standard(secret: &Secret, event: &EventId, at: Timestamp, body: &[u8]) -> String {
     let head = format!("{event}.{}.", at.as_seconds());
-    let mac = mac(&secret.standard_key(), &[head.as_bytes(), body]);
+    let mac = hmac_sha256(&secret.standard_key(), &[head.as_bytes(), body]);
     format!("v1,{}", STANDARD.encode(mac))
-}
-
-fn mac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
-    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).expect("any key fits");
-    for part in parts {
-        mac.update(part);
-    }
-    mac.finalize().into_bytes().to_vec()
 }
 
 #[cfg(test)]
@@ -56,7 +46,7 @@ mod tests {
         let event = "msg_p5jXN8AQM9LWM0D4loKWxJek";
         let key = secret.standard_key();
         let head = format!("{event}.1614265330.");
-        let mac = mac(&key, &[head.as_bytes(), br#"{"test": 2432232314}"#]);
+        let mac = hmac_sha256(&key, &[head.as_bytes(), br#"{"test": 2432232314}"#]);
         assert_eq!(
             STANDARD.encode(mac),
             "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

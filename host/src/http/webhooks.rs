@@ -34,8 +34,12 @@ pub async fn list(
     ValidQuery(query): ValidQuery<EndpointQuery>,
 ) -> Result<Page<EndpointView>, HttpError> {
     let found = webhooks::list(&app, &caller, query.partner_key_id.as_deref()).await?;
-    let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
-    Ok(Page::new(&found, 1, total.max(1), total))
+    Ok(Page::new(
+        &found,
+        1,
+        webhooks::PER_ORGANIZATION as i64,
+        found.len() as i64,
+    ))
 }
 
 pub async fn create(

@@ -3,12 +3,11 @@
 //! A callback is a job that commits with the change it tells of. Its body says
 //! only what happened to whom: whoever receives it reads the submission back.
 
-use hmac::{Hmac, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use super::{CALLBACK_JOB, Room};
 use crate::domain::clock::Timestamp;
+use crate::domain::hash::hmac_sha256;
 use crate::store::room::RoomSubmitter;
 use crate::store::{StoreError, Tx, jobs};
 
@@ -37,12 +36,9 @@ pub fn signed(room: &Room, body: &Value, now: Timestamp) -> (Vec<(String, String
     let body = body.to_string().into_bytes();
     let seconds = now.as_seconds();
     let secret = room.webhook_secret();
-    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac =
-        <Hmac<Sha256> as Mac>::new_from_slice(secret.reveal().as_bytes()).expect("any key fits");
-    mac.update(format!("{seconds}.").as_bytes());
-    mac.update(&body);
-    let signature = format!("{seconds}.{}", hex::encode(mac.finalize().into_bytes()));
+    let head = format!("{seconds}.");
+    let mac = hmac_sha256(secret.reveal().as_bytes(), &[head.as_bytes(), &body]);
+    let signature = format!("{seconds}.{}", hex::encode(mac));
     let headers = vec![
         ("Content-Type".to_owned(), "application/json".to_owned()),
         ("X-Docuseal-Signature".to_owned(), signature),

@@ -23,7 +23,7 @@ use crate::store::webhooks::OwnedEndpoint;
 use crate::store::{Tx, api_keys, deliveries, events, organizations, webhooks};
 
 /// Specification, "Limits".
-const PER_ORGANIZATION: usize = 25;
+pub const PER_ORGANIZATION: usize = 25;
 const PER_KEY: usize = 10;
 /// How long the secret before a rotation signs as well.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
@@ -238,6 +238,7 @@ pub async fn create(
         None => None,
         Some(text) => Some(own_key(&mut tx, &caller.org, text).await?),
     };
+    organizations::lock(&mut tx, &caller.org).await?;
     admit(&mut tx, &caller.org, key.as_ref()).await?;
     let secret = Secret::generate();
     let mut endpoint = Endpoint {
@@ -318,9 +319,9 @@ async fn own_key(tx: &mut Tx, org: &OrgId, text: &str) -> Result<KeyId, ServiceE
     own.then_some(id).ok_or_else(not_found)
 }
 
-/// Whether there may be one more. Two who ask at once are counted one by one.
+/// Whether there may be one more. The organization is locked, so that two who ask
+/// at once are counted one by one.
 async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), ServiceError> {
-    organizations::lock(tx, org).await?;
     let endpoints = webhooks::list(&mut *tx, org, None).await?;
     let of_key = endpoints
         .iter()
@@ -339,12 +340,6 @@ pub async fn change(
     id: &str,
     request: ChangeEndpoint,
 ) -> Result<EndpointView, ServiceError> {
-    // Before anything is said of the body, as the contract orders its checks.
-    let id = parse(id)?;
-    let mut connection = app.store.read().await?;
-    let known = webhooks::get(&mut connection, &caller.org, &id).await?;
-    drop(connection);
-    known.ok_or(NOT_FOUND)?;
     let mut issues = Vec::new();
     let url = match &request.url {
         None => None,
@@ -355,6 +350,7 @@ pub async fn change(
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
+    let id = parse(id)?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
@@ -623,15 +619,6 @@ pub async fn disable(
     tx.commit().await?;
     tracing::warn!(endpoint = %id, %reason, "a webhook endpoint was disabled");
     Ok(())
-}
-
-/// Tells the owner of an endpoint that nothing has arrived there for days.
-pub async fn warn_owner(
-    tx: &mut Tx,
-    endpoint: &OwnedEndpoint,
-    now: Timestamp,
-) -> Result<(), ServiceError> {
-    Ok(mails::endpoint_failing(tx, &endpoint.org, &endpoint.endpoint, now).await?)
 }
 
 /// An event type, for the catalog.

@@ -80,10 +80,7 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     .bind(event.org_id.as_str())
     .fetch_all(&mut **tx)
     .await?;
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let due_at = due_at(tx, event).await?;
+    let mut wanting = Vec::new();
     for row in &rows {
         let columns = Columns {
             row,
@@ -91,17 +88,23 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
             id: "endpoint_id",
         };
         let selectors: Vec<Selector> = columns.json("events")?;
-        let wanted = selectors
+        if selectors
             .iter()
-            .any(|selector| selector.matches(event.event_type));
-        if wanted {
-            let endpoint = columns.parsed("endpoint_id", EndpointId::parse)?;
-            let delivery = Delivery {
-                due_at: Some(due_at),
-                ..Delivery::new(event, endpoint, event.timestamp)
-            };
-            insert(tx, &delivery).await?;
+            .any(|selector| selector.matches(event.event_type))
+        {
+            wanting.push(columns.parsed("endpoint_id", EndpointId::parse)?);
         }
+    }
+    if wanting.is_empty() {
+        return Ok(());
+    }
+    let due_at = Some(due_at(tx, event).await?);
+    for endpoint in wanting {
+        let delivery = Delivery {
+            due_at,
+            ..Delivery::new(event, endpoint, event.timestamp)
+        };
+        insert(tx, &delivery).await?;
     }
     Ok(())
 }
@@ -401,8 +404,7 @@ fn due(row: &AnyRow) -> Result<Due, StoreError> {
 /// What came of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settlement {
-    pub org: OrgId,
-    pub endpoint: EndpointId,
+    pub at: OwnedEndpoint,
     /// Under which the endpoint is held.
     pub epoch: i64,
     pub delivery: DeliveryId,
@@ -470,8 +472,8 @@ fn standing(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     let took = Duration::from_millis(attempt.duration_ms.unsigned_abs());
     json!({
-        "bucket": settlement.org.bucket(),
-        "endpoint": settlement.endpoint,
+        "bucket": settlement.at.org.bucket(),
+        "endpoint": settlement.at.endpoint,
         "epoch": settlement.epoch,
         "delivery": settlement.delivery,
         "attempt": attempt.number,
@@ -485,8 +487,8 @@ fn standing(settlement: &Settlement) -> Value {
 fn attempted(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     json!({
-        "bucket": settlement.org.bucket(),
-        "org": settlement.org,
+        "bucket": settlement.at.org.bucket(),
+        "org": settlement.at.org,
         "delivery": settlement.delivery,
         "attempt": attempt.number,
         "at": attempt.at,

@@ -301,13 +301,15 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
     tx.commit().await
 }
 
-/// Lets go of everything that `holder` holds.
-pub async fn release_all(store: &Store, holder: &str) -> Result<(), StoreError> {
+/// Lets go of everything that is held by somebody whose name is `like` that.
+pub async fn release_all(store: &Store, like: &str) -> Result<(), StoreError> {
     let mut tx = store.begin_apart().await?;
-    sqlx::query("update webhook_endpoint set holder = null, lease_until = null where holder = $1")
-        .bind(holder)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query(
+        "update webhook_endpoint set holder = null, lease_until = null where holder like $1",
+    )
+    .bind(like)
+    .execute(&mut *tx)
+    .await?;
     tx.commit().await
 }
 

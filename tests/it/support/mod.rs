@@ -190,6 +190,11 @@ impl TestApp {
     }
 
     async fn running(data: TempDir, store: Store, app: App, settings: OrgSettings) -> Self {
+        // What a failed test's service had to say is shown with the failure.
+        let _ = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::WARN)
+            .with_test_writer()
+            .try_init();
         let (org, key) = new_organization(&store, settings, Scope::ALL).await;
         let stop = tokio_util::sync::CancellationToken::new();
         tokio::spawn(holdfast::server::work(app.clone(), stop.clone()));

@@ -1,0 +1,93 @@
+//! The recorder: what attempts came to, written down.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::Happened;
+use super::lane::{Disable, Verdict};
+use crate::app::App;
+use crate::service::{mails, webhooks as webhook_service};
+use crate::store::{StoreError, deliveries, webhooks};
+
+/// Verdicts recorded in one transaction.
+const BATCH: usize = 128;
+/// Between two tries to record what the database did not take.
+const AGAIN: Duration = Duration::from_millis(200);
+/// Tries to record what the database does not take, once this node is to stop.
+const LAST_TRIES: u32 = 10;
+
+/// Records verdicts, as many at once as there are while the ones before are being
+/// recorded. What cannot be recorded before this node stops is delivered again.
+pub(super) async fn record(
+    app: App,
+    mut verdicts: UnboundedReceiver<Verdict>,
+    told: UnboundedSender<Happened>,
+    stop: CancellationToken,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while verdicts.recv_many(&mut batch, BATCH).await > 0 {
+        let mut tries = 0;
+        while let Err(error) = record_all(&app, &batch).await {
+            tracing::error!(%error, "deliveries could not be recorded");
+            tries += 1;
+            if stop.is_cancelled() && tries >= LAST_TRIES {
+                break;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        let mut disabled = HashSet::new();
+        for verdict in &batch {
+            let endpoint = &verdict.settlement.at;
+            if let Some(disable) = &verdict.disable
+                && disabled.insert(endpoint)
+            {
+                tokio::spawn(disable_endpoint(app.clone(), disable.clone()));
+            }
+        }
+        let recorded = Happened::Recorded(std::mem::take(&mut batch));
+        if told.send(recorded).is_err() {
+            return;
+        }
+    }
+}
+
+async fn disable_endpoint(app: App, disable: Disable) {
+    let id = disable.endpoint.endpoint.clone();
+    let Disable {
+        endpoint,
+        url,
+        reason,
+    } = disable;
+    if let Err(error) = webhook_service::disable(&app, &endpoint, &url, reason).await {
+        // The next failure asks for it again.
+        tracing::error!(endpoint = %id, %error, "an endpoint could not be disabled");
+    }
+}
+
+async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), StoreError> {
+    let mut tx = app.store.begin_urgently().await?;
+    let settlements: Vec<_> = verdicts
+        .iter()
+        .map(|verdict| verdict.settlement.clone())
+        .collect();
+    // In one order everywhere, and before their deliveries.
+    let endpoints = settlements.iter().map(|settlement| settlement.at.clone());
+    webhooks::lock_all(&mut tx, &endpoints.collect()).await?;
+    deliveries::settle(&mut tx, &settlements).await?;
+    for verdict in verdicts {
+        let Some(health) = &verdict.health else {
+            continue;
+        };
+        let settlement = &verdict.settlement;
+        let (at, epoch, url) = (&settlement.at, settlement.epoch, &verdict.target.url);
+        webhooks::note_health(&mut tx, at, epoch, url, health).await?;
+        if verdict.warn {
+            let now = app.clock.now();
+            mails::endpoint_failing(&mut tx, &at.org, &at.endpoint, now).await?;
+        }
+    }
+    tx.commit().await
+}
