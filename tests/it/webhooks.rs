@@ -940,6 +940,64 @@ async fn a_receiver_that_hangs_delays_no_other() {
     assert_eq!(hung.received().len(), 8);
 }
 
+/// However many endpoints an organization has, it has a quarter of the attempts that
+/// are under way at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_has_a_quarter_of_the_attempts_at_once() {
+    const QUARTER: usize = 128;
+    let mut app = TestApp::with_receivers().await;
+    app.key = app.key_with_limit(Scope::ALL, 10_000).await;
+    let (hung, healthy) = (Receiver::start().await, Receiver::start().await);
+    let told = hung.hold();
+    for _ in 0..18 {
+        app.endpoint(&hung.url, &["*"]).await;
+    }
+    for _ in 0..10 {
+        app.envelope_event().await;
+    }
+    hung.wait_for(QUARTER).await;
+
+    let other = app.other_organization().await;
+    let legacy = json!({ "webhook_url": healthy.url });
+    app.patch_as(&other, "/partner/webhook", legacy)
+        .await
+        .data(200);
+    let paper = json!({
+        "envelope_name": "Lease", "envelope_kind": "paper",
+        "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
+    });
+    app.post_as(&other, "/partner/envelopes", paper)
+        .await
+        .data(201);
+    healthy.wait_for(1).await;
+    // Those that were given up after ten seconds have made room for others.
+    let waiting = hung.received();
+    let waiting = waiting
+        .iter()
+        .filter(|received| received.at.elapsed() < Duration::from_secs(9));
+    assert!(waiting.count() <= QUARTER, "144 could be under way");
+
+    told.send(true).unwrap();
+    hung.wait_for(180).await;
+}
+
+/// A request is looked at before what it is about.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_change_of_an_unknown_endpoint_is_a_wrong_request_first() {
+    let app = TestApp::with_receivers().await;
+    let unknown = "/webhooks/endpoints/we_01arz3ndektsv4rrffq69g5fav";
+    let change = async |body: Value| {
+        app.as_bearer(Method::PATCH, &app.admin(), unknown, body)
+            .await
+    };
+    for wrong in [json!({ "events": [] }), json!({ "url": "ftp://x.example" })] {
+        let refused = change(wrong.clone()).await;
+        assert_eq!(refused.status, 422, "{wrong}: {}", refused.text());
+    }
+    let right = change(json!({ "is_active": false })).await;
+    assert_eq!(right.error(404), "Webhook endpoint not found");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn payloads_and_answers_are_pruned_and_the_log_stays() {
     let short = |config: &mut Config| {
