@@ -31,8 +31,8 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(async {
         let long = Bytes::from(text_document(PAGES)?);
         let cache = tempfile::tempdir()?;
-        let components = Components::load(cache.path().into(), [0; 32])?;
-        components.rules.load_documents();
+        let components = Components::with_defaults(cache.path().into(), [0; 32])?;
+        components.load_documents();
         anchors(&components, &long).await?;
         templates(&long).await?;
         writing(&components).await
@@ -48,7 +48,7 @@ async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
     for _ in 0..ROUNDS {
         let before = processor_time(Whose::Own)?;
         let placed = components
-            .rules
+            .placement(None)
             .place(long.clone(), vec![anchor(PAGE)])
             .await?
             .map_err(|error| format!("{error:?}"))?;
@@ -84,7 +84,7 @@ async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
     table.print();
     let peak = components
         .metrics()
-        .of(&components.rules.placement_identity()?.to_string());
+        .of(&components.placement(None).identity()?.to_string());
     println!(
         "\nMedian of {ROUNDS}; the document has {:.1} MB. The component's memory reached {:.1} MiB,\n\
          {:.1} MiB of it the document itself.",
@@ -161,7 +161,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
 /// What is written on an ordinary contract of four pages.
 async fn writing(components: &Components) -> Result<(), Failure> {
     report::heading("Writing and drawing");
-    let rules = &components.rules;
+    let rules = components.documents(None);
     let contract = Bytes::from_static(CONTRACT);
     let mark = |kind| documents::MarkRequest {
         kind,

@@ -485,10 +485,10 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
             },
         ]));
     }
-    let components = Components::load(work.join("native-code"), [0; 32])?;
+    let components = Components::with_defaults(work.join("native-code"), [0; 32])?;
     let document = bytes::Bytes::copy_from_slice(document);
     let facts = components
-        .rules
+        .placement(None)
         .inspect(document.clone())
         .await?
         .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
@@ -498,7 +498,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     });
     for page in 1..=facts.pages.len() as u32 {
         let lines = components
-            .rules
+            .placement(None)
             .text(document.clone(), page)
             .await?
             .map_err(|error| format!("{error:?}"))?;

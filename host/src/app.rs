@@ -151,7 +151,12 @@ pub async fn start_over(
     let store = open_store(&config).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
-    let components = Arc::new(Components::load(cache, derived(&master, "native code"))?);
+    let components = Arc::new(Components::load(
+        cache,
+        derived(&master, "native code"),
+        config.components.limits()?,
+        clock,
+    )?);
     let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
     let sealer = Arc::new(sealer);
     let sealing = match config.seal.key()? {

@@ -72,9 +72,9 @@ async fn ledger(app: &App) -> Result<String, String> {
 }
 
 fn components(app: &App) -> Result<String, String> {
-    match app.components.rules.document_components_ready() {
+    match app.components.document_components_ready() {
         Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
-        Some(Err(why)) => Err(why),
+        Some(Err(error)) => Err(error.to_string()),
         None => Err("document components are still being loaded".into()),
     }
 }

@@ -51,7 +51,7 @@ pub async fn serve(
     tracing::info!("listening on {address}");
     // The large components do not delay the listening.
     let components = app.components.clone();
-    std::thread::spawn(move || components.rules.load_documents());
+    std::thread::spawn(move || components.load_documents());
     let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     let until = {
         let stopping = stopping.clone();

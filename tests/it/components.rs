@@ -28,7 +28,9 @@ fn imports(component: &[u8]) -> Vec<String> {
 
 #[test]
 fn rules_import_types_alone_and_providers_what_their_world_grants() {
-    let slots: Vec<String> = embedded().map(|artifact| artifact.slot).collect();
+    let slots: Vec<String> = embedded()
+        .map(|artifact| artifact.slot.to_string())
+        .collect();
     assert_eq!(
         slots,
         [
@@ -48,7 +50,7 @@ fn rules_import_types_alone_and_providers_what_their_world_grants() {
         let types = format!("holdfast:{package}/types@1.0.0");
         let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]
             .map(|interface| format!("holdfast:host/{interface}@1.0.0"));
-        let provider = artifact.slot.starts_with("provider.");
+        let provider = artifact.slot.is_provider();
         for import in imports(&artifact.bytes) {
             let allowed = import == types || (provider && granted.contains(&import));
             assert!(allowed, "{}: {import}", artifact.slot);
@@ -70,7 +72,7 @@ fn artifacts_name_no_folder_of_the_machine_that_built_them() {
 
 fn components() -> Components {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code-of-component-tests");
-    Components::load(cache, [9; 32]).unwrap()
+    Components::with_defaults(cache, [9; 32]).unwrap()
 }
 
 /// The vectors of the specification's table, run against the built component.
@@ -78,10 +80,10 @@ fn components() -> Components {
 fn the_compliance_component_answers_the_vectors() {
     let components = components();
     let vectors: Vec<Vector> =
-        serde_json::from_str(include_str!("../vectors/compliance.json")).unwrap();
+        serde_json::from_str(include_str!("../../wit/compliance/vectors.json")).unwrap();
     assert!(vectors.len() >= 20);
     for vector in vectors {
-        let evaluation = components.rules.compliance.evaluate(&vector.facts).unwrap();
+        let evaluation = components.compliance(None).evaluate(&vector.facts).unwrap();
         let failed: Vec<usize> = evaluation
             .checks
             .iter()
@@ -160,7 +162,8 @@ fn the_lifecycle_component_answers_like_its_source() {
                             ][payment],
                             attributes: Vec::new(),
                         };
-                        let sandboxed = components.rules.envelope(status, trigger, &facts);
+                        let sandboxed =
+                            components.lifecycle(None).envelope(status, trigger, &facts);
                         let direct = holdfast_lifecycle::envelope(
                             status.map(native_status),
                             native_trigger,

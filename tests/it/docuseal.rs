@@ -700,7 +700,7 @@ impl Plugin {
         let secret = ("api_key".to_owned(), SecretText::new(TOKEN));
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
-            components: Components::load(cache, [9; 32]).unwrap(),
+            components: Components::with_defaults(cache, [9; 32]).unwrap(),
             lease: ProviderLease {
                 label: "provider.signing cloud".into(),
                 settings: Arc::new(BTreeMap::from([setting])),
@@ -718,7 +718,7 @@ impl Plugin {
     }
 
     async fn template(&self) -> String {
-        let signing = &self.components.providers.signing;
+        let signing = self.components.signing(None, "cloud");
         let template = signing
             .create_template(self.lease.clone(), "A", "tmpl-1", CONTRACT.into(), &[])
             .await;
@@ -734,7 +734,7 @@ impl Plugin {
     }
 
     async fn clone(&self, template: &str, external_id: &str) -> Result<String, ProviderError> {
-        let signing = &self.components.providers.signing;
+        let signing = self.components.signing(None, "cloud");
         let clone = signing
             .clone_template(self.lease.clone(), template, "A copy", external_id)
             .await?;

@@ -323,7 +323,7 @@ fn the_vectors_hold() {
         score: u32,
     }
     let vectors: Vec<Vector> =
-        serde_json::from_str(include_str!("../../../tests/vectors/compliance.json")).unwrap();
+        serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     for vector in vectors {
         let evaluation = evaluate(&vector.facts);
         let failed: Vec<usize> = (1..=8)

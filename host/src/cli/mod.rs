@@ -165,7 +165,7 @@ async fn issue_token(
 async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let app = app::start(config).await?;
     let components = app.components.clone();
-    tokio::task::spawn_blocking(move || components.rules.load_documents()).await?;
+    tokio::task::spawn_blocking(move || components.load_documents()).await?;
     // A running server has looked through the log when it started.
     let _ = log::check(&app).await;
     let checks = doctor::checks(&app).await;

@@ -71,8 +71,8 @@ async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<
         match custody::bundle(&app, &caller, id).await {
             Ok(zip) => {
                 let bundle = Bundle::from_zip(zip)?;
-                let rules = &app.components.rules.compliance;
-                return Ok(evidence::verify(&bundle, rules, trusted)?);
+                let rules = app.components.compliance(None);
+                return Ok(evidence::verify(&bundle, &rules, trusted)?);
             }
             Err(crate::service::ServiceError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),

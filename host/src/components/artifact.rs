@@ -20,6 +20,8 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::domain::component::Slot;
+
 /// Slot and native code of each default component, from the build script.
 const NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
@@ -42,8 +44,7 @@ impl fmt::Display for Identity {
 /// A component as bytes, with what identifies it.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// For example `rules.compliance`.
-    pub slot: String,
+    pub slot: Slot,
     pub identity: Identity,
     pub bytes: Cow<'static, [u8]>,
     /// Code made ahead of time, for engines that can take it.
@@ -52,18 +53,20 @@ pub struct Artifact {
 
 /// The default components of this binary, one per slot.
 pub fn embedded() -> impl Iterator<Item = Artifact> {
-    DEFAULT_COMPONENTS.iter().map(|component| Artifact {
-        slot: component.slot.into(),
-        identity: Identity {
-            name: component.name.into(),
-            version: component.version.into(),
-            sha256: hex::encode(Sha256::digest(component.bytes)),
-        },
-        bytes: component.bytes.into(),
-        native: NATIVE_CODE
-            .iter()
-            .find(|(slot, _)| *slot == component.slot)
-            .map(|(_, native)| *native),
+    DEFAULT_COMPONENTS.iter().filter_map(|component| {
+        Some(Artifact {
+            slot: Slot::parse(component.slot)?,
+            identity: Identity {
+                name: component.name.into(),
+                version: component.version.into(),
+                sha256: hex::encode(Sha256::digest(component.bytes)),
+            },
+            bytes: component.bytes.into(),
+            native: NATIVE_CODE
+                .iter()
+                .find(|(slot, _)| *slot == component.slot)
+                .map(|(_, native)| *native),
+        })
     })
 }
 
@@ -171,18 +174,18 @@ fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::Engines;
+    use crate::components::{AllLimits, Engines};
 
     fn compliance() -> Artifact {
         embedded()
-            .find(|artifact| artifact.slot == "rules.compliance")
+            .find(|artifact| artifact.slot == Slot::Compliance)
             .unwrap()
     }
 
     #[test]
     fn native_code_is_cached_and_a_changed_cache_file_is_a_miss() {
         let folder = crate::test_folder();
-        let engines = Engines::new().unwrap();
+        let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         cache.load(&engines.rules, &compliance()).unwrap();
         let path = cache.path(&engines.rules, &compliance());
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn another_nodes_cache_is_a_miss() {
         let folder = crate::test_folder();
-        let engines = Engines::new().unwrap();
+        let engines = Engines::new(AllLimits::default()).unwrap();
         let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);
         ours.load(&engines.rules, &compliance()).unwrap();
         let theirs = NativeCodeCache::new(folder.path().into(), [8; 32]);

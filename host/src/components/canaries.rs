@@ -1,19 +1,17 @@
 //! Questions with known answers that a component must get right before it is
 //! used. Linking does not check the types of exports; calling them does.
 
-use wasmtime::Store;
-
 use super::bindings;
 use super::engine::Limited;
+use super::error::{ComponentError, Failure};
 use super::rules::{compliance, lifecycle};
-
-type Canary = wasmtime::Result<Result<(), String>>;
+use super::slot::Probe;
 
 /// An empty record fails every check but the one on signatories.
 pub(super) fn compliance(
-    store: &mut Store<Limited<()>>,
     pre: &bindings::compliance::ComplianceRulesPre<Limited<()>>,
-) -> Canary {
+    probe: &Probe<'_>,
+) -> Result<(), ComponentError> {
     let facts = compliance::EnvelopeFacts {
         envelope_id: "env_canary".into(),
         envelope_name: String::new(),
@@ -30,21 +28,23 @@ pub(super) fn compliance(
         identity_verifications: Vec::new(),
         attributes: Vec::new(),
     };
-    let instance = pre.instantiate(&mut *store)?;
-    let evaluation = instance
-        .holdfast_compliance_compliance()
-        .call_evaluate(store, &facts)?;
-    Ok(expect(
+    let evaluation = probe.call(|store| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_compliance_compliance()
+            .call_evaluate(store, &facts)
+    })?;
+    probe.expect(
         !evaluation.compliant && evaluation.score < 100 && !evaluation.checks.is_empty(),
         "an empty record came out compliant",
-    ))
+    )
 }
 
 /// A vaulted envelope cannot be voided; a sent one can.
 pub(super) fn lifecycle(
-    store: &mut Store<Limited<()>>,
     pre: &bindings::lifecycle::LifecycleRulesPre<Limited<()>>,
-) -> Canary {
+    probe: &Probe<'_>,
+) -> Result<(), ComponentError> {
     let facts = lifecycle::EnvelopeFacts {
         kind: lifecycle::EnvelopeKind::Esign,
         has_template: true,
@@ -54,50 +54,61 @@ pub(super) fn lifecycle(
         payment: lifecycle::PaymentStatus::NotRequested,
         attributes: Vec::new(),
     };
-    let instance = pre.instantiate(&mut *store)?;
-    let rules = instance.holdfast_lifecycle_lifecycle();
-    let void = lifecycle::EnvelopeTrigger::Void;
-    let sent = Some(lifecycle::EnvelopeStatus::Sent);
-    let vaulted = Some(lifecycle::EnvelopeStatus::Vaulted);
-    let allowed = rules.call_envelope(&mut *store, sent, void, &facts)?;
-    let refused = rules.call_envelope(&mut *store, vaulted, void, &facts)?;
-    Ok(expect(
+    let void = |current| {
+        probe.call(|store| {
+            let instance = pre.instantiate(&mut *store)?;
+            instance.holdfast_lifecycle_lifecycle().call_envelope(
+                store,
+                Some(current),
+                lifecycle::EnvelopeTrigger::Void,
+                &facts,
+            )
+        })
+    };
+    let allowed = void(lifecycle::EnvelopeStatus::Sent)?;
+    let refused = void(lifecycle::EnvelopeStatus::Vaulted)?;
+    probe.expect(
         allowed == Ok(lifecycle::EnvelopeStatus::Voided) && refused.is_err(),
         "the void rule does not hold",
-    ))
+    )
 }
 
 /// Bytes that are no PDF are refused, not read.
 pub(super) fn placement(
-    store: &mut Store<Limited<()>>,
     pre: &bindings::placement::PlacementRulesPre<Limited<()>>,
-) -> Canary {
-    let instance = pre.instantiate(&mut *store)?;
-    let answer = instance
-        .holdfast_placement_placement()
-        .call_inspect(store, b"no PDF at all")?;
-    Ok(expect(
-        answer.is_err(),
-        "something that is no PDF was read as one",
-    ))
+    probe: &Probe<'_>,
+) -> Result<(), ComponentError> {
+    let answer = probe.call(|store| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_placement_placement()
+            .call_inspect(store, b"no PDF at all")
+    })?;
+    probe.expect(answer.is_err(), "something that is no PDF was read as one")
 }
 
 /// Bytes that are no PDF are refused, not marked.
 pub(super) fn documents(
-    store: &mut Store<Limited<()>>,
     pre: &bindings::documents::DocumentsRulesPre<Limited<()>>,
-) -> Canary {
-    let instance = pre.instantiate(&mut *store)?;
-    let answer =
+    probe: &Probe<'_>,
+) -> Result<(), ComponentError> {
+    let answer = probe.call(|store| {
+        let instance = pre.instantiate(&mut *store)?;
         instance
             .holdfast_documents_documents()
-            .call_page_image(store, b"no PDF at all", 1, 100)?;
-    Ok(expect(
-        answer.is_err(),
-        "something that is no PDF was shown as one",
-    ))
+            .call_page_image(store, b"no PDF at all", 1, 100)
+    })?;
+    probe.expect(answer.is_err(), "something that is no PDF was shown as one")
 }
 
-fn expect(holds: bool, otherwise: &str) -> Result<(), String> {
-    holds.then_some(()).ok_or_else(|| otherwise.to_owned())
+impl Probe<'_> {
+    fn expect(&self, holds: bool, otherwise: &str) -> Result<(), ComponentError> {
+        match holds {
+            true => Ok(()),
+            false => Err(ComponentError::new(
+                self.identity,
+                Failure::Canary(otherwise.to_owned()),
+            )),
+        }
+    }
 }

@@ -23,8 +23,6 @@ use crate::delivery::guard;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
 
-/// Requests one call of a component may send.
-const REQUESTS_PER_CALL: u32 = 16;
 /// Largest answer that goes into a component's memory.
 const ANSWER_LIMIT: usize = 4 * 1024 * 1024;
 /// Largest answer that stays with the host.
@@ -173,9 +171,10 @@ struct Incoming {
 impl Lent {
     fn outgoing(&mut self, request: Request) -> wasmtime::Result<Result<Outgoing, HttpError>> {
         self.requests += 1;
-        if self.requests > REQUESTS_PER_CALL {
+        if self.requests > self.most_requests {
             return Ok(Err(HttpError::OverLimit(format!(
-                "more than {REQUESTS_PER_CALL} requests in one call"
+                "more than {} requests in one call",
+                self.most_requests
             ))));
         }
         let url = match self.lease.egress.check(&request.url) {
@@ -295,6 +294,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 impl wit::http::Host for Lent {
     async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, HttpError>> {
+        self.count()?;
         let outgoing = match self.outgoing(request)? {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
@@ -311,6 +311,7 @@ impl wit::http::Host for Lent {
         &mut self,
         request: Request,
     ) -> wasmtime::Result<Result<BlobResponse, HttpError>> {
+        self.count()?;
         let outgoing = match self.outgoing(request)? {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),

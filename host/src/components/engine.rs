@@ -1,4 +1,4 @@
-//! The engines and every budget, in one place.
+//! The engines, and a store for one call.
 //!
 //! Three engines, because three kinds of work want different memory: small
 //! rules that are called all the time (pooled 16 MiB slots, fuel, no imports),
@@ -12,46 +12,15 @@ use std::time::Duration;
 
 use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
-use super::settings::{self, MIB};
+use super::limits::{AllLimits, Limits};
+use super::settings;
+use crate::domain::component::Slot;
 use crate::metrics::ComponentMetrics;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(10);
-
-/// What one call may use.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    /// Deterministic CPU budget; the compliance rules use about 20,000.
-    pub fuel: u64,
-    /// Backstop for work that fuel does not count, in epoch ticks.
-    pub epoch_ticks: u64,
-    pub memory_bytes: usize,
-    pub table_elements: usize,
-}
-
-/// Rules: 10 million units of fuel, 200 ms, 12 MiB.
-pub(super) const RULES: Budget = Budget {
-    fuel: 10_000_000,
-    epoch_ticks: 20,
-    memory_bytes: 12 * MIB,
-    table_elements: 20_000,
-};
-
-/// Document work: a 500-page file takes about 5e9 units; 512 MiB.
-pub(super) const DOCUMENTS: Budget = Budget {
-    fuel: 20_000_000_000,
-    epoch_ticks: 2_000,
-    memory_bytes: 512 * MIB,
-    table_elements: 20_000,
-};
-
-/// Providers: CPU time in slices of one tick, yielding in between; the wall
-/// clock is watched outside.
-pub(super) const PROVIDER_SLICES: u64 = 20;
-/// Memory of a provider's instance.
-const PROVIDER_MEMORY_BYTES: usize = 96 * MIB;
-/// Wall clock of one provider call, its requests included.
-pub(super) const PROVIDER_DEADLINE: Duration = Duration::from_secs(60);
+/// Elements of all tables of an instance.
+const TABLE_ELEMENTS: usize = 20_000;
 
 /// The three engines and the thread that counts their epochs.
 #[derive(Clone)]
@@ -64,12 +33,14 @@ pub struct Engines {
     pub providers: Engine,
     /// What their components did.
     pub metrics: ComponentMetrics,
+    /// What a call may use.
+    pub(super) limits: AllLimits,
     _ticker: Arc<Ticker>,
 }
 
 impl Engines {
     /// Builds the engines and starts counting epochs.
-    pub fn new() -> wasmtime::Result<Self> {
+    pub fn new(limits: AllLimits) -> wasmtime::Result<Self> {
         let rules = Engine::new(&settings::rules())?;
         let documents = Engine::new(&settings::documents())?;
         let providers = Engine::new(&settings::providers())?;
@@ -79,30 +50,40 @@ impl Engines {
             documents,
             providers,
             metrics: ComponentMetrics::default(),
+            limits,
             _ticker: Arc::new(ticker),
         })
+    }
+
+    /// The one that components of a slot run in.
+    pub fn of(&self, slot: Slot) -> &Engine {
+        match slot {
+            Slot::Compliance | Slot::Lifecycle => &self.rules,
+            Slot::Placement | Slot::Documents => &self.documents,
+            Slot::Signing => &self.providers,
+        }
     }
 }
 
 /// A store's data, with the limits wasmtime asks it about.
 pub(super) struct Limited<T> {
-    pub limits: Limits,
+    pub limits: Meter,
     pub data: T,
 }
 
 /// What a store may have, and what it had.
-pub(super) struct Limits {
+pub(super) struct Meter {
     limits: StoreLimits,
     /// Bytes of the largest linear memory so far.
     pub memory: usize,
 }
 
-impl Limits {
-    fn new(memory_bytes: usize, table_elements: usize) -> Self {
+impl Meter {
+    fn new(memory: usize) -> Self {
         Self {
             limits: StoreLimitsBuilder::new()
-                .memory_size(memory_bytes)
-                .table_elements(table_elements)
+                .memory_size(memory)
+                .table_elements(TABLE_ELEMENTS)
                 .trap_on_grow_failure(true)
                 .build(),
             memory: 0,
@@ -110,7 +91,7 @@ impl Limits {
     }
 }
 
-impl ResourceLimiter for Limits {
+impl ResourceLimiter for Meter {
     fn memory_growing(
         &mut self,
         current: usize,
@@ -145,35 +126,61 @@ impl ResourceLimiter for Limits {
 /// A store for one call of a rules or documents component.
 pub(super) fn fueled_store(
     engine: &Engine,
-    budget: Budget,
+    limits: &Limits,
 ) -> wasmtime::Result<Store<Limited<()>>> {
-    let limits = Limits::new(budget.memory_bytes, budget.table_elements);
-    let mut store = Store::new(engine, Limited { limits, data: () });
+    let meter = Meter::new(limits.memory);
+    let mut store = Store::new(
+        engine,
+        Limited {
+            limits: meter,
+            data: (),
+        },
+    );
     store.limiter(|limited| &mut limited.limits);
-    store.set_fuel(budget.fuel)?;
-    store.set_epoch_deadline(budget.epoch_ticks);
+    store.set_hostcall_fuel(limits.output);
+    store.set_fuel(limits.fuel)?;
+    store.set_epoch_deadline(ticks(limits.deadline));
     Ok(store)
 }
 
 /// A store for one call of a provider.
 ///
 /// A trapping deadline would count the time a guest waits in a host call, so
-/// slices of CPU time are counted in a callback instead.
-pub(super) fn provider_store<T: Send + 'static>(engine: &Engine, data: T) -> Store<Limited<T>> {
-    let limits = Limits::new(PROVIDER_MEMORY_BYTES, 20_000);
-    let mut store = Store::new(engine, Limited { limits, data });
+/// slices of CPU time are counted in a callback instead. Between two of them
+/// everybody else's work goes on; the wall clock is watched outside.
+pub(super) fn provider_store<T: Send + 'static>(
+    engine: &Engine,
+    limits: &Limits,
+    data: T,
+) -> Store<Limited<T>> {
+    let meter = Meter::new(limits.memory);
+    let mut store = Store::new(
+        engine,
+        Limited {
+            limits: meter,
+            data,
+        },
+    );
     store.limiter(|limited| &mut limited.limits);
+    store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
+    let most = ticks(limits.cpu);
     let mut slices = 0;
     store.epoch_deadline_callback(move |_| {
         slices += 1;
-        Ok(if slices > PROVIDER_SLICES {
+        Ok(if slices > most {
             UpdateDeadline::Interrupt
         } else {
-            UpdateDeadline::Yield(1)
+            // Behind the others, which wasmtime's own way of yielding is not.
+            UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))
         })
     });
     store
+}
+
+fn ticks(duration: Duration) -> u64 {
+    let ticks = duration.as_millis().div_ceil(EPOCH_TICK.as_millis());
+    u64::try_from(ticks).unwrap_or(u64::MAX).max(1)
 }
 
 /// Counts epochs until it is dropped.

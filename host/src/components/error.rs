@@ -1,6 +1,7 @@
 //! What can go wrong with a component, told apart by what it means for callers.
 
 use super::artifact::Identity;
+use super::lent::TooManyHostCalls;
 use crate::metrics::ComponentMeter;
 
 /// A component's call that did not give an answer. The component is named so
@@ -29,6 +30,9 @@ pub enum Failure {
     /// Asked for more memory than its slot has.
     #[error("exceeded its memory limit: {0}")]
     Memory(String),
+    /// Asked the host for something more often than its slot allows.
+    #[error("exceeded its limit of host calls")]
+    HostCalls,
     /// Every instance is in use. Not the component's fault.
     #[error("no instance is free")]
     Busy,
@@ -50,6 +54,11 @@ impl ComponentError {
             kind,
             by_document: false,
         }
+    }
+
+    /// A component that does not fit its slot.
+    pub(super) fn unfit(identity: &Identity, error: &wasmtime::Error) -> Self {
+        Self::new(identity, Failure::Link(format!("{error:#}")))
     }
 
     /// The same, for the next who asks for a component that could not be loaded.
@@ -85,6 +94,7 @@ impl ComponentError {
         let kind = match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt | Trap::OutOfFuel) => Failure::Timeout,
             Some(trap) => Failure::Trap(trap.to_string()),
+            None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
             None if text.contains("forcing trap when growing memory") => Failure::Memory(text),
             None if text.contains("maximum concurrent") => Failure::Busy,
             None => Failure::Link(text),

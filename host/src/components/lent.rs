@@ -10,6 +10,7 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
 use super::egress::Egress;
+use super::limits::Limits;
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
@@ -37,20 +38,42 @@ pub struct Lease {
     pub clock: Clock,
 }
 
+/// The component asked the host for more than it may in one call.
+#[derive(Debug, thiserror::Error)]
+#[error("it asked the host for something too often")]
+pub(super) struct TooManyHostCalls;
+
 /// The store data of one provider call.
 pub(super) struct Lent {
     pub lease: Lease,
     pub table: ResourceTable,
     /// Requests sent so far in this call.
     pub requests: u32,
+    /// The most it may send.
+    pub most_requests: u32,
+    /// How often the host may still be asked for something.
+    calls_left: u32,
 }
 
 impl Lent {
-    pub fn new(lease: Lease) -> Self {
+    pub fn new(lease: Lease, limits: &Limits) -> Self {
         Self {
             lease,
             table: ResourceTable::new(),
             requests: 0,
+            most_requests: limits.requests,
+            calls_left: limits.host_calls,
+        }
+    }
+
+    /// Counts one call of the host; one too many ends the component's call.
+    pub fn count(&mut self) -> wasmtime::Result<()> {
+        match self.calls_left.checked_sub(1) {
+            Some(left) => {
+                self.calls_left = left;
+                Ok(())
+            }
+            None => Err(TooManyHostCalls.into()),
         }
     }
 }
@@ -62,10 +85,12 @@ impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
 
 impl wit::blobs::HostBlob for Lent {
     async fn size(&mut self, blob: Resource<Blob>) -> wasmtime::Result<u64> {
+        self.count()?;
         Ok(self.table.get(&blob)?.0.len() as u64)
     }
 
     async fn sha256(&mut self, blob: Resource<Blob>) -> wasmtime::Result<String> {
+        self.count()?;
         Ok(hex::encode(Sha256::digest(&self.table.get(&blob)?.0)))
     }
 
@@ -75,6 +100,7 @@ impl wit::blobs::HostBlob for Lent {
         offset: u64,
         length: u32,
     ) -> wasmtime::Result<Vec<u8>> {
+        self.count()?;
         let bytes = &self.table.get(&blob)?.0;
         let start = usize::try_from(offset)
             .unwrap_or(usize::MAX)
@@ -91,12 +117,14 @@ impl wit::blobs::HostBlob for Lent {
 
 impl wit::settings::Host for Lent {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
+        self.count()?;
         Ok(self.lease.settings.get(&key).cloned())
     }
 }
 
 impl wit::secrets::Host for Lent {
     async fn open(&mut self, name: String) -> wasmtime::Result<Option<Resource<Secret>>> {
+        self.count()?;
         match self.lease.secrets.get(&name) {
             Some(secret) => Ok(Some(self.table.push(Secret(secret.clone()))?)),
             None => Ok(None),
@@ -110,6 +138,7 @@ impl wit::secrets::HostSecret for Lent {
         secret: Resource<Secret>,
         message: Vec<u8>,
     ) -> wasmtime::Result<Vec<u8>> {
+        self.count()?;
         let key = self.table.get(&secret)?.0.reveal().as_bytes();
         Ok(hmac_sha256(key, &[&message]).to_vec())
     }
@@ -119,6 +148,7 @@ impl wit::secrets::HostSecret for Lent {
         secret: Resource<Secret>,
         candidate: String,
     ) -> wasmtime::Result<bool> {
+        self.count()?;
         let secret = self.table.get(&secret)?.0.reveal().as_bytes();
         Ok(secret.ct_eq(candidate.as_bytes()).into())
     }
@@ -131,6 +161,7 @@ impl wit::secrets::HostSecret for Lent {
 
 impl wit::log::Host for Lent {
     async fn write(&mut self, level: wit::log::Level, mut message: String) -> wasmtime::Result<()> {
+        self.count()?;
         let end = message.floor_char_boundary(LOG_LIMIT);
         message.truncate(end);
         let component = &self.lease.label;
@@ -146,6 +177,7 @@ impl wit::log::Host for Lent {
 
 impl wit::clock::Host for Lent {
     async fn now(&mut self) -> wasmtime::Result<u64> {
+        self.count()?;
         Ok(u64::try_from(self.lease.clock.now().as_millis()).unwrap_or_default())
     }
 }

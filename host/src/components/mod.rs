@@ -3,13 +3,20 @@
 //! | File | Holds |
 //! |---|---|
 //! | `settings.rs` | what the engines compile with; the build script reads it too |
-//! | `engine.rs` | the engines and every budget |
+//! | `engine.rs` | the engines, and a store for one call |
+//! | `limits.rs` | what one call may use, by slot |
 //! | `artifact.rs` | from bytes to native code, through the cache on disk |
 //! | `bindings.rs` | what `bindgen!` makes of `wit/` |
-//! | `rules.rs` | calls into the four rules slots |
+//! | `slot.rs` | the components of a slot on this node, and one call |
+//! | `registry.rs` | which of them is active for whom, since when |
+//! | `rules.rs`, `documents.rs` | calls into the rules slots |
 //! | `providers.rs` | calls into provider plugins |
 //! | `lent.rs` | what the host lends to a provider: blobs, secrets, settings, clock, log |
 //! | `egress.rs` | how a provider's request leaves, and where it may go |
+//! | `worlds.rs` | the WIT packages, and what each world grants |
+//! | `inspection.rs` | what an unknown component is, and whether it fits a world |
+//! | `compiler.rs` | compiling it, in a process of its own |
+//! | `conformance.rs` | questions with known answers that a candidate must get right |
 //!
 //! Every call runs in a fresh instance, so that no state passes between
 //! organizations and a trap harms one call alone.
@@ -17,65 +24,45 @@
 mod artifact;
 mod bindings;
 mod canaries;
+pub mod compiler;
+mod documents;
 pub mod egress;
 mod engine;
 mod error;
+pub mod inspection;
 mod lent;
+mod limits;
 pub mod providers;
+mod registry;
 pub mod rules;
 mod settings;
+mod slot;
+pub mod worlds;
 
 use std::path::PathBuf;
 
 pub use artifact::{Artifact, Identity, embedded};
+pub use documents::{Documents, Placement};
 pub use engine::Engines;
-pub use error::ComponentError;
+pub use error::{ComponentError, Failure};
+pub use limits::{AllLimits, LimitSettings, Limits};
+pub use registry::{Activations, Components, Live};
 
-use crate::metrics::ComponentMetrics;
-
-/// Every active component of this process.
-pub struct Components {
-    /// The four rules slots.
-    pub rules: rules::Rules,
-    /// The provider slots.
-    pub providers: providers::Providers,
-    metrics: ComponentMetrics,
-}
-
-/// The compliance rules alone, with their native code in `cache`.
+/// The default compliance rules alone, with their native code in `cache`.
 pub fn load_compliance(
     cache: PathBuf,
     cache_key: [u8; 32],
 ) -> Result<(Engines, rules::Compliance), ComponentError> {
-    let engines = engines()?;
+    let engines = engines(AllLimits::default())?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
     let compliance = rules::Compliance::load(&engines, &cache)?;
     Ok((engines, compliance))
 }
 
-fn engines() -> Result<Engines, ComponentError> {
-    Engines::new().map_err(|error| ComponentError {
+fn engines(limits: AllLimits) -> Result<Engines, ComponentError> {
+    Engines::new(limits).map_err(|error| ComponentError {
         component: "engine".into(),
         kind: error::Failure::Link(format!("{error:#}")),
         by_document: false,
     })
-}
-
-impl Components {
-    /// Loads the default components. `cache` is a folder only this service
-    /// writes, `cache_key` a secret of this node.
-    pub fn load(cache: PathBuf, cache_key: [u8; 32]) -> Result<Self, ComponentError> {
-        let engines = engines()?;
-        let cache = artifact::NativeCodeCache::new(cache, cache_key);
-        Ok(Self {
-            rules: rules::Rules::load(&engines, &cache)?,
-            providers: providers::Providers::load(&engines, &cache)?,
-            metrics: engines.metrics.clone(),
-        })
-    }
-
-    /// What they did.
-    pub fn metrics(&self) -> ComponentMetrics {
-        self.metrics.clone()
-    }
 }

@@ -5,17 +5,20 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use wasmtime::component::{HasSelf, Linker, Resource};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::component::{Component, HasSelf, Linker, Resource};
 use wasmtime::{Engine, Store};
 
-use super::artifact::{Identity, NativeCodeCache};
+use super::artifact::Identity;
 use super::bindings::signing::{SigningProvider, SigningProviderPre};
-use super::engine::{self, Engines, Limited, provider_store};
+use super::engine::{Limited, provider_store};
 use super::error::{ComponentError, Failure};
 use super::lent::{Blob, Lease, Lent};
-use super::rules::embedded_for;
-use crate::metrics::ComponentMeter;
+use super::slot::{Active, Deferred, Probe, World};
+use crate::domain::component::Slot;
 
 pub use super::bindings::signing::holdfast::signing::types as signing;
 pub use super::lent::Lease as ProviderLease;
@@ -56,45 +59,44 @@ impl From<signing::ProviderError> for ProviderError {
     }
 }
 
-/// The active signing plugin.
+pub(super) type SigningPre = SigningProviderPre<Limited<Lent>>;
+
+impl World for SigningPre {
+    const SLOT: Slot = Slot::Signing;
+
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        let mut linker: Linker<Limited<Lent>> = Linker::new(engine);
+        SigningProvider::add_to_linker::<_, HasSelf<_>>(&mut linker, |limited| &mut limited.data)?;
+        Self::new(linker.instantiate_pre(component)?)
+    }
+
+    /// What a provider does depends on its far end: see [`super::conformance`].
+    fn canary(&self, _: &Probe<'_>) -> Result<(), ComponentError> {
+        Ok(())
+    }
+}
+
+/// One component of slot `provider.signing`, with the right to be called.
+#[derive(Clone)]
 pub struct SigningPlugin {
-    engine: Engine,
-    identity: Identity,
-    pre: SigningProviderPre<Limited<Lent>>,
-    meter: ComponentMeter,
+    slot: Deferred<SigningPre>,
+    gate: Gate,
 }
 
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
 
 impl SigningPlugin {
-    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        let artifact = embedded_for("provider.signing")?;
-        let identity = artifact.identity.clone();
-        let linked = || {
-            let component = cache.load(&engines.providers, &artifact)?;
-            let mut linker: Linker<Limited<Lent>> = Linker::new(&engines.providers);
-            SigningProvider::add_to_linker::<_, HasSelf<_>>(&mut linker, |limited| {
-                &mut limited.data
-            })?;
-            SigningProviderPre::new(linker.instantiate_pre(&component)?)
-        };
-        match linked() {
-            Ok(pre) => Ok(Self {
-                engine: engines.providers.clone(),
-                meter: engines.metrics.of(&identity.to_string()),
-                identity,
-                pre,
-            }),
-            Err(error) => Err(ComponentError::new(
-                &identity,
-                Failure::Link(format!("{error:#}")),
-            )),
-        }
+    pub(super) fn new(slot: Deferred<SigningPre>, gate: Gate) -> Self {
+        Self { slot, gate }
+    }
+
+    fn active(&self) -> Result<&Active<SigningPre>, ComponentError> {
+        (**self.slot).as_ref().map_err(ComponentError::again)
     }
 
     /// Which component answers.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
+    pub fn identity(&self) -> Result<Identity, ComponentError> {
+        Ok(self.active()?.identity.clone())
     }
 
     /// A template with one PDF and these fields; safe to repeat with the same `external_id`.
@@ -264,19 +266,26 @@ impl SigningPlugin {
         lease: Lease,
         work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a SigningProvider) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
-        let mut store = provider_store(&self.engine, Lent::new(lease));
+        let active = self.active()?;
+        let limits = &active.limits;
+        let Some(_turn) = self.gate.pass(limits.deadline).await else {
+            let busy = ComponentError::new(&active.identity, Failure::Busy);
+            return Err(busy.reported(&active.meter));
+        };
+        let lent = Lent::new(lease, limits);
+        let mut store = provider_store(&active.engine, limits, lent);
         let run = async {
-            let plugin = self.pre.instantiate_async(&mut store).await?;
+            let plugin = active.pre.instantiate_async(&mut store).await?;
             work(&mut store, &plugin).await
         };
-        let ended = tokio::time::timeout(engine::PROVIDER_DEADLINE, run).await;
-        self.meter.used(store.data().limits.memory);
+        let ended = tokio::time::timeout(limits.deadline, run).await;
+        active.meter.used(store.data().limits.memory);
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => ComponentError::from_call(&self.identity, &error),
-            Err(_) => ComponentError::new(&self.identity, Failure::Timeout),
+            Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
+            Err(_) => ComponentError::new(&active.identity, Failure::Timeout),
         };
-        Err(error.reported(&self.meter))
+        Err(error.reported(&active.meter))
     }
 }
 
@@ -285,16 +294,27 @@ fn owned(blob: &Resource<Blob>) -> Resource<Blob> {
     Resource::new_own(blob.rep())
 }
 
-/// The plugins of this process.
-pub struct Providers {
-    /// Slot `provider.signing`.
-    pub signing: Arc<SigningPlugin>,
+/// How many calls of a slot there may be at once: in all, and of the component of
+/// one organization.
+#[derive(Clone)]
+pub(super) struct Gate {
+    pub all: Arc<Semaphore>,
+    pub of_organization: Option<Arc<Semaphore>>,
 }
 
-impl Providers {
-    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        Ok(Self {
-            signing: Arc::new(SigningPlugin::load(engines, cache)?),
-        })
+impl Gate {
+    /// Waits for a turn, not for ever.
+    async fn pass(
+        &self,
+        patience: Duration,
+    ) -> Option<(OwnedSemaphorePermit, Option<OwnedSemaphorePermit>)> {
+        let turn = async {
+            let own = match &self.of_organization {
+                Some(own) => Some(own.clone().acquire_owned().await.ok()?),
+                None => None,
+            };
+            Some((self.all.clone().acquire_owned().await.ok()?, own))
+        };
+        tokio::time::timeout(patience, turn).await.ok().flatten()
     }
 }

@@ -7,7 +7,6 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::id::EnvelopeId;
 use super::merkle::{Hash, leaf_hash};
 
 /// Marks an Ed25519 key in a signed note.
@@ -16,8 +15,8 @@ const ED25519_KEY: u8 = 1;
 /// The leaf of a ledger entry. It names the envelope, as entries of two may be
 /// the same: SHA-256 as of RFC 6962 over the canonical JSON (RFC 8785) of
 /// `{"entry": <hash>, "envelope_id": …, "sequence": …}`.
-pub fn entry_leaf(envelope: &EnvelopeId, sequence: i64, entry_hash: &str) -> Hash {
-    let leaf = json!({ "entry": entry_hash, "envelope_id": envelope, "sequence": sequence });
+pub fn entry_leaf(chain: &str, sequence: i64, entry_hash: &str) -> Hash {
+    let leaf = json!({ "entry": entry_hash, "envelope_id": chain, "sequence": sequence });
     // Canonical JSON exists for every value without NaN, and JSON has none.
     leaf_hash(&serde_json_canonicalizer::to_vec(&leaf).unwrap_or_default())
 }

@@ -17,7 +17,10 @@ const SUFFIX_LENGTH: usize = 26;
 const BUCKETS: u8 = 64;
 
 fn suffix() -> String {
-    let value = Uuid::now_v7().as_u128();
+    written(Uuid::now_v7().as_u128())
+}
+
+fn written(value: u128) -> String {
     // 26 characters of 5 bits are 130 bits: the first holds only three.
     (0..SUFFIX_LENGTH)
         .map(|index| {
@@ -140,6 +143,23 @@ prefixed_id!(
     /// A web-app user.
     UserId, "usr_"
 );
+prefixed_id!(
+    /// A WebAssembly component.
+    ComponentId, "cmp_"
+);
+prefixed_id!(
+    /// A component put into a slot.
+    ActivationId, "act_"
+);
+
+impl ComponentId {
+    /// Of a component that comes with the binary: the same on every node.
+    pub fn of_default(sha256: &[u8; 32]) -> Self {
+        let mut value = [0; 16];
+        value.copy_from_slice(&sha256[..16]);
+        Self(format!("cmp_{}", written(u128::from_be_bytes(value))))
+    }
+}
 
 impl OrgId {
     /// The organization's bucket, 0 to 63: the first byte of SHA-256 of the id,

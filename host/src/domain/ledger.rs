@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::clock::Timestamp;
+use super::id::{EnvelopeId, OrgId};
 
 /// `previous_hash` of an envelope's first entry.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -27,6 +28,25 @@ pub struct LedgerEntry {
     pub details: Value,
     pub previous_hash: String,
     pub hash: String,
+}
+
+/// What has a ledger: an envelope, and an organization for what it decides about
+/// its rules.
+pub trait Chain {
+    /// The id that its entries are kept under.
+    fn chain(&self) -> &str;
+}
+
+impl Chain for EnvelopeId {
+    fn chain(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Chain for OrgId {
+    fn chain(&self) -> &str {
+        self.as_str()
+    }
 }
 
 /// An entry before it is chained to what came before.

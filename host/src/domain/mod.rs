@@ -15,11 +15,15 @@
 //! | event | something a webhook receiver may want to know |
 //! | endpoint | where an organization has its events delivered |
 //! | delivery | one event on its way to one endpoint, with its attempts |
+//! | slot | what a component is for: `rules.compliance`, `provider.signing` … |
+//! | activation | a component put into a slot, from a time on |
+//! | instance | a provider that is set up, by its name |
 //! | job | work that has to be done after a change was committed |
 
 pub mod brand;
 pub mod checkpoint;
 pub mod clock;
+pub mod component;
 pub mod envelope;
 pub mod event;
 pub mod field;

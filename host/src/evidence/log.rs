@@ -101,7 +101,7 @@ fn included(
             .find(|place| place.sequence == sequence)
             .ok_or_else(|| format!("there is no proof for entry {sequence}"))?;
         let proof: Option<Vec<Hash>> = place.proof.iter().map(|node| merkle::parse(node)).collect();
-        let leaf = entry_leaf(&ledger.envelope_id, sequence, &entry.hash);
+        let leaf = entry_leaf(ledger.envelope_id.as_str(), sequence, &entry.hash);
         let holds = proof.is_some_and(|proof| {
             let (index, size) = (place.leaf_index, checkpoint.size);
             merkle::includes(leaf, index, &proof, size, &checkpoint.root)

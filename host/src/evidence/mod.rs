@@ -308,7 +308,10 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance
         return finding(CHECK, false, "the ledger holds no evaluation".into());
     };
     let details = &entry.details;
-    let identity = rules.identity();
+    let identity = match rules.identity() {
+        Ok(identity) => identity,
+        Err(error) => return finding(CHECK, false, error.to_string()),
+    };
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
     if named != identity.sha256 {
         return finding(

@@ -50,7 +50,7 @@ impl Room {
             .map_err(ExecuteError::Document)?;
         let executed = self
             .components
-            .rules
+            .documents(None)
             .fill(pdf.clone(), fields)
             .await?
             .map_err(ExecuteError::Document)?;

@@ -226,7 +226,11 @@ impl Room {
         match Signature::parse(value) {
             Ok(Signature::Typed(_)) => Ok(Ok(())),
             Ok(Signature::Drawn(picture)) => {
-                let drawn = self.components.rules.picture_to_pdf(picture).await?;
+                let drawn = self
+                    .components
+                    .documents(None)
+                    .picture_to_pdf(picture)
+                    .await?;
                 Ok(drawn
                     .map(|_| ())
                     .map_err(|_| "This picture cannot be read".to_owned()))

@@ -221,7 +221,7 @@ pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown,
     let (pdf, _room) = read_whole(app, &file).await?;
     let count = app
         .components
-        .rules
+        .placement(Some(&template.org))
         .inspect(pdf.clone())
         .await??
         .pages

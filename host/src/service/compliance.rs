@@ -58,8 +58,9 @@ pub async fn evaluate(
     let mut connection = app.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope).await?;
     drop(connection);
-    let component = app.components.rules.compliance.identity();
-    let evaluation = app.components.rules.compliance.evaluate(&facts)?;
+    let rules = app.components.compliance(Some(&caller.org));
+    let component = rules.identity()?;
+    let evaluation = rules.evaluate(&facts)?;
     let view = ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,

@@ -35,7 +35,7 @@ pub async fn signed_document(app: &App, envelope: &Envelope) -> Result<Bytes, Se
         ));
     };
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let signing = &app.components.providers.signing;
+    let signing = app.components.signing(Some(&envelope.org), instance);
     Ok(signing.signed_document(lease, submission).await?)
 }
 
@@ -60,7 +60,7 @@ pub async fn mark(
     kind: CopyKind,
     at: Timestamp,
 ) -> Result<Option<Bytes>, ServiceError> {
-    let rules = &app.components.rules;
+    let rules = app.components.documents(Some(&envelope.org));
     let length = pdf.len();
     let request = mark_request(envelope, kind, at);
     let (pdf, refused) = match rules.mark(pdf.clone(), request.clone()).await? {
@@ -68,7 +68,8 @@ pub async fn mark(
         Ok(Marked::Rewritten(whole)) => return Ok(Some(whole.into())),
         Ok(Marked::Appended(tail)) => {
             let whole = joined(pdf, &tail);
-            match rules.inspect(whole.clone()).await? {
+            let reader = app.components.placement(Some(&envelope.org));
+            match reader.inspect(whole.clone()).await? {
                 Ok(_) => return Ok(Some(whole)),
                 Err(error) => (whole.slice(..length), error.into()),
             }

@@ -423,8 +423,7 @@ async fn submit(
     let lease = app.signing_lease(Some(&envelope.org), &template.provider_instance)?;
     Ok(app
         .components
-        .providers
-        .signing
+        .signing(Some(&envelope.org), &template.provider_instance)
         .create_submission(lease, submission)
         .await?)
 }
@@ -490,8 +489,7 @@ async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
     if let Ok(lease) = app.signing_lease(Some(org), instance)
         && let Err(error) = app
             .components
-            .providers
-            .signing
+            .signing(Some(org), instance)
             .archive_submission(lease, submission)
             .await
     {

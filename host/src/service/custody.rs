@@ -54,7 +54,7 @@ pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedge
         // Proofs first: what is appended in between has none, and waits.
         let log = log::evidence(app, org, id).await?;
         let mut connection = app.store.read().await?;
-        let entries = ledger::list(&mut connection, org, id).await?;
+        let entries = ledger::list(&mut connection, Some(org), id).await?;
         drop(connection);
         let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
         if proved >= entries.len() || waits == PLACE_WAITS {

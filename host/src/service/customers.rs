@@ -111,7 +111,7 @@ pub async fn file_document(
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
-    uploads::check_readable(app, file_type, &upload).await?;
+    uploads::check_readable(app, &caller.org, file_type, &upload).await?;
     let now = app.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),

@@ -121,8 +121,7 @@ pub async fn archive_submission(app: &App, envelope: &Envelope) -> Result<(), Se
     {
         let lease = app.signing_lease(Some(&envelope.org), instance)?;
         app.components
-            .providers
-            .signing
+            .signing(Some(&envelope.org), instance)
             .archive_submission(lease, submission)
             .await?;
     }

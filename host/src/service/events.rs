@@ -23,7 +23,7 @@ pub async fn record(
         action: action.into(),
         details,
     };
-    ledger::append(tx, &envelope.org, &envelope.id, entry).await
+    ledger::append(tx, Some(&envelope.org), &envelope.id, entry).await
 }
 
 /// Puts an event about the envelope into the outbox, and its deliveries with it.

@@ -149,7 +149,7 @@ async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
 async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
     let mut connection = app.store.read().await?;
     let places = log::places(&mut connection, &envelope.org, &envelope.id).await?;
-    let entries = ledger::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let source = vault::source(&mut connection, envelope, vault_in::SOURCE).await?;
     let needed: Vec<_> = places
         .iter()
@@ -213,7 +213,7 @@ fn place_problem(
             format!("entry {sequence} of the ledger is missing: the log has it in place {index}"),
         ));
     };
-    let actual = entry_leaf(&envelope.id, sequence, &entry.computed_hash());
+    let actual = entry_leaf(envelope.id.as_str(), sequence, &entry.computed_hash());
     match tiles.leaf(index) {
         Ok(expected) if expected == actual => None,
         Ok(expected) => Some(

@@ -14,7 +14,7 @@ use crate::store::{Tx, envelopes};
 pub fn first_status(app: &App, envelope: &Envelope) -> Result<EnvelopeStatus, TransitionError> {
     let create = EnvelopeTrigger::Create;
     app.components
-        .rules
+        .lifecycle(Some(&envelope.org))
         .envelope(None, create, &facts(envelope))
 }
 
@@ -26,7 +26,7 @@ pub fn next_status(
 ) -> Result<EnvelopeStatus, TransitionError> {
     let current = Some(envelope.status);
     app.components
-        .rules
+        .lifecycle(Some(&envelope.org))
         .envelope(current, trigger, &facts(envelope))
 }
 

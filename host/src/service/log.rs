@@ -179,7 +179,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     let mut changed = Vec::new();
     let mut size = head.size;
     for entry in &batch {
-        let leaf = entry_leaf(&entry.envelope, entry.sequence, &entry.hash);
+        let leaf = entry_leaf(&entry.chain, entry.sequence, &entry.hash);
         changed.extend(tiles.append(size, leaf)?);
         size += 1;
     }

@@ -54,7 +54,7 @@ pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>,
     let read = async {
         let _room = room_for(app, document).await?;
         let pdf = app.files.get(document).await?;
-        let facts = app.components.rules.inspect(pdf).await??;
+        let facts = app.components.placement(None).inspect(pdf).await??;
         Ok(facts.pages.into())
     };
     let key = document.sha256.clone();
@@ -75,7 +75,11 @@ pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Byte
     let draw = async {
         let _room = room_for(app, document).await?;
         let pdf = app.files.get(document).await?;
-        let drawn = app.components.rules.page_image(pdf, page, WIDTH).await??;
+        let drawn = app
+            .components
+            .documents(None)
+            .page_image(pdf, page, WIDTH)
+            .await??;
         Ok(drawn.png.into())
     };
     let key = (document.sha256.clone(), page);
@@ -104,7 +108,7 @@ pub async fn text(
 ) -> Result<Vec<TextLine>, ServiceError> {
     let _room = room_for(app, document).await?;
     let pdf = app.files.get(document).await?;
-    Ok(app.components.rules.text(pdf, page).await??)
+    Ok(app.components.placement(None).text(pdf, page).await??)
 }
 
 /// The right to hold a document in memory. One of unknown size counts as a large

@@ -48,8 +48,7 @@ pub async fn callback(
     let lease = app.signing_lease(None, instance)?;
     let subject = app
         .components
-        .providers
-        .signing
+        .signing(None, instance)
         .read_callback(lease, provider::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;
@@ -109,7 +108,7 @@ async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceErr
     let before = provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let signing = &app.components.providers.signing;
+    let signing = app.components.signing(Some(&envelope.org), instance);
     let submission = signing.read_submission(lease, submission).await?;
     Ok(Some(Look { submission, before }))
 }
@@ -310,7 +309,7 @@ async fn note_archived(
         return Ok(());
     }
     let action = "submission.archived";
-    let entries = ledger::list(tx, &envelope.org, &envelope.id).await?;
+    let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
     if entries.iter().any(|entry| entry.action == action) {
         return Ok(());
     }

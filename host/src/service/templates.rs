@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::components::providers::signing as provider;
 use crate::components::rules::placement;
 use crate::domain::field::{Area, Field};
-use crate::domain::id::TemplateId;
+use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::Template;
 use crate::files::Area as FileArea;
 use crate::store::templates;
@@ -154,8 +154,8 @@ pub async fn create(
 ) -> Result<Template, ServiceError> {
     let (pdf, room) = read_whole(app, &request.file).await?;
     let (fields, pdf) = match &request.fields {
-        Some(fields) => (place(app, &pdf, fields).await?, pdf),
-        None => from_tags(app, pdf).await?,
+        Some(fields) => (place(app, &caller.org, &pdf, fields).await?, pdf),
+        None => from_tags(app, &caller.org, pdf).await?,
     };
     let id = TemplateId::new();
     let document = app
@@ -174,8 +174,7 @@ pub async fn create(
     let lease = app.signing_lease(Some(&caller.org), &instance)?;
     let at_provider = app
         .components
-        .providers
-        .signing
+        .signing(Some(&caller.org), &instance)
         .create_template(
             lease,
             &request.name,
@@ -215,7 +214,8 @@ pub async fn add_fields(
     let (added, document, at_provider) = resolve(app, &template, &request).await?;
     drop(document);
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
-    let signing = &app.components.providers.signing;
+    let instance = &template.provider_instance;
+    let signing = app.components.signing(Some(&caller.org), instance);
     signing
         .add_fields(lease, &at_provider, &provider_fields(&added))
         .await?;
@@ -257,7 +257,7 @@ pub async fn dry_run(
                 )));
             }
             let pdf = document.bytes.clone();
-            let rules = &app.components.rules;
+            let rules = app.components.placement(Some(&caller.org));
             let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
             known.insert(wanted, found.into_iter().map(area).collect());
         }
@@ -296,7 +296,7 @@ async fn resolve(
         bytes: app.files.get(document).await?,
         _room: room,
     };
-    let fields = place(app, &document.bytes, &request.fields).await?;
+    let fields = place(app, &template.org, &document.bytes, &request.fields).await?;
     let issues = conflicting_types(&template.fields, &fields);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -328,7 +328,8 @@ pub async fn synced(app: &App, mut template: Template) -> Result<Template, Servi
         let pdf = app.files.get(document).await?;
         drop(room);
         let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
-        let signing = &app.components.providers.signing;
+        let instance = &template.provider_instance;
+        let signing = app.components.signing(Some(&template.org), instance);
         let (name, id) = (template.name.clone(), template.id.clone());
         let fields = provider_fields(&template.fields);
         let sent = signing
@@ -350,11 +351,16 @@ pub async fn synced(app: &App, mut template: Template) -> Result<Template, Servi
 
 async fn place(
     app: &App,
+    org: &OrgId,
     pdf: &Bytes,
     fields: &[RequestedField],
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
-    let placed = app.components.rules.place(pdf.clone(), requested).await?;
+    let placed = app
+        .components
+        .placement(Some(org))
+        .place(pdf.clone(), requested)
+        .await?;
     let placed: Vec<Field> = placed
         .map_err(place_error)?
         .into_iter()
@@ -395,10 +401,14 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
 }
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
-async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), ServiceError> {
+async fn from_tags(
+    app: &App,
+    org: &OrgId,
+    pdf: Bytes,
+) -> Result<(Vec<Field>, Bytes), ServiceError> {
     let tags = app
         .components
-        .rules
+        .placement(Some(org))
         .tags(pdf.clone())
         .await?
         .map_err(place_error)?;
@@ -406,7 +416,11 @@ async fn from_tags(app: &App, pdf: Bytes) -> Result<(Vec<Field>, Bytes), Service
         return Ok((Vec::new(), pdf));
     }
     let fields = unreserved(tags.into_iter().map(resolved).collect())?;
-    let stripped = app.components.rules.strip_tags(pdf).await??;
+    let stripped = app
+        .components
+        .documents(Some(org))
+        .strip_tags(pdf)
+        .await??;
     Ok((fields, stripped.into()))
 }
 

@@ -60,7 +60,7 @@ pub async fn upload(
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(app, caller, id).await?;
     lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload)?;
-    check_readable(app, file_type, &upload).await?;
+    check_readable(app, &caller.org, file_type, &upload).await?;
     let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
@@ -145,17 +145,21 @@ fn checked_type(
 /// Refuses now what could not be vaulted later.
 pub async fn check_readable(
     app: &App,
+    org: &OrgId,
     kind: FileType,
     upload: &Upload,
 ) -> Result<(), ServiceError> {
     let (bytes, _room) = admitted(app, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            app.components.rules.inspect(bytes).await??;
+            app.components.placement(Some(org)).inspect(bytes).await??;
         }
         Some(picture) => {
             drop(bytes);
-            app.components.rules.picture_to_pdf(picture).await??;
+            app.components
+                .documents(Some(org))
+                .picture_to_pdf(picture)
+                .await??;
         }
     }
     Ok(())

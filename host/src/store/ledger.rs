@@ -5,25 +5,26 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use super::row::{Columns, json_text};
-use super::{StoreError, Tx, log};
-use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::ledger::{LedgerEntry, NewEntry};
+use super::{StoreError, Tx, log, owned};
+use crate::domain::id::OrgId;
+use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
 
-/// Appends an entry. Two writers at once cannot both get the next sequence
+/// Appends an entry; organization none is the installation. Two writers at once cannot both get the next sequence
 /// number: the primary key refuses the second.
 pub async fn append(
     tx: &mut Tx,
-    org: &OrgId,
-    envelope: &EnvelopeId,
+    org: Option<&OrgId>,
+    of: &impl Chain,
     new: NewEntry,
 ) -> Result<LedgerEntry, StoreError> {
+    let (bucket, owner) = owned(org);
     let last = sqlx::query(
         "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
          order by sequence desc limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
+    .bind(bucket)
+    .bind(owner)
+    .bind(of.chain())
     .fetch_optional(&mut **tx)
     .await?
     .map(|row| entry(&row))
@@ -34,10 +35,10 @@ pub async fn append(
              details, previous_hash, hash)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind(bucket)
+    .bind(of.chain())
     .bind(entry.sequence)
-    .bind(org.as_str())
+    .bind(owner)
     .bind(entry.at.to_string())
     .bind(&entry.actor)
     .bind(&entry.action)
@@ -46,7 +47,7 @@ pub async fn append(
     .bind(&entry.hash)
     .execute(&mut **tx)
     .await?;
-    log::enqueue(tx, org, envelope, &entry).await?;
+    log::enqueue(tx, org, of, &entry).await?;
     Ok(entry)
 }
 
@@ -54,7 +55,7 @@ pub async fn append(
 pub async fn last_sequence(
     connection: &mut AnyConnection,
     org: &OrgId,
-    envelope: &EnvelopeId,
+    of: &impl Chain,
 ) -> Result<i64, StoreError> {
     let row = sqlx::query(
         "select coalesce(max(sequence), 0) as last from ledger_entry
@@ -62,7 +63,7 @@ pub async fn last_sequence(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    .bind(envelope.as_str())
+    .bind(of.chain())
     .fetch_one(connection)
     .await?;
     Ok(row.try_get("last")?)
@@ -71,16 +72,17 @@ pub async fn last_sequence(
 /// The whole chain, from the first entry on.
 pub async fn list(
     connection: &mut AnyConnection,
-    org: &OrgId,
-    envelope: &EnvelopeId,
+    org: Option<&OrgId>,
+    of: &impl Chain,
 ) -> Result<Vec<LedgerEntry>, StoreError> {
+    let (bucket, owner) = owned(org);
     sqlx::query(
         "select * from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
          order by sequence",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
+    .bind(bucket)
+    .bind(owner)
+    .bind(of.chain())
     .fetch_all(connection)
     .await?
     .iter()

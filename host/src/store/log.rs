@@ -7,11 +7,11 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::row::Columns;
-use super::{Dialect, Store, StoreError, Tx};
+use super::{Dialect, Store, StoreError, Tx, owned};
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::ledger::LedgerEntry;
+use crate::domain::ledger::{Chain, LedgerEntry};
 use crate::domain::merkle::{Hash, TileId, Tiles};
 
 /// There is one log.
@@ -36,7 +36,8 @@ pub struct Head {
 #[derive(Clone, Debug)]
 pub struct Pending {
     bucket: i64,
-    pub envelope: EnvelopeId,
+    /// Of the envelope or organization whose ledger it is in.
+    pub chain: String,
     pub sequence: i64,
     /// Of the ledger entry, hex.
     pub hash: String,
@@ -45,16 +46,16 @@ pub struct Pending {
 /// Has an entry wait for its place. Part of the transaction that appends it.
 pub async fn enqueue(
     tx: &mut Tx,
-    org: &OrgId,
-    envelope: &EnvelopeId,
+    org: Option<&OrgId>,
+    of: &impl Chain,
     entry: &LedgerEntry,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into ledger_pending (bucket, envelope_id, sequence, hash, at)
          values ($1, $2, $3, $4, $5)",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind(owned(org).0)
+    .bind(of.chain())
     .bind(entry.sequence)
     .bind(&entry.hash)
     .bind(entry.at.to_string())
@@ -97,7 +98,7 @@ pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError
             };
             Ok(Pending {
                 bucket: columns.number("bucket")?,
-                envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+                chain: columns.text("envelope_id")?,
                 sequence: columns.number("sequence")?,
                 hash: columns.text("hash")?,
             })
@@ -211,7 +212,7 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
     for (entry, index) in entries.iter().zip(first..) {
         query = query
             .bind(entry.bucket)
-            .bind(entry.envelope.as_str())
+            .bind(&entry.chain)
             .bind(entry.sequence)
             .bind(index.cast_signed());
     }
@@ -224,7 +225,7 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
     for entry in entries {
         query = query
             .bind(entry.bucket)
-            .bind(entry.envelope.as_str())
+            .bind(&entry.chain)
             .bind(entry.sequence);
     }
     query.execute(&mut **tx).await?;

@@ -32,6 +32,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     13 "0013_provider_poll",
     14 "0014_template_sync",
     15 "0015_webhooks",
+    16 "0016_components",
 ];
 
 /// The row that is the lock.

@@ -15,6 +15,7 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transact
 use tokio::sync::Notify;
 
 use crate::disk;
+use crate::domain::id::OrgId;
 
 mod dialect;
 mod migrate;
@@ -23,6 +24,7 @@ mod turns;
 
 pub mod api_keys;
 pub mod chores;
+pub mod components;
 pub mod customers;
 pub mod deliveries;
 pub mod downloads;
@@ -303,6 +305,11 @@ impl Tx {
     fn touch(&mut self, endpoint: OwnedEndpoint, changed: bool) {
         *self.fresh.entry(endpoint).or_default() |= changed;
     }
+}
+
+/// Where an owner's rows are: bucket and `org_id`. None is the installation.
+fn owned(org: Option<&OrgId>) -> (i64, &str) {
+    org.map_or((0, ""), |org| (org.bucket(), org.as_str()))
 }
 
 /// SQLite could not bring a commit to the disk.

@@ -225,7 +225,12 @@ impl<'a> Pipeline<'a> {
         match picture(kind, &bytes) {
             None => Ok(bytes),
             Some(picture) => {
-                let pdf = self.app.components.rules.picture_to_pdf(picture).await??;
+                let pdf = self
+                    .app
+                    .components
+                    .documents(Some(&self.envelope.org))
+                    .picture_to_pdf(picture)
+                    .await??;
                 Ok(pdf.into())
             }
         }
@@ -279,10 +284,14 @@ impl<'a> Pipeline<'a> {
             signed_at: self.intent.frozen_at.to_string(),
             signature_bytes: SIGNATURE_BYTES,
         };
-        let rules = &self.app.components.rules;
+        let (components, org) = (&self.app.components, Some(&self.envelope.org));
+        let rules = components.documents(org);
         let space = rules.prepare_seal(marked.clone(), request).await??;
         let prepared = copies::joined(marked, &space.appended);
-        rules.inspect(prepared.clone()).await??;
+        components
+            .placement(org)
+            .inspect(prepared.clone())
+            .await??;
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
         let now = self.app.clock.now();
@@ -320,7 +329,7 @@ impl<'a> Pipeline<'a> {
 
     async fn certify(&self, sealed: &Sealed, copy: &Kept) -> Result<Certified, ServiceError> {
         let facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
-        let rules = &self.app.components.rules.compliance;
+        let rules = self.app.components.compliance(Some(&self.envelope.org));
         let evaluation = rules.evaluate(&facts)?;
         let issued_at = self.intent.frozen_at.to_string();
         let (text, component) = rules.certificate(&facts, &issued_at, &self.intent.issuer)?;
@@ -382,7 +391,12 @@ impl<'a> Pipeline<'a> {
             certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
             further,
         });
-        let record = self.app.components.rules.custody_record(facts).await??;
+        let record = self
+            .app
+            .components
+            .documents(Some(&self.envelope.org))
+            .custody_record(facts)
+            .await??;
         self.store(Area::Certificates, record.into(), "application/pdf")
             .await
     }
@@ -445,7 +459,7 @@ impl<'a> Pipeline<'a> {
     async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
         let mut connection = self.app.store.read().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
-        let mut entries = ledger::list(&mut connection, org, id).await?;
+        let mut entries = ledger::list(&mut connection, Some(org), id).await?;
         entries.retain(|entry| entry.sequence <= confirmed.ledger_sequence);
         Ok(entries)
     }

@@ -4,6 +4,10 @@
 //! prefix `HOLDFAST_` and `__` between levels. An unknown or invalid key is an
 //! error that names the key.
 
+mod components;
+
+pub use components::ComponentSettings;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -63,6 +67,8 @@ pub struct Config {
     pub seal: Seal,
     /// Webhook delivery.
     pub webhooks: Webhooks,
+    /// Components that are replaced at run time.
+    pub components: ComponentSettings,
     /// Logging.
     pub log: Log,
 }
@@ -341,6 +347,7 @@ impl Default for Config {
             providers: Providers::default(),
             seal: Seal::default(),
             webhooks: Webhooks::default(),
+            components: ComponentSettings::default(),
             log: Log::default(),
         }
     }

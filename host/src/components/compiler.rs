@@ -1,0 +1,166 @@
+//! Compiling what was uploaded: in a process of its own, at the lowest priority,
+//! within limits on time and memory. Whatever the bytes do to a parser or a
+//! compiler, this process serves on.
+//!
+//! The parent writes the component to the child's standard input. The child
+//! writes a line of JSON, [`Said`], and the native code behind it.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+use super::inspection::{self, Inspected, Reason};
+use super::settings::{self, MIB};
+use crate::domain::component::Slot;
+
+/// The hidden command of the binary that compiles.
+pub const COMMAND: &str = "compile-component";
+/// What compiling may take: a component of 18 MB takes a tenth of it.
+const MEMORY: u64 = 4096 * MIB as u64;
+/// Native code is three times as large as the component.
+const NATIVE_LIMIT: u64 = 512 * MIB as u64;
+
+/// Compiles one component at a time.
+pub struct Compiler {
+    program: Option<PathBuf>,
+    limit: Duration,
+    turn: Semaphore,
+}
+
+/// What the child found out.
+#[derive(Serialize, Deserialize)]
+enum Said {
+    Compiled(Inspected),
+    Refused(Vec<Reason>),
+}
+
+/// Why there is no native code.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The component cannot be admitted.
+    #[error("{} reasons", .0.len())]
+    Refused(Vec<Reason>),
+    /// The compiler could not be run.
+    #[error("the compiler could not be run: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl Compiler {
+    /// `program` none: this program itself.
+    pub fn new(program: Option<PathBuf>, limit: Duration) -> Self {
+        Self {
+            program,
+            limit,
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// What a component is, and its native code.
+    pub async fn compile(&self, bytes: Bytes) -> Result<(Inspected, Vec<u8>), CompileError> {
+        let _turn = self.turn.acquire().await;
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => std::env::current_exe()?,
+        };
+        let mut child = Command::new(program)
+            .arg(COMMAND)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("a pipe is missing").into());
+        };
+        let work = async {
+            let told = async {
+                // A child that ends early says why on its own.
+                let _ = input.write_all(&bytes).await;
+                drop(input);
+            };
+            let heard = async {
+                let mut answer = Vec::new();
+                (&mut output)
+                    .take(NATIVE_LIMIT)
+                    .read_to_end(&mut answer)
+                    .await?;
+                Ok::<_, std::io::Error>(answer)
+            };
+            let ((), answer) = tokio::join!(told, heard);
+            let status = child.wait().await?;
+            Ok::<_, std::io::Error>((answer?, status))
+        };
+        let over = |what: String| CompileError::Refused(vec![Reason::new("over_limit", what)]);
+        let (mut answer, status) = match tokio::time::timeout(self.limit, work).await {
+            Ok(done) => done?,
+            Err(_) => {
+                return Err(over(format!(
+                    "compiling it takes longer than {} s",
+                    self.limit.as_secs()
+                )));
+            }
+        };
+        let end = answer.iter().position(|byte| *byte == b'\n');
+        let said = end.and_then(|end| serde_json::from_slice(&answer[..end]).ok());
+        match (said, end) {
+            (Some(Said::Refused(reasons)), _) => Err(CompileError::Refused(reasons)),
+            (Some(Said::Compiled(inspected)), Some(end)) if status.success() => {
+                answer.drain(..=end);
+                Ok((inspected, answer))
+            }
+            _ => Err(over(
+                "compiling it takes more memory or processor time than a component may".into(),
+            )),
+        }
+    }
+}
+
+/// The child's side.
+pub fn run_child(limit: Duration) -> std::io::Result<()> {
+    // Whoever serves goes first. What cannot be limited is limited by the parent.
+    let _ = nice(19);
+    let most = |value: u64| Rlimit {
+        current: Some(value),
+        maximum: Some(value),
+    };
+    let _ = setrlimit(Resource::Data, most(MEMORY));
+    let _ = setrlimit(Resource::Cpu, most(2 * limit.as_secs().max(1)));
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    let (said, native) = match compiled(&bytes) {
+        Ok((inspected, native)) => (Said::Compiled(inspected), native),
+        Err(reasons) => (Said::Refused(reasons), Vec::new()),
+    };
+    let mut output = std::io::stdout().lock();
+    serde_json::to_writer(&mut output, &said)?;
+    output.write_all(b"\n")?;
+    output.write_all(&native)?;
+    output.flush()
+}
+
+fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
+    let inspected = inspection::inspect(bytes)?;
+    let config = match inspected.slot {
+        Slot::Compliance | Slot::Lifecycle => settings::rules(),
+        Slot::Placement | Slot::Documents => settings::documents(),
+        Slot::Signing => settings::providers(),
+    };
+    let native = wasmtime::Engine::new(&config)
+        .and_then(|engine| engine.precompile_component(bytes))
+        .map_err(|error| {
+            vec![Reason::new(
+                "invalid",
+                format!("it cannot be compiled: {error:#}"),
+            )]
+        })?;
+    Ok((inspected, native))
+}

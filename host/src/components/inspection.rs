@@ -1,0 +1,240 @@
+//! What an unknown component is, and whether it fits a world: told from its bytes
+//! alone, in words that its author can act on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wasmparser::{Parser, Payload, Validator, WasmFeatures};
+
+use super::worlds::{self, MAJOR};
+use crate::domain::component::Slot;
+
+/// What was found out about a component.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inspected {
+    pub slot: Slot,
+    /// Of the interface that it exports.
+    pub interface_version: String,
+    /// Interfaces that it asks the host for, with their versions.
+    pub imports: Vec<String>,
+}
+
+/// Why a component is not admitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// `not_a_component`, `invalid`, `unknown_world`, `import_not_granted`,
+    /// `interface_version`, `type_mismatch`, `over_limit`, `conformance`,
+    /// `signature` or `version`.
+    pub code: String,
+    /// A sentence for the component's author.
+    pub message: String,
+}
+
+impl Reason {
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// What the engines can run.
+fn features() -> WasmFeatures {
+    WasmFeatures::WASM2 | WasmFeatures::EXTENDED_CONST | WasmFeatures::COMPONENT_MODEL
+}
+
+/// Looks at a component's structure, its world and its types.
+///
+/// # Errors
+/// Every reason why it cannot be admitted.
+pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
+    let one = |code, message: String| vec![Reason::new(code, message)];
+    if Parser::is_core_wasm(bytes) {
+        return Err(one(
+            "not_a_component",
+            "this is a core WebAssembly module and no component: encode it, for example with \
+             `wasm-tools component new`"
+                .into(),
+        ));
+    }
+    if !Parser::is_component(bytes) {
+        return Err(one(
+            "not_a_component",
+            "this is no WebAssembly component: it does not begin as one".into(),
+        ));
+    }
+    Validator::new_with_features(features())
+        .validate_all(bytes)
+        .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
+    let outline = Outline::of(bytes)
+        .map_err(|error| one("invalid", format!("the component is not valid: {error}")))?;
+    let (slot, version) = outline.slot()?;
+    let mut reasons: Vec<Reason> = outline
+        .imports
+        .iter()
+        .filter_map(|import| not_granted(slot, import))
+        .collect();
+    if reasons.is_empty()
+        && let Some(mismatch) = mismatch(slot, &version, &outline, bytes)
+    {
+        reasons.push(mismatch);
+    }
+    match reasons.is_empty() {
+        true => Ok(Inspected {
+            slot,
+            interface_version: version,
+            imports: outline.imports,
+        }),
+        false => Err(reasons),
+    }
+}
+
+/// The names at a component's border.
+struct Outline {
+    imports: Vec<String>,
+    exports: Vec<String>,
+}
+
+impl Outline {
+    fn of(bytes: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
+        let (mut depth, mut imports, mut exports) = (0_usize, Vec::new(), Vec::new());
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload? {
+                Payload::ComponentImportSection(section) if depth == 0 => {
+                    for import in section {
+                        imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        exports.push(export?.name.name.to_owned());
+                    }
+                }
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        Ok(Self { imports, exports })
+    }
+
+    /// The slot whose interface is exported, and the interface's version.
+    fn slot(&self) -> Result<(Slot, String), Vec<Reason>> {
+        let mut found = Vec::new();
+        let mut reasons = Vec::new();
+        for export in &self.exports {
+            let (interface, version) = split(export);
+            let Some(slot) = Slot::ALL
+                .into_iter()
+                .find(|slot| slot.interface() == interface)
+            else {
+                continue;
+            };
+            match major(version) {
+                Some(MAJOR) => found.push((slot, version.to_owned())),
+                _ => reasons.push(Reason::new(
+                    "interface_version",
+                    format!(
+                        "exports `{export}`; this host knows major version {MAJOR} of \
+                         `{interface}` ({})",
+                        worlds::VERSION
+                    ),
+                )),
+            }
+        }
+        match (&found[..], reasons.is_empty()) {
+            ([(slot, version)], true) => Ok((*slot, version.clone())),
+            (_, false) => Err(reasons),
+            ([], true) => Err(vec![Reason::new(
+                "unknown_world",
+                format!(
+                    "exports {}; a component exports the interface of one world: {}",
+                    listed(&self.exports),
+                    listed(&Slot::ALL.map(|slot| {
+                        format!(
+                            "{}@{} ({})",
+                            slot.interface(),
+                            worlds::VERSION,
+                            slot.world()
+                        )
+                    })),
+                ),
+            )]),
+            _ => Err(vec![Reason::new(
+                "unknown_world",
+                format!(
+                    "exports the interfaces of {} worlds; a component is for one slot",
+                    found.len()
+                ),
+            )]),
+        }
+    }
+}
+
+fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
+    let (interface, version) = split(import);
+    if !worlds::is_granted(slot, interface) {
+        return Some(Reason::new(
+            "import_not_granted",
+            format!(
+                "imports `{import}`, which the world `{}` does not grant",
+                slot.world()
+            ),
+        ));
+    }
+    let ours = interface.starts_with("holdfast:");
+    (ours && major(version) != Some(MAJOR)).then(|| {
+        Reason::new(
+            "interface_version",
+            format!("imports `{import}`; this host has {}", worlds::VERSION),
+        )
+    })
+}
+
+/// Says how the types differ, where the versions are the same: of another minor
+/// version a component may leave out or add what this host does not know.
+fn mismatch(slot: Slot, version: &str, outline: &Outline, bytes: &[u8]) -> Option<Reason> {
+    let foreign = |import: &String| !import.starts_with("holdfast:");
+    if version != worlds::VERSION || outline.imports.iter().any(foreign) {
+        return None;
+    }
+    let newer = |import: &String| split(import).1 != worlds::VERSION;
+    if outline.imports.iter().any(newer) {
+        return None;
+    }
+    let mut resolve = wit_parser::Resolve::default();
+    let mut package = None;
+    for (name, text) in worlds::sources(slot) {
+        package = resolve.push_source(name, text).ok();
+    }
+    let world = resolve.select_world(&[package?], Some(slot.world())).ok()?;
+    let error = wit_component::targets(&resolve, world, bytes).err()?;
+    Some(Reason::new(
+        "type_mismatch",
+        format!(
+            "does not fit the world `{}`: {}",
+            slot.world(),
+            error.root_cause()
+        ),
+    ))
+}
+
+/// `a:b/c@1.2.3` as `a:b/c` and `1.2.3`.
+fn split(name: &str) -> (&str, &str) {
+    name.split_once('@').unwrap_or((name, ""))
+}
+
+fn major(version: &str) -> Option<u64> {
+    version.split('.').next()?.parse().ok()
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "nothing".into(),
+        names => names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}

@@ -1,0 +1,230 @@
+//! What one call of a component may use, by slot.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use super::settings::MIB;
+use crate::domain::component::Slot;
+
+/// What one call may use, and how many there may be at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Linear memory, in bytes.
+    pub memory: usize,
+    /// Units of deterministic CPU time (Wasmtime's fuel); rules only.
+    pub fuel: u64,
+    /// The wall clock. For rules a backstop for what fuel does not count.
+    pub deadline: Duration,
+    /// CPU time of a provider, which mostly waits.
+    pub cpu: Duration,
+    /// Bytes that the component may hand to the host in one call.
+    pub output: usize,
+    /// How often it may ask the host for something; providers only.
+    pub host_calls: u32,
+    /// Requests it may send; providers only.
+    pub requests: u32,
+    /// Calls at once. Further ones wait.
+    pub instances: usize,
+    /// Calls at once of one organization's own component.
+    pub instances_of_organization: usize,
+}
+
+/// `[components.limits."rules.compliance"]`: what differs from the defaults.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    memory_bytes: Option<usize>,
+    fuel: Option<u64>,
+    #[serde(deserialize_with = "some_duration")]
+    deadline: Option<Duration>,
+    #[serde(deserialize_with = "some_duration")]
+    cpu: Option<Duration>,
+    output_bytes: Option<usize>,
+    host_calls: Option<u32>,
+    requests: Option<u32>,
+    instances: Option<usize>,
+    instances_of_organization: Option<usize>,
+}
+
+fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match crate::config::parse_duration(&text) {
+        Some(duration) => Ok(Some(duration)),
+        None => Err(serde::de::Error::custom(format!(
+            "{text:?} is no duration, for example 200ms or 60s"
+        ))),
+    }
+}
+
+/// The limits of every slot.
+#[derive(Clone, Debug)]
+pub struct AllLimits(BTreeMap<Slot, Limits>);
+
+impl Default for AllLimits {
+    fn default() -> Self {
+        Self(
+            Slot::ALL
+                .into_iter()
+                .map(|slot| (slot, defaults(slot)))
+                .collect(),
+        )
+    }
+}
+
+/// Rules use about 20,000 units of fuel, a 500-page file about 5e9.
+fn defaults(slot: Slot) -> Limits {
+    let rules = Limits {
+        memory: 12 * MIB,
+        fuel: 10_000_000,
+        deadline: Duration::from_millis(200),
+        cpu: Duration::from_millis(200),
+        output: 4 * MIB,
+        host_calls: 0,
+        requests: 0,
+        instances: 96,
+        instances_of_organization: 32,
+    };
+    match slot {
+        Slot::Compliance | Slot::Lifecycle => rules,
+        Slot::Placement | Slot::Documents => Limits {
+            memory: 512 * MIB,
+            fuel: 20_000_000_000,
+            deadline: Duration::from_secs(20),
+            cpu: Duration::from_secs(20),
+            output: 256 * MIB,
+            instances: 2,
+            instances_of_organization: 1,
+            ..rules
+        },
+        Slot::Signing => Limits {
+            memory: 96 * MIB,
+            fuel: 0,
+            deadline: Duration::from_secs(60),
+            cpu: Duration::from_millis(200),
+            output: 128 * MIB,
+            host_calls: 2_000,
+            requests: 16,
+            instances: 240,
+            instances_of_organization: 48,
+        },
+    }
+}
+
+/// The most that the engines have room for.
+fn most(slot: Slot) -> Limits {
+    let most = defaults(slot);
+    match slot {
+        Slot::Compliance | Slot::Lifecycle => Limits {
+            memory: 16 * MIB,
+            instances: 120,
+            ..most
+        },
+        Slot::Placement | Slot::Documents => Limits {
+            memory: 4096 * MIB,
+            instances: 64,
+            ..most
+        },
+        Slot::Signing => Limits {
+            memory: 128 * MIB,
+            instances: 250,
+            ..most
+        },
+    }
+}
+
+impl AllLimits {
+    /// The defaults with these changes.
+    ///
+    /// # Errors
+    /// Names the slot or the setting that cannot be had.
+    pub fn new(settings: &BTreeMap<String, LimitSettings>) -> Result<Self, String> {
+        let mut all = Self::default();
+        for (name, changed) in settings {
+            let slot = Slot::parse(name).ok_or_else(|| {
+                let known = Slot::ALL.map(Slot::as_str).join(", ");
+                format!("{name} is no slot; known are {known}")
+            })?;
+            let Some(limits) = all.0.get_mut(&slot) else {
+                continue;
+            };
+            changed.apply(limits);
+            let most = most(slot);
+            for (what, is, most) in [
+                ("memory_bytes", limits.memory, most.memory),
+                ("instances", limits.instances, most.instances),
+            ] {
+                if !(1..=most).contains(&is) {
+                    return Err(format!("{what} of {slot} must be 1 to {most}"));
+                }
+            }
+            let of_organization = &mut limits.instances_of_organization;
+            *of_organization = (*of_organization).clamp(1, limits.instances);
+        }
+        Ok(all)
+    }
+
+    /// Of one slot.
+    pub fn of(&self, slot: Slot) -> Limits {
+        self.0.get(&slot).cloned().unwrap_or_else(|| defaults(slot))
+    }
+}
+
+impl LimitSettings {
+    fn apply(&self, limits: &mut Limits) {
+        fn set<T: Clone>(limit: &mut T, to: &Option<T>) {
+            if let Some(to) = to {
+                *limit = to.clone();
+            }
+        }
+        set(&mut limits.memory, &self.memory_bytes);
+        set(&mut limits.fuel, &self.fuel);
+        set(&mut limits.deadline, &self.deadline);
+        set(&mut limits.cpu, &self.cpu);
+        set(&mut limits.output, &self.output_bytes);
+        set(&mut limits.host_calls, &self.host_calls);
+        set(&mut limits.requests, &self.requests);
+        set(&mut limits.instances, &self.instances);
+        set(
+            &mut limits.instances_of_organization,
+            &self.instances_of_organization,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<AllLimits, String> {
+        let settings = toml::from_str(text).map_err(|error| error.to_string())?;
+        AllLimits::new(&settings)
+    }
+
+    #[test]
+    fn a_limit_is_changed_for_one_slot() {
+        let all = read("[\"provider.signing\"]\ndeadline = \"5s\"\nhost_calls = 10").unwrap();
+        let signing = all.of(Slot::Signing);
+        assert_eq!(signing.deadline, Duration::from_secs(5));
+        assert_eq!(signing.host_calls, 10);
+        assert_eq!(signing.memory, defaults(Slot::Signing).memory);
+        assert_eq!(all.of(Slot::Compliance), defaults(Slot::Compliance));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_named() {
+        for (text, named) in [
+            ("[\"rules.unknown\"]", "is no slot"),
+            (
+                "[\"rules.compliance\"]\nmemory_bytes = 17000000",
+                "memory_bytes",
+            ),
+            ("[\"rules.compliance\"]\ninstances = 0", "instances"),
+            ("[\"rules.compliance\"]\nmemory = 1", "unknown field"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

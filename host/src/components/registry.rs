@@ -1,0 +1,360 @@
+//! Which component is active for whom, since when.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
+
+use super::artifact::{Artifact, NativeCodeCache};
+use super::documents::{Documents, DocumentsPre, Permits, Placement, PlacementPre};
+use super::engine::Engines;
+use super::error::ComponentError;
+use super::limits::AllLimits;
+use super::providers::{Gate, SigningPlugin, SigningPre};
+use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
+use super::slot::{self, Loaded};
+use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::component::Slot;
+use crate::domain::id::{ActivationId, OrgId};
+use crate::metrics::ComponentMetrics;
+
+/// Every component of this process.
+pub struct Components {
+    pub(super) engines: Engines,
+    pub(super) cache: NativeCodeCache,
+    clock: Clock,
+    compliance: Loaded<CompliancePre>,
+    lifecycle: Loaded<LifecyclePre>,
+    placement: Loaded<PlacementPre>,
+    documents: Loaded<DocumentsPre>,
+    signing: Loaded<SigningPre>,
+    document_permits: Permits,
+    signing_permits: Arc<Semaphore>,
+    of_organization: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
+    active: ArcSwap<Activations>,
+}
+
+/// A component that is, or will be, active.
+#[derive(Clone, Debug)]
+pub struct Live {
+    pub activation: ActivationId,
+    pub effective_at: Timestamp,
+    /// Of the component's bytes.
+    pub sha256: String,
+    /// What a provider's instance is set up with, sealed.
+    pub config: Option<String>,
+}
+
+/// Slot, organization (none: the installation) and instance (empty for rules).
+type Place = (Slot, Option<OrgId>, String);
+
+/// Everything that is active now or from a later time on.
+#[derive(Clone, Debug, Default)]
+pub struct Activations {
+    by_place: BTreeMap<Place, Vec<Live>>,
+}
+
+impl Activations {
+    /// Adds one; of two with the same time the later added counts.
+    pub fn add(&mut self, slot: Slot, org: Option<OrgId>, instance: String, live: Live) {
+        let there = self.by_place.entry((slot, org, instance)).or_default();
+        let position = there.partition_point(|other| other.effective_at <= live.effective_at);
+        there.insert(position, live);
+    }
+
+    /// What counts at a time: the organization's own, else the installation's,
+    /// else none, which is the default component.
+    pub fn at(
+        &self,
+        slot: Slot,
+        org: Option<&OrgId>,
+        instance: &str,
+        now: Timestamp,
+    ) -> Option<(&Live, bool)> {
+        let of = |org: Option<&OrgId>| {
+            let there = self
+                .by_place
+                .get(&(slot, org.cloned(), instance.to_owned()))?;
+            let position = there.partition_point(|live| live.effective_at <= now);
+            there.get(position.checked_sub(1)?)
+        };
+        org.and_then(|org| of(Some(org)))
+            .map(|live| (live, true))
+            .or_else(|| of(None).map(|live| (live, false)))
+    }
+
+    /// The instance that an organization set up last, of those with settings.
+    pub fn newest_instance(&self, slot: Slot, org: &OrgId, now: Timestamp) -> Option<&str> {
+        let own = self
+            .by_place
+            .iter()
+            .filter(|((of, whose, _), _)| *of == slot && whose.as_ref() == Some(org));
+        own.filter_map(|((_, _, instance), there)| {
+            let position = there.partition_point(|live| live.effective_at <= now);
+            let live = there.get(position.checked_sub(1)?)?;
+            live.config.as_ref()?;
+            Some((live.effective_at, &live.activation, instance.as_str()))
+        })
+        .max()
+        .map(|(_, _, instance)| instance)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_place.is_empty()
+    }
+}
+
+impl Components {
+    /// Loads the default components: the small ones are ready on return, the
+    /// document ones when they are first needed. `cache` is a folder only this
+    /// service writes, `cache_key` a secret of this node.
+    pub fn load(
+        cache: PathBuf,
+        cache_key: [u8; 32],
+        limits: AllLimits,
+        clock: Clock,
+    ) -> Result<Self, ComponentError> {
+        let engines = super::engines(limits)?;
+        let cache = NativeCodeCache::new(cache, cache_key);
+        let documents = engines.limits.of(Slot::Documents);
+        let signing = engines.limits.of(Slot::Signing);
+        let components = Self {
+            compliance: Loaded::new(&engines, &cache),
+            lifecycle: Loaded::new(&engines, &cache),
+            placement: Loaded::new(&engines, &cache),
+            documents: Loaded::new(&engines, &cache),
+            signing: Loaded::new(&engines, &cache),
+            document_permits: Arc::new(Semaphore::new(documents.instances)),
+            signing_permits: Arc::new(Semaphore::new(signing.instances)),
+            of_organization: Mutex::default(),
+            active: ArcSwap::default(),
+            engines,
+            cache,
+            clock,
+        };
+        components.compliance.force()?;
+        components.lifecycle.force()?;
+        components.signing.force()?;
+        Ok(components)
+    }
+
+    /// The default components, with the limits they have when nobody changes them.
+    pub fn with_defaults(cache: PathBuf, cache_key: [u8; 32]) -> Result<Self, ComponentError> {
+        Self::load(cache, cache_key, AllLimits::default(), Clock::default())
+    }
+
+    /// What they did.
+    pub fn metrics(&self) -> ComponentMetrics {
+        self.engines.metrics.clone()
+    }
+
+    /// None while the default document components are still being loaded.
+    pub fn document_components_ready(&self) -> Option<Result<(), ComponentError>> {
+        let placement = self.placement.state()?;
+        let documents = self.documents.state()?;
+        Some(placement.and(documents))
+    }
+
+    /// Returns when the default document components are loaded, or have failed to.
+    pub fn load_documents(&self) {
+        for error in [self.placement.force(), self.documents.force()] {
+            if let Err(error) = error {
+                tracing::error!(%error, "a default component could not be loaded");
+            }
+        }
+    }
+
+    /// The rules that decide for an organization; none: for the installation, where
+    /// what is found is shown to several.
+    pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
+        Compliance::new(
+            self.compliance
+                .get(self.sha256(Slot::Compliance, org).as_deref()),
+        )
+    }
+
+    /// The rules of its envelopes' moves.
+    pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
+        Lifecycle::new(
+            self.lifecycle
+                .get(self.sha256(Slot::Lifecycle, org).as_deref()),
+        )
+    }
+
+    /// What reads its documents.
+    pub fn placement(&self, org: Option<&OrgId>) -> Placement {
+        let slot = self
+            .placement
+            .get(self.sha256(Slot::Placement, org).as_deref());
+        Placement::new(slot, self.document_permits.clone())
+    }
+
+    /// What writes its documents.
+    pub fn documents(&self, org: Option<&OrgId>) -> Documents {
+        let slot = self
+            .documents
+            .get(self.sha256(Slot::Documents, org).as_deref());
+        Documents::new(slot, self.document_permits.clone())
+    }
+
+    /// The plugin of a signing provider's instance. Organization none: of the
+    /// installation, or whoever's the instance is.
+    pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
+        let active = self.active.load();
+        let live = active.at(Slot::Signing, org, instance, self.clock.now());
+        let sha256 = live.map(|(live, _)| live.sha256.as_str());
+        let own = live.filter(|(_, own)| *own).and(org);
+        let gate = Gate {
+            all: self.signing_permits.clone(),
+            of_organization: own.map(|org| self.permits_of(org)),
+        };
+        SigningPlugin::new(self.signing.get(sha256), gate)
+    }
+
+    fn permits_of(&self, org: &OrgId) -> Arc<Semaphore> {
+        let limits = self.engines.limits.of(Slot::Signing);
+        let mut permits = self
+            .of_organization
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        permits
+            .entry(org.clone())
+            .or_insert_with(|| Arc::new(Semaphore::new(limits.instances_of_organization)))
+            .clone()
+    }
+
+    fn sha256(&self, slot: Slot, org: Option<&OrgId>) -> Option<String> {
+        let active = self.active.load();
+        if active.is_empty() {
+            return None;
+        }
+        let (live, _) = active.at(slot, org, "", self.clock.now())?;
+        Some(live.sha256.clone())
+    }
+
+    /// What is active, as of the last look.
+    pub fn active(&self) -> Arc<Activations> {
+        self.active.load_full()
+    }
+
+    /// Whether a component with these bytes can be called.
+    pub fn has(&self, slot: Slot, sha256: &str) -> bool {
+        match slot {
+            Slot::Compliance => self.compliance.has(sha256),
+            Slot::Lifecycle => self.lifecycle.has(sha256),
+            Slot::Placement => self.placement.has(sha256),
+            Slot::Documents => self.documents.has(sha256),
+            Slot::Signing => self.signing.has(sha256),
+        }
+    }
+
+    /// Makes a component ready to be called, off the async threads. Its native
+    /// code is taken from the cache, or made.
+    pub fn add(&self, artifact: &Artifact) -> Result<(), ComponentError> {
+        let (engines, cache) = (&self.engines, &self.cache);
+        match artifact.slot {
+            Slot::Compliance => self.compliance.put(slot::load(engines, cache, artifact)?),
+            Slot::Lifecycle => self.lifecycle.put(slot::load(engines, cache, artifact)?),
+            Slot::Placement => self.placement.put(slot::load(engines, cache, artifact)?),
+            Slot::Documents => self.documents.put(slot::load(engines, cache, artifact)?),
+            Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
+        }
+        Ok(())
+    }
+
+    /// Switches to other activations at once. Calls under way end with the
+    /// component they began with. What is not named any more is forgotten.
+    pub fn switch(&self, activations: Activations) {
+        let wanted: HashSet<String> = activations
+            .by_place
+            .values()
+            .flatten()
+            .map(|live| live.sha256.clone())
+            .collect();
+        self.active.store(Arc::new(activations));
+        let wanted = |sha256: &str| wanted.contains(sha256);
+        self.compliance.keep(wanted);
+        self.lifecycle.keep(wanted);
+        self.placement.keep(wanted);
+        self.documents.keep(wanted);
+        self.signing.keep(wanted);
+    }
+
+    /// A particular component of slot `rules.compliance`, to ask it again what it
+    /// was asked before.
+    pub fn compliance_from(&self, artifact: &Artifact) -> Result<Compliance, ComponentError> {
+        Ok(Compliance::of(slot::load(
+            &self.engines,
+            &self.cache,
+            artifact,
+        )?))
+    }
+
+    /// The same of slot `rules.lifecycle`.
+    pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
+        Ok(Lifecycle::of(slot::load(
+            &self.engines,
+            &self.cache,
+            artifact,
+        )?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(name: &str, at: i64) -> Live {
+        Live {
+            activation: ActivationId::new(),
+            effective_at: Timestamp::from_millis(at),
+            sha256: name.into(),
+            config: None,
+        }
+    }
+
+    fn found(activations: &Activations, org: &OrgId, now: i64) -> Option<String> {
+        let now = Timestamp::from_millis(now);
+        let found = activations.at(Slot::Compliance, Some(org), "", now);
+        found.map(|(live, _)| live.sha256.clone())
+    }
+
+    #[test]
+    fn an_organizations_own_goes_before_the_installations() {
+        let (oak, elm) = (OrgId::new(), OrgId::new());
+        let mut activations = Activations::default();
+        let mut add = |org: Option<&OrgId>, name, at| {
+            activations.add(
+                Slot::Compliance,
+                org.cloned(),
+                String::new(),
+                live(name, at),
+            );
+        };
+        add(None, "global", 100);
+        add(Some(&oak), "oak", 200);
+        assert_eq!(found(&activations, &oak, 99), None);
+        assert_eq!(found(&activations, &oak, 100).unwrap(), "global");
+        assert_eq!(found(&activations, &oak, 200).unwrap(), "oak");
+        assert_eq!(found(&activations, &elm, 200).unwrap(), "global");
+    }
+
+    #[test]
+    fn what_begins_later_counts_from_then_on_and_the_later_of_two_wins() {
+        let oak = OrgId::new();
+        let mut activations = Activations::default();
+        for (name, at) in [("law", 500), ("first", 100), ("second", 100)] {
+            activations.add(
+                Slot::Compliance,
+                Some(oak.clone()),
+                String::new(),
+                live(name, at),
+            );
+        }
+        assert_eq!(found(&activations, &oak, 100).unwrap(), "second");
+        assert_eq!(found(&activations, &oak, 499).unwrap(), "second");
+        assert_eq!(found(&activations, &oak, 500).unwrap(), "law");
+    }
+}

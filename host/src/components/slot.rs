@@ -1,0 +1,204 @@
+//! A slot: its default component, those that take its place, and one call of
+//! whichever it is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use wasmtime::component::Component;
+use wasmtime::{Engine, Store};
+
+use super::artifact::{Artifact, Identity, NativeCodeCache, embedded};
+use super::engine::{Engines, Limited, fueled_store};
+use super::error::{ComponentError, Failure};
+use super::limits::Limits;
+use crate::domain::component::Slot;
+use crate::metrics::ComponentMeter;
+
+/// What `bindgen!` makes of a slot's world, ready to be instantiated.
+pub(super) trait World: Sized + Send + Sync + 'static {
+    const SLOT: Slot;
+
+    /// Gives a component exactly what its world grants.
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self>;
+
+    /// Questions with known answers. Linking does not check the types of
+    /// exports; calling them does.
+    fn canary(&self, active: &Probe<'_>) -> Result<(), ComponentError>;
+}
+
+/// What a canary is asked with.
+pub(super) struct Probe<'a> {
+    pub engine: &'a Engine,
+    pub limits: &'a Limits,
+    pub identity: &'a Identity,
+    pub meter: &'a ComponentMeter,
+}
+
+/// A component that is ready to be called, and what it is.
+pub(super) struct Active<P> {
+    pub identity: Identity,
+    pub pre: P,
+    pub engine: Engine,
+    pub limits: Limits,
+    pub meter: ComponentMeter,
+}
+
+/// Loaded by whoever needs it first: the code of a document component is
+/// megabytes to read, and seconds to compile where none is kept. Callers wait
+/// for it.
+pub(super) type Deferred<P> = Arc<
+    LazyLock<
+        Result<Active<P>, ComponentError>,
+        Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>,
+    >,
+>;
+
+/// The components of one slot on this node.
+pub(super) struct Loaded<P> {
+    /// The one that came with the binary.
+    default: Deferred<P>,
+    /// Others, by the digest of their bytes.
+    others: RwLock<HashMap<String, Deferred<P>>>,
+}
+
+impl<P: World> Loaded<P> {
+    /// With the default, which is loaded when it is first needed.
+    pub fn new(engines: &Engines, cache: &NativeCodeCache) -> Self {
+        let (engines, cache) = (engines.clone(), cache.clone());
+        let load = move || {
+            let artifact = embedded()
+                .find(|artifact| artifact.slot == P::SLOT)
+                .ok_or_else(|| ComponentError {
+                    component: P::SLOT.to_string(),
+                    kind: Failure::Link("this binary has no default component for the slot".into()),
+                    by_document: false,
+                })?;
+            load::<P>(&engines, &cache, &artifact)
+        };
+        let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> = Box::new(load);
+        Self {
+            default: Arc::new(LazyLock::new(load)),
+            others: RwLock::default(),
+        }
+    }
+
+    /// The default, once it is loaded.
+    pub fn force(&self) -> Result<(), ComponentError> {
+        match LazyLock::force(&self.default) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.again()),
+        }
+    }
+
+    /// None while the default is still being loaded.
+    pub fn state(&self) -> Option<Result<(), ComponentError>> {
+        LazyLock::get(&self.default)
+            .map(|loaded| loaded.as_ref().map(|_| ()).map_err(ComponentError::again))
+    }
+
+    /// The component with these bytes, or the default.
+    pub fn get(&self, sha256: Option<&str>) -> Deferred<P> {
+        let Some(sha256) = sha256 else {
+            return self.default.clone();
+        };
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        others.get(sha256).unwrap_or(&self.default).clone()
+    }
+
+    pub fn has(&self, sha256: &str) -> bool {
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        others.contains_key(sha256)
+    }
+
+    pub fn put(&self, active: Active<P>) {
+        let sha256 = active.identity.sha256.clone();
+        let ready = ready(active);
+        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        others.insert(sha256, ready);
+    }
+
+    /// Forgets those nobody asks for any more. Calls under way keep theirs.
+    pub fn keep(&self, wanted: impl Fn(&str) -> bool) {
+        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        others.retain(|sha256, _| wanted(sha256));
+    }
+}
+
+/// A component that is loaded already.
+pub(super) fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
+    let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> =
+        Box::new(move || Ok(active));
+    let ready = Arc::new(LazyLock::new(load));
+    LazyLock::force(&ready);
+    ready
+}
+
+/// Native code, linked, instantiated and asked what it must know.
+pub(super) fn load<P: World>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+) -> Result<Active<P>, ComponentError> {
+    let engine = engines.of(P::SLOT);
+    let component = cache
+        .load(engine, artifact)
+        .map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
+    prepare(engines, &component, &artifact.identity)
+}
+
+/// The same of what was compiled already.
+pub(super) fn prepare<P: World>(
+    engines: &Engines,
+    component: &Component,
+    identity: &Identity,
+) -> Result<Active<P>, ComponentError> {
+    let engine = engines.of(P::SLOT);
+    let pre =
+        P::link(engine, component).map_err(|error| ComponentError::unfit(identity, &error))?;
+    let active = Active {
+        identity: identity.clone(),
+        pre,
+        engine: engine.clone(),
+        limits: engines.limits.of(P::SLOT),
+        meter: engines.metrics.of(&identity.to_string()),
+    };
+    active.pre.canary(&Probe {
+        engine,
+        limits: &active.limits,
+        identity,
+        meter: &active.meter,
+    })?;
+    Ok(active)
+}
+
+impl<P> Active<P> {
+    /// One call in a fresh store.
+    pub fn call<R>(
+        &self,
+        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
+    ) -> Result<R, ComponentError> {
+        let probe = Probe {
+            engine: &self.engine,
+            limits: &self.limits,
+            identity: &self.identity,
+            meter: &self.meter,
+        };
+        probe.call(|store| work(store, &self.pre))
+    }
+}
+
+impl Probe<'_> {
+    /// One call in a fresh store.
+    pub fn call<R>(
+        &self,
+        work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
+    ) -> Result<R, ComponentError> {
+        let result = fueled_store(self.engine, self.limits).and_then(|mut store| {
+            let result = work(&mut store);
+            self.meter.used(store.data().limits.memory);
+            result
+        });
+        result
+            .map_err(|error| ComponentError::from_call(self.identity, &error).reported(self.meter))
+    }
+}

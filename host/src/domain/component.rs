@@ -1,0 +1,159 @@
+//! Components that can be replaced at run time, and which one is active.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::id::{ActivationId, ComponentId, OrgId};
+
+/// What a component is for (contract, section 6).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Slot {
+    /// Checks and certificates.
+    #[serde(rename = "rules.compliance")]
+    Compliance,
+    /// Which moves an envelope may make.
+    #[serde(rename = "rules.lifecycle")]
+    Lifecycle,
+    /// Where fields land.
+    #[serde(rename = "rules.placement")]
+    Placement,
+    /// Marks, field values and the custody record.
+    #[serde(rename = "rules.documents")]
+    Documents,
+    /// A service that collects signatures.
+    #[serde(rename = "provider.signing")]
+    Signing,
+}
+
+impl Slot {
+    /// Every slot, in the order of the contract.
+    pub const ALL: [Self; 5] = [
+        Self::Compliance,
+        Self::Lifecycle,
+        Self::Placement,
+        Self::Documents,
+        Self::Signing,
+    ];
+
+    /// As it is written in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Compliance => "rules.compliance",
+            Self::Lifecycle => "rules.lifecycle",
+            Self::Placement => "rules.placement",
+            Self::Documents => "rules.documents",
+            Self::Signing => "provider.signing",
+        }
+    }
+
+    /// None for what is no slot.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|slot| slot.as_str() == text)
+    }
+
+    /// The WIT world that a component of this slot targets.
+    pub fn world(self) -> &'static str {
+        match self {
+            Self::Compliance => "compliance-rules",
+            Self::Lifecycle => "lifecycle-rules",
+            Self::Placement => "placement-rules",
+            Self::Documents => "documents-rules",
+            Self::Signing => "signing-provider",
+        }
+    }
+
+    /// The interface by whose export a component is told to be for this slot,
+    /// without its version.
+    pub fn interface(self) -> &'static str {
+        match self {
+            Self::Compliance => "holdfast:compliance/compliance",
+            Self::Lifecycle => "holdfast:lifecycle/lifecycle",
+            Self::Placement => "holdfast:placement/placement",
+            Self::Documents => "holdfast:documents/documents",
+            Self::Signing => "holdfast:signing/signing",
+        }
+    }
+
+    /// Providers speak to a far end; rules know nothing but their arguments.
+    pub fn is_provider(self) -> bool {
+        self == Self::Signing
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A component that was admitted.
+#[derive(Clone, Debug)]
+pub struct Component {
+    pub id: ComponentId,
+    /// None: the installation's, for every organization.
+    pub org: Option<OrgId>,
+    pub slot: Slot,
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// Of its bytes, lower-case hex.
+    pub sha256: String,
+    /// In bytes.
+    pub size: i64,
+    /// The interfaces that it asks the host for.
+    pub imports: Vec<String>,
+    pub conformance: Conformance,
+    /// Name of the trusted key that signed it.
+    pub signed_by: Option<String>,
+    pub uploaded_by: String,
+    pub created_at: Timestamp,
+}
+
+/// How a component did when it was admitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conformance {
+    /// Version of the vectors.
+    pub vectors_version: String,
+    /// How many questions it answered, all of them rightly.
+    pub vectors: u32,
+    /// The most linear memory that one of them took, in bytes.
+    pub memory_bytes: u64,
+    /// The most that one of them took of the fuel of a call; none for providers,
+    /// whose time is counted.
+    #[serde(default)]
+    pub fuel: Option<u64>,
+    /// Of the slowest, in microseconds.
+    pub slowest_us: u64,
+}
+
+/// A component put into a slot, from a time on, by somebody, for a reason.
+#[derive(Clone, Debug)]
+pub struct Activation {
+    pub id: ActivationId,
+    /// None: for every organization that has none of its own.
+    pub org: Option<OrgId>,
+    pub slot: Slot,
+    /// Of a provider; empty for rules.
+    pub instance: String,
+    pub component: ComponentId,
+    /// What the instance is set up with, sealed.
+    pub config: Option<String>,
+    pub reason: Option<String>,
+    pub activated_by: String,
+    pub created_at: Timestamp,
+    pub effective_at: Timestamp,
+    pub rolled_back: Option<RolledBack>,
+}
+
+/// That an activation does not count any more.
+#[derive(Clone, Debug)]
+pub struct RolledBack {
+    pub at: Timestamp,
+    pub by: String,
+    pub reason: Option<String>,
+}

@@ -1,0 +1,299 @@
+//! Components and their activations.
+//!
+//! Organization none is the installation, whose rows have an empty `org_id`.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+
+use super::row::{Columns, json_text};
+use super::{StoreError, Tx, owned};
+use crate::domain::component::{Activation, Component, RolledBack, Slot};
+use crate::domain::id::{ActivationId, ComponentId, OrgId};
+
+/// Raises the revision, and with that goes before everybody else who changes
+/// components, until the transaction ends.
+pub async fn begin_change(tx: &mut Tx) -> Result<(), StoreError> {
+    sqlx::query("update component_revision set revision = revision + 1 where id = 1")
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Differs from what it was whenever something was changed.
+pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError> {
+    let row = sqlx::query("select revision from component_revision where id = 1")
+        .fetch_one(connection)
+        .await?;
+    Ok(row.try_get("revision")?)
+}
+
+/// Adds a component; false when there is one with its id, as there is for a
+/// default component that was kept before.
+pub async fn insert(tx: &mut Tx, component: &Component) -> Result<bool, StoreError> {
+    let (bucket, org) = owned(component.org.as_ref());
+    let done = sqlx::query(
+        "insert into component (bucket, component_id, org_id, slot, name, version, sha256, size,
+             imports, conformance, signed_by, uploaded_by, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         on conflict (bucket, component_id) do nothing",
+    )
+    .bind(bucket)
+    .bind(component.id.as_str())
+    .bind(org)
+    .bind(component.slot.as_str())
+    .bind(&component.name)
+    .bind(&component.version)
+    .bind(&component.sha256)
+    .bind(component.size)
+    .bind(json_text(&component.imports))
+    .bind(json_text(&component.conformance))
+    .bind(component.signed_by.as_deref())
+    .bind(&component.uploaded_by)
+    .bind(component.created_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// One of the organization's or of the installation's.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    id: &ComponentId,
+) -> Result<Option<Component>, StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "select * from component
+         where component_id = $1 and ((bucket = $2 and org_id = $3) or (bucket = 0 and org_id = ''))",
+    )
+    .bind(id.as_str())
+    .bind(bucket)
+    .bind(owner)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| component(&row))
+    .transpose()
+}
+
+/// The owner's component with that name and version.
+pub async fn by_version(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    name: &str,
+    version: &str,
+) -> Result<Option<Component>, StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "select * from component
+         where bucket = $1 and org_id = $2 and name = $3 and version = $4
+         order by component_id limit 1",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(name)
+    .bind(version)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| component(&row))
+    .transpose()
+}
+
+/// A component with these bytes, whoever's it is.
+pub async fn by_sha256(
+    connection: &mut AnyConnection,
+    sha256: &str,
+) -> Result<Option<Component>, StoreError> {
+    sqlx::query("select * from component where sha256 = $1 order by bucket, component_id limit 1")
+        .bind(sha256)
+        .fetch_optional(connection)
+        .await?
+        .map(|row| component(&row))
+        .transpose()
+}
+
+/// The organization's and the installation's, newest first; of one slot when it is
+/// named. Also how many there are.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    slot: Option<Slot>,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Component>, i64), StoreError> {
+    const WHERE: &str = "where ((bucket = $1 and org_id = $2) or (bucket = 0 and org_id = ''))
+         and ($3 = '' or slot = $3)";
+    let (bucket, owner) = owned(org);
+    let slot = slot.map_or("", Slot::as_str);
+    let text = format!(
+        "select * from component {WHERE} order by created_at desc, component_id desc
+         limit $4 offset $5"
+    );
+    let found = sqlx::query(sqlx::AssertSqlSafe(text))
+        .bind(bucket)
+        .bind(owner)
+        .bind(slot)
+        .bind(limit)
+        .bind((page - 1) * limit)
+        .fetch_all(&mut *connection)
+        .await?
+        .iter()
+        .map(component)
+        .collect::<Result<_, _>>()?;
+    let text = format!("select count(*) as total from component {WHERE}");
+    let row = sqlx::query(sqlx::AssertSqlSafe(text))
+        .bind(bucket)
+        .bind(owner)
+        .bind(slot)
+        .fetch_one(connection)
+        .await?;
+    Ok((found, row.try_get("total")?))
+}
+
+/// Adds an activation, under [`begin_change`].
+pub async fn activate(
+    tx: &mut Tx,
+    activation: &Activation,
+    sha256: &str,
+) -> Result<(), StoreError> {
+    let (bucket, org) = owned(activation.org.as_ref());
+    sqlx::query(
+        "insert into component_activation (bucket, activation_id, org_id, slot, instance,
+             component_id, sha256, config, reason, activated_by, created_at, effective_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(bucket)
+    .bind(activation.id.as_str())
+    .bind(org)
+    .bind(activation.slot.as_str())
+    .bind(&activation.instance)
+    .bind(activation.component.as_str())
+    .bind(sha256)
+    .bind(activation.config.as_deref())
+    .bind(activation.reason.as_deref())
+    .bind(&activation.activated_by)
+    .bind(activation.created_at.to_string())
+    .bind(activation.effective_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Takes an activation back, under [`begin_change`].
+pub async fn roll_back(
+    tx: &mut Tx,
+    activation: &Activation,
+    rolled_back: &RolledBack,
+) -> Result<(), StoreError> {
+    let (bucket, org) = owned(activation.org.as_ref());
+    sqlx::query(
+        "update component_activation
+         set rolled_back_at = $4, rolled_back_by = $5, rollback_reason = $6
+         where bucket = $1 and org_id = $2 and activation_id = $3",
+    )
+    .bind(bucket)
+    .bind(org)
+    .bind(activation.id.as_str())
+    .bind(rolled_back.at.to_string())
+    .bind(&rolled_back.by)
+    .bind(rolled_back.reason.as_deref())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// The owner's activations, newest first; of one slot when it is named.
+pub async fn activations(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    slot: Option<Slot>,
+    limit: i64,
+) -> Result<Vec<Activation>, StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "select * from component_activation
+         where bucket = $1 and org_id = $2 and ($3 = '' or slot = $3)
+         order by activation_id desc limit $4",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(slot.map_or("", Slot::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(activation)
+    .collect()
+}
+
+/// What was not rolled back, of everybody, oldest first, with the digests of the
+/// components' bytes.
+pub async fn live(connection: &mut AnyConnection) -> Result<Vec<(Activation, String)>, StoreError> {
+    sqlx::query(
+        "select * from component_activation where rolled_back_at is null order by activation_id",
+    )
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| Ok((activation(row)?, row.try_get("sha256")?)))
+    .collect()
+}
+
+fn component(row: &AnyRow) -> Result<Component, StoreError> {
+    let columns = Columns {
+        row,
+        table: "component",
+        id: "component_id",
+    };
+    Ok(Component {
+        id: columns.parsed("component_id", ComponentId::parse)?,
+        org: columns.parsed("org_id", owner)?,
+        slot: columns.parsed("slot", Slot::parse)?,
+        name: columns.text("name")?,
+        version: columns.text("version")?,
+        sha256: columns.text("sha256")?,
+        size: columns.number("size")?,
+        imports: columns.json("imports")?,
+        conformance: columns.json("conformance")?,
+        signed_by: columns.optional_text("signed_by")?,
+        uploaded_by: columns.text("uploaded_by")?,
+        created_at: columns.time("created_at")?,
+    })
+}
+
+fn activation(row: &AnyRow) -> Result<Activation, StoreError> {
+    let columns = Columns {
+        row,
+        table: "component_activation",
+        id: "activation_id",
+    };
+    let rolled_back = match columns.optional_time("rolled_back_at")? {
+        Some(at) => Some(RolledBack {
+            at,
+            by: columns.text("rolled_back_by")?,
+            reason: columns.optional_text("rollback_reason")?,
+        }),
+        None => None,
+    };
+    Ok(Activation {
+        id: columns.parsed("activation_id", ActivationId::parse)?,
+        org: columns.parsed("org_id", owner)?,
+        slot: columns.parsed("slot", Slot::parse)?,
+        instance: columns.text("instance")?,
+        component: columns.parsed("component_id", ComponentId::parse)?,
+        config: columns.optional_text("config")?,
+        reason: columns.optional_text("reason")?,
+        activated_by: columns.text("activated_by")?,
+        created_at: columns.time("created_at")?,
+        effective_at: columns.time("effective_at")?,
+        rolled_back,
+    })
+}
+
+/// None when it is no owner.
+#[expect(clippy::option_option, reason = "the installation is an owner too")]
+fn owner(text: &str) -> Option<Option<OrgId>> {
+    match text {
+        "" => Some(None),
+        text => OrgId::parse(text).map(Some),
+    }
+}

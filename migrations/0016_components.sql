@@ -1,0 +1,59 @@
+-- Components that are replaced at run time, and which one is active.
+
+create table component (
+    bucket bigint not null,
+    component_id text not null,
+    -- Empty: the installation's, for every organization.
+    org_id text not null,
+    slot text not null,
+    name text not null,
+    version text not null,
+    -- Its bytes are kept under this digest for ever: decisions name it.
+    sha256 text not null,
+    size bigint not null,
+    imports text not null,
+    conformance text not null,
+    signed_by text,
+    uploaded_by text not null,
+    created_at text not null,
+    primary key (bucket, component_id)
+);
+create index component_by_org on component (bucket, org_id, component_id);
+create index component_by_version on component (bucket, org_id, name, version);
+create index component_by_sha256 on component (sha256);
+
+-- A component put into a slot, from a time on. What counts at a time is the last
+-- one before it that was not rolled back: an organization's own, else the
+-- installation's, else the default component.
+create table component_activation (
+    bucket bigint not null,
+    activation_id text not null,
+    org_id text not null,
+    slot text not null,
+    -- Of a provider; empty for rules.
+    instance text not null,
+    component_id text not null,
+    sha256 text not null,
+    -- Of a provider's instance; sealed with the installation's key.
+    config text,
+    reason text,
+    activated_by text not null,
+    created_at text not null,
+    effective_at text not null,
+    rolled_back_at text,
+    rolled_back_by text,
+    rollback_reason text,
+    primary key (bucket, activation_id)
+);
+create index component_activation_by_slot
+    on component_activation (bucket, org_id, slot, instance, activation_id);
+create index component_activation_live on component_activation (activation_id)
+    where rolled_back_at is null;
+
+-- Raised with every change, so that nodes see that there is one. Whoever changes
+-- something holds this row.
+create table component_revision (
+    id bigint primary key,
+    revision bigint not null
+);
+insert into component_revision (id, revision) values (1, 0);
