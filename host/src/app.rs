@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::Semaphore;
 
+use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
@@ -13,6 +14,7 @@ use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
+use crate::domain::component::{Instance, Slot};
 use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
@@ -23,9 +25,11 @@ use crate::metrics::Metrics;
 use crate::room::{self, Room};
 use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
+use crate::service::components::{Followed, refresh};
 use crate::service::issuer::Issuer;
 use crate::service::log::Sequencer;
 use crate::service::pages::Pages;
+use crate::service::provider_instance::InstanceConfig;
 use crate::service::rate_limit::RateLimits;
 use crate::service::{ServiceError, uploads};
 use crate::store::{Store, StoreError};
@@ -42,6 +46,10 @@ pub struct Service {
     pub(crate) store: Store,
     pub(crate) files: Files,
     pub(crate) components: Arc<Components>,
+    /// Compiles what is uploaded.
+    pub(crate) compiler: Compiler,
+    /// Which activations this node has taken over.
+    pub(crate) followed: tokio::sync::Mutex<Followed>,
     pub(crate) mailer: Mailer,
     pub(crate) room: Room,
     pub(crate) bearer_key: [u8; 32],
@@ -102,6 +110,9 @@ pub enum StartError {
     /// The client for webhooks.
     #[error(transparent)]
     Webhooks(#[from] SenderError),
+    /// The activations.
+    #[error("cannot read which components are active: {0}")]
+    Activations(String),
     /// Settings that do not go together.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -188,7 +199,13 @@ pub async fn start_over(
         clock,
         derived(&master, "signing room"),
     );
-    Ok(Arc::new(Service {
+    let compiler = Compiler::new(
+        config.components.compiler.clone(),
+        config.components.compile_limit,
+    );
+    let app = Arc::new(Service {
+        compiler,
+        followed: tokio::sync::Mutex::default(),
         room_api: room::router(room.clone()),
         bearer_key: derived(&master, "bearer tokens"),
         embed_key: derived(&master, "embed tokens"),
@@ -214,10 +231,25 @@ pub async fn start_over(
         components,
         mailer,
         room,
-    }))
+    });
+    // Whoever was down catches up before it answers anybody.
+    refresh(&app)
+        .await
+        .map_err(|error| StartError::Activations(error.to_string()))?;
+    Ok(app)
 }
 
 impl Service {
+    /// The instance that an organization's new templates use: the last that it set
+    /// up itself, else the installation's default.
+    pub(crate) fn signing_instance(&self, org: &OrgId) -> String {
+        let active = self.components.active();
+        match active.newest_instance(Slot::Signing, org, self.clock.now()) {
+            Some(own) => Instance::own(org, own).to_string(),
+            None => self.config.providers.signing.default.clone(),
+        }
+    }
+
     /// What a call to a signing provider may use.
     ///
     /// `org` is none only for reading a callback, which needs the callback
@@ -230,35 +262,47 @@ impl Service {
         if instance == EMBEDDED {
             return Ok(self.room_lease(org));
         }
-        let configured = self
-            .config
-            .providers
-            .signing
-            .instances
-            .get(instance)
-            .ok_or_else(|| {
-                ServiceError::NotConfigured(format!(
-                    "Signing provider {instance} is not configured"
-                ))
-            })?;
-        let own_host = configured
-            .base_url
-            .host_str()
-            .unwrap_or_default()
-            .to_owned();
-        let allow_hosts = configured
-            .allow_hosts
-            .clone()
-            .unwrap_or_else(|| vec![own_host]);
-        let base_url = configured.base_url.to_string();
+        let missing = || {
+            ServiceError::NotConfigured(format!("Signing provider {instance} is not configured"))
+        };
+        let at = Instance::parse(instance);
+        let (settings, secrets, allow_hosts, timeout) = if let Some(owner) = &at.org {
+            let active = self.components.active();
+            let now = self.clock.now();
+            let (live, _) = active
+                .at(Slot::Signing, Some(owner), &at.name, now)
+                .ok_or_else(missing)?;
+            let config = live.config.as_ref().ok_or_else(missing)?;
+            let config = InstanceConfig::open(config, &self.sealer, &at).ok_or_else(missing)?;
+            (
+                config.all_settings(),
+                config.secret_texts(),
+                config.hosts(),
+                config.timeout(),
+            )
+        } else {
+            let instances = &self.config.providers.signing.instances;
+            let configured = instances.get(instance).ok_or_else(missing)?;
+            let own_host = configured.base_url.host_str().unwrap_or_default();
+            let base_url = configured.base_url.to_string();
+            (
+                BTreeMap::from([("base_url".to_owned(), base_url)]),
+                configured.secrets.clone(),
+                configured
+                    .allow_hosts
+                    .clone()
+                    .unwrap_or_else(|| vec![own_host.to_owned()]),
+                configured.timeout,
+            )
+        };
         Ok(ProviderLease {
             label: format!("provider.signing {instance}"),
-            settings: Arc::new(BTreeMap::from([("base_url".to_owned(), base_url)])),
-            secrets: Arc::new(configured.secrets.clone()),
+            settings: Arc::new(settings),
+            secrets: Arc::new(secrets),
             egress: Egress::network(
                 self.http.clone(),
                 allow_hosts,
-                configured.timeout,
+                timeout,
                 self.config.providers.allow_insecure,
             ),
             clock: self.clock,

@@ -42,7 +42,7 @@ async fn looked_at(app: &App, mail: Check) -> Vec<Check> {
         mail,
         Check::from("seal", seal(app)),
         Check::from("ledger", ledger(app).await),
-        Check::from("components", components(app)),
+        Check::from("components", components(app).await),
         Check::from("providers", providers(app)),
     ]
 }
@@ -71,7 +71,12 @@ async fn ledger(app: &App) -> Result<String, String> {
     log::trusted(app).await.map_err(|error| error.to_string())
 }
 
-fn components(app: &App) -> Result<String, String> {
+async fn components(app: &App) -> Result<String, String> {
+    if let Some((component, why)) = app.followed.lock().await.broken().next() {
+        return Err(format!(
+            "{component} was activated and cannot be loaded: {why}"
+        ));
+    }
     match app.components.document_components_ready() {
         Some(Ok(())) => Ok("loaded, and their canaries passed".into()),
         Some(Err(error)) => Err(error.to_string()),

@@ -141,6 +141,8 @@ pub struct Metrics {
     pub integrity_this_week: Gauge,
     /// Of those, with something that does not hold.
     pub integrity_problems: Gauge,
+    /// Components that were activated and that this node cannot load.
+    pub components_broken: Gauge,
     /// Stored objects removed because no row points to them.
     pub orphans_removed: Counter,
 }
@@ -173,6 +175,7 @@ impl Metrics {
             integrity_total: Gauge::default(),
             integrity_this_week: Gauge::default(),
             integrity_problems: Gauge::default(),
+            components_broken: Gauge::default(),
             orphans_removed: Counter::default(),
         };
         let registry = &mut metrics.registry;
@@ -288,6 +291,11 @@ impl Metrics {
             "integrity_with_problems",
             "Of those, with something that does not hold",
             metrics.integrity_problems.clone(),
+        );
+        registry.register(
+            "components_broken",
+            "Components that were activated and that this node cannot load",
+            metrics.components_broken.clone(),
         );
         registry.register(
             "orphans_removed",

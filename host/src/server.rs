@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::files::FilesError;
-use crate::service::access;
+use crate::service::{access, components};
 use crate::store::idempotency;
 use crate::{http, worker};
 
@@ -52,6 +52,12 @@ pub async fn serve(
     // The large components do not delay the listening.
     let components = app.components.clone();
     std::thread::spawn(move || components.load_documents());
+    let keeping = app.clone();
+    tokio::spawn(async move {
+        if let Err(error) = components::keep_defaults(&keeping).await {
+            tracing::error!(%error, "the components of this binary could not be kept");
+        }
+    });
     let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     let until = {
         let stopping = stopping.clone();

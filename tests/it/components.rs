@@ -4,6 +4,7 @@ use std::path::Path;
 
 use holdfast::components::rules::{compliance, lifecycle};
 use holdfast::components::{Components, embedded};
+use serde_json::{Value, json};
 use wasmparser::{Parser, Payload};
 
 fn imports(component: &[u8]) -> Vec<String> {
@@ -79,8 +80,9 @@ fn components() -> Components {
 #[test]
 fn the_compliance_component_answers_the_vectors() {
     let components = components();
-    let vectors: Vec<Vector> =
+    let all: Value =
         serde_json::from_str(include_str!("../../wit/compliance/vectors.json")).unwrap();
+    let vectors: Vec<Vector> = serde_json::from_value(all["vectors"].clone()).unwrap();
     assert!(vectors.len() >= 20);
     for vector in vectors {
         let evaluation = components.compliance(None).evaluate(&vector.facts).unwrap();
@@ -206,6 +208,151 @@ fn native_status(
     }
 }
 
+/// The facts of the vectors: name, kind, template, upload, file, vault file, payment.
+const SITUATIONS: [(&str, bool, [bool; 4], &str); 7] = [
+    (
+        "sent from a template",
+        true,
+        [true, false, false, false],
+        "not_requested",
+    ),
+    (
+        "sent from a template, unpaid",
+        true,
+        [true, false, false, false],
+        "requires_payment",
+    ),
+    (
+        "sent from a template, paid",
+        true,
+        [true, false, false, false],
+        "paid",
+    ),
+    (
+        "without a template",
+        true,
+        [false, false, false, false],
+        "not_requested",
+    ),
+    (
+        "in the vault",
+        true,
+        [true, false, false, true],
+        "not_requested",
+    ),
+    (
+        "paper with a file",
+        false,
+        [false, true, true, false],
+        "not_requested",
+    ),
+    (
+        "paper without a file",
+        false,
+        [false, true, false, false],
+        "not_requested",
+    ),
+];
+
+/// What admission asks of lifecycle rules is what the source answers. With
+/// `UPDATE_VECTORS` set the file is written anew.
+#[test]
+fn the_lifecycle_vectors_are_those_of_the_source() {
+    use holdfast::domain::envelope::EnvelopeStatus;
+    use holdfast_lifecycle::types as native;
+    use std::fmt::Write as _;
+    let statuses = || {
+        EnvelopeStatus::ALL
+            .iter()
+            .map(|status| Some(*status))
+            .chain([None])
+    };
+    let mut rows = Vec::new();
+    for (name, esign, [has_template, is_upload, has_file, has_vault_file], payment) in SITUATIONS {
+        let facts = native::EnvelopeFacts {
+            kind: if esign {
+                native::EnvelopeKind::Esign
+            } else {
+                native::EnvelopeKind::Paper
+            },
+            has_template,
+            is_upload,
+            has_file,
+            has_vault_file,
+            payment: match payment {
+                "paid" => native::PaymentStatus::Paid,
+                "requires_payment" => native::PaymentStatus::RequiresPayment,
+                _ => native::PaymentStatus::NotRequested,
+            },
+            attributes: Vec::new(),
+        };
+        let moves = TRIGGERS.map(|(trigger, native_trigger)| {
+            let answers: Vec<String> = statuses()
+                .map(|status| {
+                    let from = status.map_or("-", |status| status.as_str());
+                    let answer = holdfast_lifecycle::envelope(
+                        status.map(native_status),
+                        native_trigger,
+                        &facts,
+                    );
+                    let to = match answer {
+                        Ok(status) => holdfast_lifecycle::status_text(status).to_owned(),
+                        Err(refusal) => format!("!{}", kebab(&format!("{:?}", refusal.reason))),
+                    };
+                    format!("{from:?}: {to:?}")
+                })
+                .collect();
+            format!(
+                "    {:?}: {{ {} }}",
+                kebab(&format!("{trigger:?}")),
+                answers.join(", ")
+            )
+        });
+        let facts = json!({
+            "name": name, "esign": esign, "has_template": has_template, "is_upload": is_upload,
+            "has_file": has_file, "has_vault_file": has_vault_file, "payment": payment,
+        });
+        let facts = facts.to_string();
+        let facts = facts.trim_end_matches('}');
+        rows.push(format!(
+            "  {facts}, \"moves\": {{\n{}\n  }}}}",
+            moves.join(",\n")
+        ));
+    }
+    // The way that has to stay open.
+    let way = [
+        (0, "create", "-"),
+        (0, "view", "sent"),
+        (0, "complete", "viewed"),
+        (0, "vault-in-signed", "completed"),
+        (4, "vault-out", "vaulted"),
+    ];
+    let mut text = String::from("{\n\"version\": \"1.0.0\",\n");
+    writeln!(text, "\"way\": {},", json!(way)).unwrap();
+    writeln!(text, "\"facts\": [\n{}\n]\n}}", rows.join(",\n")).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/lifecycle/vectors.json");
+    if std::env::var_os("UPDATE_VECTORS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap() == text,
+        "wit/lifecycle/vectors.json is not what the source says: run this test with UPDATE_VECTORS=1"
+    );
+}
+
+/// `EnvelopeTrigger::VaultInSigned` as `vault-in-signed`.
+fn kebab(name: &str) -> String {
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
 macro_rules! triggers {
     ($($name:ident),* $(,)?) => {
         [$((lifecycle::EnvelopeTrigger::$name, holdfast_lifecycle::types::EnvelopeTrigger::$name)),*]
@@ -247,7 +394,9 @@ fn every_wit_package_parses_and_states_its_version() {
         let path = package.unwrap().path();
         let text = std::fs::read_dir(&path)
             .unwrap()
-            .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "wit"))
+            .map(|path| std::fs::read_to_string(path).unwrap())
             .collect::<String>();
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(

@@ -144,7 +144,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
                     action: "test.written".into(),
                     details: json!({ "number": number, "ratio": 0.1, "text": "ü\u{0}".trim_end_matches('\u{0}') }),
                 };
-                match ledger::append(&mut tx, &org, &envelope, entry).await {
+                match ledger::append(&mut tx, Some(&org), &envelope, entry).await {
                     Ok(_) => return tx.commit().await.unwrap(),
                     Err(error) => assert!(error.is_unique_violation(), "{error}"),
                 }
@@ -156,7 +156,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
         .into_iter()
         .for_each(|writer| writer.unwrap());
     let mut connection = store.read().await.unwrap();
-    let entries = ledger::list(&mut connection, &org, &envelope)
+    let entries = ledger::list(&mut connection, Some(&org), &envelope)
         .await
         .unwrap();
     assert_eq!(entries.len(), 20);

@@ -20,6 +20,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::app;
+use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{Config, LogFormat, parse_duration};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
@@ -67,6 +68,9 @@ enum Command {
     Ledger(ledger::Command),
     /// Look at each dependency.
     Doctor,
+    /// Compile the component on standard input.
+    #[command(name = COMPILE, hide = true)]
+    Compile,
 }
 
 #[derive(Subcommand)]
@@ -95,6 +99,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs the command line and returns the exit status.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if matches!(cli.command, Command::Compile) {
+        return match compiler::run_child() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
     let output = Output::new(cli.json);
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
@@ -136,6 +146,7 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         Command::Vault(command) => return vault::run(command, config, output).await,
         Command::Ledger(command) => return ledger::run(command, output).await,
         Command::Doctor => return look(config, output).await,
+        Command::Compile => {}
     }
     Ok(ExitCode::SUCCESS)
 }

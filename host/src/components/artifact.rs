@@ -13,6 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use hmac::{Hmac, Mac};
 use holdfast_default_components::DEFAULT_COMPONENTS;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,22 @@ pub(super) struct NativeCodeCache {
     key: [u8; 32],
 }
 
+impl Artifact {
+    /// What was uploaded: its digest is that of its bytes.
+    pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
+        Self {
+            slot,
+            identity: Identity {
+                name: name.into(),
+                version: version.into(),
+                sha256: hex::encode(Sha256::digest(&bytes)),
+            },
+            bytes: Cow::Owned(bytes.into()),
+            native: None,
+        }
+    }
+}
+
 impl NativeCodeCache {
     /// `folder` is written by this service only; `key` never leaves this node.
     pub fn new(folder: PathBuf, key: [u8; 32]) -> Self {
@@ -99,6 +116,23 @@ impl NativeCodeCache {
         match self.keep(engine, &path, &native, artifact) {
             Some(component) => Ok(component),
             None => Component::from_binary(engine, &artifact.bytes),
+        }
+    }
+
+    /// Whether there is native code for `artifact`.
+    pub fn has(&self, engine: &Engine, artifact: &Artifact) -> bool {
+        self.read(engine, &self.path(engine, artifact)).is_some()
+    }
+
+    /// Keeps native code that was made elsewhere.
+    ///
+    /// # Errors
+    /// It cannot be written, or is not for this engine or processor.
+    pub fn put(&self, engine: &Engine, artifact: &Artifact, native: &[u8]) -> wasmtime::Result<()> {
+        let path = self.path(engine, artifact);
+        match self.keep(engine, &path, native, artifact) {
+            Some(_) => Ok(()),
+            None => Err(wasmtime::format_err!("the native code could not be kept")),
         }
     }
 

@@ -25,6 +25,8 @@ use crate::domain::component::Slot;
 pub const COMMAND: &str = "compile-component";
 /// What compiling may take: a component of 18 MB takes a tenth of it.
 const MEMORY: u64 = 4096 * MIB as u64;
+/// The parent watches the clock; should it be gone, this ends the child.
+const CPU_SECONDS: u64 = 900;
 /// Native code is three times as large as the component.
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 
@@ -125,7 +127,7 @@ impl Compiler {
 }
 
 /// The child's side.
-pub fn run_child(limit: Duration) -> std::io::Result<()> {
+pub fn run_child() -> std::io::Result<()> {
     // Whoever serves goes first. What cannot be limited is limited by the parent.
     let _ = nice(19);
     let most = |value: u64| Rlimit {
@@ -133,7 +135,7 @@ pub fn run_child(limit: Duration) -> std::io::Result<()> {
         maximum: Some(value),
     };
     let _ = setrlimit(Resource::Data, most(MEMORY));
-    let _ = setrlimit(Resource::Cpu, most(2 * limit.as_secs().max(1)));
+    let _ = setrlimit(Resource::Cpu, most(CPU_SECONDS));
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
     let (said, native) = match compiled(&bytes) {

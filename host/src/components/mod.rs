@@ -25,6 +25,7 @@ mod artifact;
 mod bindings;
 mod canaries;
 pub mod compiler;
+mod conformance;
 mod documents;
 pub mod egress;
 mod engine;

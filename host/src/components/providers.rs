@@ -90,6 +90,14 @@ impl SigningPlugin {
         Self { slot, gate }
     }
 
+    /// The most linear memory that a call of the component has had, in bytes.
+    pub(super) fn memory_peak(&self) -> usize {
+        let peak = self.active().map(|active| active.meter.memory_peak());
+        peak.ok()
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or_default()
+    }
+
     fn active(&self) -> Result<&Active<SigningPre>, ComponentError> {
         (**self.slot).as_ref().map_err(ComponentError::again)
     }

@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, NativeCodeCache};
+use super::artifact::{Artifact, NativeCodeCache, embedded};
+use super::conformance;
 use super::documents::{Documents, DocumentsPre, Permits, Placement, PlacementPre};
 use super::engine::Engines;
 use super::error::ComponentError;
+use super::inspection::Reason;
 use super::limits::AllLimits;
 use super::providers::{Gate, SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
 use super::slot::{self, Loaded};
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::Slot;
+use crate::domain::component::{Conformance, Instance, Slot};
 use crate::domain::id::{ActivationId, OrgId};
 use crate::metrics::ComponentMetrics;
 
@@ -202,8 +204,10 @@ impl Components {
     /// The plugin of a signing provider's instance. Organization none: of the
     /// installation, or whoever's the instance is.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
+        let at = Instance::parse(instance);
+        let org = at.org.as_ref().or(org);
         let active = self.active.load();
-        let live = active.at(Slot::Signing, org, instance, self.clock.now());
+        let live = active.at(Slot::Signing, org, &at.name, self.clock.now());
         let sha256 = live.map(|(live, _)| live.sha256.as_str());
         let own = live.filter(|(_, own)| *own).and(org);
         let gate = Gate {
@@ -241,6 +245,10 @@ impl Components {
 
     /// Whether a component with these bytes can be called.
     pub fn has(&self, slot: Slot, sha256: &str) -> bool {
+        let mut defaults = embedded().filter(|artifact| artifact.slot == slot);
+        if defaults.any(|artifact| artifact.identity.sha256 == sha256) {
+            return true;
+        }
         match slot {
             Slot::Compliance => self.compliance.has(sha256),
             Slot::Lifecycle => self.lifecycle.has(sha256),
@@ -262,6 +270,45 @@ impl Components {
             Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
         }
         Ok(())
+    }
+
+    /// Whether native code for it is kept on this node.
+    pub fn is_compiled(&self, artifact: &Artifact) -> bool {
+        self.cache.has(self.engines.of(artifact.slot), artifact)
+    }
+
+    /// Keeps its native code, as [`Compiler`](super::compiler::Compiler) made it.
+    pub fn keep_native(&self, artifact: &Artifact, native: &[u8]) -> Result<(), ComponentError> {
+        let engine = self.engines.of(artifact.slot);
+        let kept = self.cache.put(engine, artifact, native);
+        kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))
+    }
+
+    /// Puts the questions of its slot to a candidate whose native code is kept.
+    ///
+    /// # Errors
+    /// Every wrong answer.
+    pub async fn examine(&self, artifact: Artifact) -> Result<Conformance, Vec<Reason>> {
+        let (engines, cache) = (self.engines.clone(), self.cache.clone());
+        if artifact.slot.is_provider() {
+            return conformance::examine_signing(&engines, &cache, &artifact).await;
+        }
+        let task =
+            tokio::task::spawn_blocking(move || conformance::examine(&engines, &cache, &artifact));
+        task.await
+            .unwrap_or_else(|error| Err(vec![Reason::new("conformance", error.to_string())]))
+    }
+
+    /// Puts something in the place of a component that this node cannot load:
+    /// calls of it fail, and nobody is answered by another.
+    pub fn add_broken(&self, slot: Slot, sha256: &str, error: &ComponentError) {
+        match slot {
+            Slot::Compliance => self.compliance.put_broken(sha256, error),
+            Slot::Lifecycle => self.lifecycle.put_broken(sha256, error),
+            Slot::Placement => self.placement.put_broken(sha256, error),
+            Slot::Documents => self.documents.put_broken(sha256, error),
+            Slot::Signing => self.signing.put_broken(sha256, error),
+        }
     }
 
     /// Switches to other activations at once. Calls under way end with the

@@ -107,7 +107,8 @@ impl<P: World> Loaded<P> {
 
     pub fn has(&self, sha256: &str) -> bool {
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        others.contains_key(sha256)
+        let loaded = others.get(sha256).and_then(|there| LazyLock::get(there));
+        loaded.is_some_and(Result::is_ok)
     }
 
     pub fn put(&self, active: Active<P>) {
@@ -115,6 +116,14 @@ impl<P: World> Loaded<P> {
         let ready = ready(active);
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         others.insert(sha256, ready);
+    }
+
+    pub fn put_broken(&self, sha256: &str, error: &ComponentError) {
+        let error = error.again();
+        let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> =
+            Box::new(move || Err(error));
+        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        others.insert(sha256.to_owned(), Arc::new(LazyLock::new(load)));
     }
 
     /// Forgets those nobody asks for any more. Calls under way keep theirs.
@@ -162,12 +171,7 @@ pub(super) fn prepare<P: World>(
         limits: engines.limits.of(P::SLOT),
         meter: engines.metrics.of(&identity.to_string()),
     };
-    active.pre.canary(&Probe {
-        engine,
-        limits: &active.limits,
-        identity,
-        meter: &active.meter,
-    })?;
+    active.pre.canary(&active.probe())?;
     Ok(active)
 }
 
@@ -177,13 +181,24 @@ impl<P> Active<P> {
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
-        let probe = Probe {
+        self.probe().call(|store| work(store, &self.pre))
+    }
+
+    /// The same, and what it took; its failure is nobody's but the caller's.
+    pub fn measured<R>(
+        &self,
+        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
+    ) -> (Result<R, ComponentError>, Used) {
+        self.probe().measured(|store| work(store, &self.pre))
+    }
+
+    fn probe(&self) -> Probe<'_> {
+        Probe {
             engine: &self.engine,
             limits: &self.limits,
             identity: &self.identity,
             meter: &self.meter,
-        };
-        probe.call(|store| work(store, &self.pre))
+        }
     }
 }
 
@@ -193,12 +208,31 @@ impl Probe<'_> {
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
+        let (answer, used) = self.measured(work);
+        self.meter.used(used.memory);
+        answer.map_err(|error| error.reported(self.meter))
+    }
+
+    fn measured<R>(
+        &self,
+        work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
+    ) -> (Result<R, ComponentError>, Used) {
+        let mut used = Used::default();
         let result = fueled_store(self.engine, self.limits).and_then(|mut store| {
             let result = work(&mut store);
-            self.meter.used(store.data().limits.memory);
+            used.memory = store.data().limits.memory;
+            used.fuel = self.limits.fuel.saturating_sub(store.get_fuel()?);
             result
         });
-        result
-            .map_err(|error| ComponentError::from_call(self.identity, &error).reported(self.meter))
+        let result = result.map_err(|error| ComponentError::from_call(self.identity, &error));
+        (result, used)
     }
+}
+
+/// What a call took.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Used {
+    /// Bytes of its largest linear memory.
+    pub memory: usize,
+    pub fuel: u64,
 }

@@ -157,3 +157,44 @@ pub struct RolledBack {
     pub by: String,
     pub reason: Option<String>,
 }
+
+/// Whose instance, and its name. Written `name`, or `org_….name` where it is an
+/// organization's own: so it stands in templates and in the path of callbacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    pub org: Option<OrgId>,
+    pub name: String,
+}
+
+impl Instance {
+    /// One that an organization set up.
+    pub fn own(org: &OrgId, name: &str) -> Self {
+        Self {
+            org: Some(org.clone()),
+            name: name.into(),
+        }
+    }
+
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Self {
+        let own = text
+            .split_once('.')
+            .and_then(|(org, name)| Some((OrgId::parse(org)?, name)));
+        match own {
+            Some((org, name)) => Self::own(&org, name),
+            None => Self {
+                org: None,
+                name: text.into(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.org {
+            Some(org) => write!(formatter, "{org}.{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}

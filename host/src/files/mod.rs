@@ -283,6 +283,17 @@ impl Files {
         }
     }
 
+    /// What was kept under a name, when it is what it was.
+    pub async fn kept(&self, name: &str, sha256: &str, size: i64) -> Result<Bytes, FilesError> {
+        let file = StoredFile {
+            key: name.to_owned(),
+            sha256: sha256.to_owned(),
+            size,
+            content_type: "application/octet-stream".into(),
+        };
+        self.get(&file).await
+    }
+
     /// Awaits one answer of the store, not for ever.
     async fn in_time<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
         match tokio::time::timeout(self.patience, answer).await {

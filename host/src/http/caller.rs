@@ -22,6 +22,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::id::KeyId;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
 use crate::room::form::Origin;
+use crate::service::access::User;
 use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
 use crate::store::envelopes::Confirmed;
 
@@ -256,24 +257,30 @@ impl OperationInput for Keyholder {
 /// A web-app user who may administer the organization.
 pub struct Admin(pub Caller);
 
+/// The web-app user whose token it is.
+pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
+    let notes = notes::of(parts);
+    let user = access::bearer(app, bearer_token(parts)?)
+        .await
+        .ok_or_else(|| unauthorized("Invalid token"))?;
+    let _ = notes.org.set(user.org.clone());
+    // Where it is not required it must not contradict the token either.
+    if let Some(named) = parts.headers.get("x-org-id")
+        && named.as_bytes() != user.org.as_str().as_bytes()
+    {
+        return Err(HttpError::new(
+            StatusCode::FORBIDDEN,
+            "X-Org-Id is not the token's organization",
+        ));
+    }
+    Ok(user)
+}
+
 impl FromRequestParts<App> for Admin {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let notes = notes::of(parts);
-        let user = access::bearer(app, bearer_token(parts)?)
-            .await
-            .ok_or_else(|| unauthorized("Invalid token"))?;
-        let _ = notes.org.set(user.org.clone());
-        // Where it is not required it must not contradict the token either.
-        if let Some(named) = parts.headers.get("x-org-id")
-            && named.as_bytes() != user.org.as_str().as_bytes()
-        {
-            return Err(HttpError::new(
-                StatusCode::FORBIDDEN,
-                "X-Org-Id is not the token's organization",
-            ));
-        }
+        let user = member(parts, app).await?;
         if user.role != Role::Admin {
             return Err(HttpError::new(
                 StatusCode::FORBIDDEN,

@@ -114,6 +114,9 @@ impl From<ServiceError> for HttpError {
                 Self::new(status, refusal.message)
             }
             ServiceError::Semantic(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, text),
+            ServiceError::NotAdmitted(reasons) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
+            }
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
             ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(

@@ -392,6 +392,8 @@ path_parameters!(
     LinkPath is "token",
     /// The configured provider instance in a path.
     InstancePath is "instance",
+    /// The component slot in a path.
+    SlotPath is "slot",
 );
 
 /// Documents a path's parameter, and that nobody may have it.

@@ -4,6 +4,7 @@ mod assets;
 mod builder;
 mod callbacks;
 mod caller;
+mod components;
 mod docs;
 mod downloads;
 mod embed;
@@ -331,6 +332,88 @@ fn api() -> ApiRouter<App> {
                     "startBuilderSession",
                     "A session of the field builder for one template",
                     &[404],
+                ),
+            ),
+        )
+        // Components.
+        .api_route(
+            "/components",
+            get_with(
+                components::list,
+                describe(
+                    "listComponents",
+                    "List components: your own and the installation's, newest first",
+                    &[],
+                ),
+            )
+            .post_with(
+                components::upload,
+                describe(
+                    "uploadComponent",
+                    "Upload a component; it is admitted when it fits a world and passes its vectors",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/components/{id}",
+            get_with(
+                components::read,
+                describe("getComponent", "What is known of a component", &[]),
+            ),
+        )
+        .api_route(
+            "/component-slots",
+            get_with(
+                components::slots,
+                describe(
+                    "listComponentSlots",
+                    "The active component of every slot, and what was active before",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/component-slots/{slot}/activate",
+            post_with(
+                components::activate,
+                describe(
+                    "activateComponent",
+                    "Put a component into a slot, now or at a time to come",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/component-slots/{slot}/rollback",
+            post_with(
+                components::roll_back,
+                describe(
+                    "rollBackComponent",
+                    "Take an activation back: what was active before it is again",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/component-ledger",
+            get_with(
+                components::history,
+                describe(
+                    "getComponentLedger",
+                    "Who decided what about components, when and why, as a hash chain",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/component-worlds",
+            get_with(
+                components::worlds,
+                describe(
+                    "listComponentWorlds",
+                    "The WIT worlds that components can target",
+                    &[],
                 ),
             ),
         )

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::components::ComponentError;
+use crate::components::inspection::Reason;
 use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::Refusal;
@@ -71,6 +72,9 @@ pub enum ServiceError {
     /// Well-formed, and refused for one reason.
     #[error("{0}")]
     Semantic(String),
+    /// A component, and why it may not be used.
+    #[error("The component is not admitted")]
+    NotAdmitted(Vec<Reason>),
     #[error("{0}")]
     Conflict(String),
     #[error("{0}")]

@@ -170,7 +170,7 @@ pub async fn create(
         .await?;
     // A slow provider must not keep others from being read.
     drop(room);
-    let instance = app.config.providers.signing.default.clone();
+    let instance = app.signing_instance(&caller.org);
     let lease = app.signing_lease(Some(&caller.org), &instance)?;
     let at_provider = app
         .components

@@ -98,6 +98,26 @@ pub async fn by_version(
     .transpose()
 }
 
+/// The owner's component of that name which was uploaded last.
+pub async fn newest_named(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    name: &str,
+) -> Result<Option<Component>, StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "select * from component where bucket = $1 and org_id = $2 and name = $3
+         order by created_at desc, component_id desc limit 1",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(name)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| component(&row))
+    .transpose()
+}
+
 /// A component with these bytes, whoever's it is.
 pub async fn by_sha256(
     connection: &mut AnyConnection,

@@ -42,7 +42,9 @@ use crate::service::mails::{
     REMIND_JOB, WITHDRAWN_JOB,
 };
 use crate::service::vault_in::{self, Entrance};
-use crate::service::{Caller, ServiceError, expiry, integrity, lifecycle, log, signing};
+use crate::service::{
+    Caller, ServiceError, components, expiry, integrity, lifecycle, log, signing,
+};
 use crate::store::jobs::{self, ClaimedJob};
 use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx};
@@ -76,6 +78,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(delivery::run(app.clone(), stop.clone()));
+    let activations = tokio::spawn(components::follow(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let mail_slots = Arc::new(Semaphore::new(MAILS_AT_ONCE));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
@@ -110,6 +113,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("sweeps", sweeps),
         ("polls", polls),
         ("webhooks", webhooks),
+        ("activations", activations),
     ] {
         if let Err(error) = work.await {
             tracing::error!(what, %error, "background work did not end well");

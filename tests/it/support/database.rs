@@ -78,7 +78,7 @@ impl TestApp {
     pub async fn rewrite_ledger(&self, id: &str, from: i64, actor: &str) {
         let id = EnvelopeId::parse(id).unwrap();
         let mut tx = self.store.begin().await.unwrap();
-        let mut entries = ledger::list(&mut tx, &self.org, &id).await.unwrap();
+        let mut entries = ledger::list(&mut tx, Some(&self.org), &id).await.unwrap();
         let mut previous = GENESIS.to_owned();
         for entry in &mut entries {
             if entry.sequence == from {

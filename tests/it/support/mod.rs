@@ -104,6 +104,36 @@ pub fn share_native_code(data: &Path) {
     std::os::unix::fs::symlink(shared, data.join("native-code")).unwrap();
 }
 
+/// A multipart form: its content type, and its bytes.
+fn form_of(content_type: &str, file: &[u8], texts: &[(&str, &str)]) -> (String, Vec<u8>) {
+    const BOUNDARY: &str = "a-boundary-no-file-contains";
+    let mut body = Vec::new();
+    for (name, text) in texts {
+        let head = format!(
+            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
+        );
+        body.extend(head.into_bytes());
+    }
+    let head = format!(
+        "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
+         content-type: {content_type}\r\n\r\n"
+    );
+    body.extend(head.into_bytes());
+    body.extend(file);
+    body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
+    (format!("multipart/form-data; boundary={BOUNDARY}"), body)
+}
+
+fn configuration(data: &TempDir) -> Config {
+    let mut config = Config {
+        data_dir: data.path().into(),
+        ..Config::default()
+    };
+    // This program is a test and no compiler.
+    config.components.compiler = Some(env!("CARGO_BIN_EXE_holdfast").into());
+    config
+}
+
 impl TestApp {
     /// On SQLite, vaulting by itself.
     pub async fn start() -> Self {
@@ -122,10 +152,7 @@ impl TestApp {
     pub async fn with(change: impl FnOnce(&mut Config), settings: OrgSettings) -> Self {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
-        let mut config = Config {
-            data_dir: data.path().into(),
-            ..Config::default()
-        };
+        let mut config = configuration(&data);
         change(&mut config);
         let files = app::open_files(&config).unwrap();
         Self::over(data, config, files, settings).await
@@ -156,10 +183,7 @@ impl TestApp {
     ) -> (Self, Arc<faulty::Faulty>) {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
-        let config = Config {
-            data_dir: data.path().into(),
-            ..Config::default()
-        };
+        let config = configuration(&data);
         let store = faulty::Faulty::new(&data.path().join("objects"), fault, area);
         let files = Files::over(store.clone(), Duration::from_millis(500));
         let mut app = Self::over(data, config, files, settings).await;
@@ -172,10 +196,7 @@ impl TestApp {
     pub async fn with_lookup(change: impl FnOnce(&mut Config), lookup: Arc<dyn Lookup>) -> Self {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
-        let mut config = Config {
-            data_dir: data.path().into(),
-            ..Config::default()
-        };
+        let mut config = configuration(&data);
         change(&mut config);
         let files = app::open_files(&config).unwrap();
         let store = app::open_store(&config).await.unwrap();
@@ -226,13 +247,22 @@ impl TestApp {
     /// As [`TestApp::as_of`], with other settings too.
     pub async fn as_of_with(&self, ahead: Duration, change: impl FnOnce(&mut Config)) -> Self {
         self.stop_working();
+        self.another_node(|config| {
+            change(config);
+            config.clock_offset = Some(ahead);
+        })
+        .await
+    }
+
+    /// A second service on the same database and objects, beside this one.
+    pub async fn another_node(&self, change: impl FnOnce(&mut Config)) -> Self {
         let folder = self.root.path().to_owned();
+        let database = format!("sqlite://{}", folder.join("holdfast.db").display());
+        let database = self.database_url.clone().unwrap_or(database);
         let mut later = Self::with(
             |config| {
                 change(config);
-                config.clock_offset = Some(ahead);
-                config.database_url =
-                    Some(format!("sqlite://{}", folder.join("holdfast.db").display()));
+                config.database_url = Some(database);
                 config.storage_url = Some(format!("file://{}", folder.join("objects").display()));
             },
             OrgSettings::default(),
@@ -474,23 +504,33 @@ impl TestApp {
         file: &[u8],
         texts: &[(&str, &str)],
     ) -> Answer {
-        const BOUNDARY: &str = "a-boundary-no-file-contains";
-        let mut body = Vec::new();
-        for (name, text) in texts {
-            let head = format!(
-                "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
-            );
-            body.extend(head.into_bytes());
-        }
-        let head = format!(
-            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
-             content-type: {content_type}\r\n\r\n"
-        );
-        body.extend(head.into_bytes());
-        body.extend(file);
-        body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
-        let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+        let (content_type, body) = form_of(content_type, file, texts);
         self.post_text(&self.key, path, &content_type, body).await
+    }
+
+    /// Uploads a component as a web-app user.
+    pub async fn upload_component(
+        &self,
+        token: &str,
+        name: &str,
+        version: &str,
+        component: &[u8],
+    ) -> Answer {
+        let texts = [("name", name), ("version", version)];
+        self.upload_signed_component(token, component, &texts).await
+    }
+
+    pub async fn upload_signed_component(
+        &self,
+        token: &str,
+        component: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
+        let (content_type, body) = form_of("application/wasm", component, texts);
+        let request = Request::post(api("/components"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", content_type);
+        self.send(request.body(body.into()).unwrap()).await
     }
 
     /// A template of the demo contract: the buyer signs at an anchor and dates

@@ -1,0 +1,666 @@
+//! Questions with known answers that a candidate must get right before it is
+//! admitted. The data lies beside the WIT package that it belongs to.
+//!
+//! Rules may be stricter than the specification and never looser: a record that
+//! fails one of its checks is never compliant, a move that it refuses is never
+//! made, and the way from creation to release stays open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::artifact::{Artifact, NativeCodeCache};
+use super::documents::{DocumentsPre, PlacementPre};
+use super::egress::Egress;
+use super::engine::{Engines, Limited};
+use super::error::ComponentError;
+use super::inspection::Reason;
+use super::lent::Lease;
+use super::providers::{Gate, ProviderError, SigningPlugin, SigningPre, signing};
+use super::rules::{
+    CompliancePre, ComponentIdentity, LifecyclePre, compliance, documents, lifecycle, placement,
+};
+use super::slot::{self, Active, World};
+use crate::config::SecretText;
+use crate::domain::clock::Clock;
+use crate::domain::component::{Conformance, Slot};
+
+/// What was asked and how it went.
+struct Examination {
+    version: String,
+    asked: u32,
+    wrong: Vec<Reason>,
+    memory: usize,
+    fuel: u64,
+    slowest: Duration,
+}
+
+/// After so many wrong answers nobody wants to read more.
+const SHOWN: usize = 20;
+
+impl Examination {
+    fn new(version: &str) -> Self {
+        Self {
+            version: version.into(),
+            asked: 0,
+            wrong: Vec::new(),
+            memory: 0,
+            fuel: 0,
+            slowest: Duration::ZERO,
+        }
+    }
+
+    /// One question. None when there was no answer, which is noted.
+    fn ask<P: World, R>(
+        &mut self,
+        active: &Active<P>,
+        name: &str,
+        work: impl FnOnce(&mut wasmtime::Store<Limited<()>>, &P) -> wasmtime::Result<R>,
+    ) -> Option<R> {
+        self.asked += 1;
+        let began = Instant::now();
+        let (answer, used) = active.measured(work);
+        self.slowest = self.slowest.max(began.elapsed());
+        self.memory = self.memory.max(used.memory);
+        self.fuel = self.fuel.max(used.fuel);
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.wrong(name, &format!("no answer: {}", error.kind));
+                None
+            }
+        }
+    }
+
+    fn wrong(&mut self, name: &str, what: &str) {
+        if self.wrong.len() < SHOWN {
+            self.wrong
+                .push(Reason::new("conformance", format!("\"{name}\": {what}")));
+        }
+    }
+
+    fn expect(&mut self, holds: bool, name: &str, otherwise: &str) {
+        if !holds {
+            self.wrong(name, otherwise);
+        }
+    }
+
+    fn end(self, fueled: bool) -> Result<Conformance, Vec<Reason>> {
+        if !self.wrong.is_empty() {
+            return Err(self.wrong);
+        }
+        Ok(Conformance {
+            vectors_version: self.version,
+            vectors: self.asked,
+            memory_bytes: self.memory as u64,
+            fuel: fueled.then_some(self.fuel),
+            slowest_us: u64::try_from(self.slowest.as_micros()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// Puts every question of its slot to a rules component whose native code is in
+/// the cache. Takes a while; not for async threads.
+///
+/// # Errors
+/// That it does not fit its slot, or every wrong answer.
+pub(super) fn examine(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+) -> Result<Conformance, Vec<Reason>> {
+    let unfit = |error: ComponentError| vec![Reason::new("type_mismatch", error.kind.to_string())];
+    match artifact.slot {
+        Slot::Compliance => {
+            let active = slot::load::<CompliancePre>(engines, cache, artifact).map_err(unfit)?;
+            compliance_vectors(&active)
+        }
+        Slot::Lifecycle => {
+            let active = slot::load::<LifecyclePre>(engines, cache, artifact).map_err(unfit)?;
+            lifecycle_vectors(&active)
+        }
+        Slot::Placement => {
+            let active = slot::load::<PlacementPre>(engines, cache, artifact).map_err(unfit)?;
+            placement_vectors(&active)
+        }
+        Slot::Documents => {
+            let active = slot::load::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
+            documents_vectors(&active)
+        }
+        Slot::Signing => Err(vec![Reason::new(
+            "unknown_world",
+            "providers are asked with a far end",
+        )]),
+    }
+}
+
+#[derive(Deserialize)]
+struct ComplianceVectors {
+    version: String,
+    /// The specification's checks in their order.
+    requirements: Vec<String>,
+    vectors: Vec<ComplianceVector>,
+}
+
+#[derive(Deserialize)]
+struct ComplianceVector {
+    name: String,
+    facts: compliance::EnvelopeFacts,
+    /// Numbers of the checks that fail, from 1.
+    failed: Vec<usize>,
+}
+
+fn data<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, Vec<Reason>> {
+    serde_json::from_str(text).map_err(|error| {
+        vec![Reason::new(
+            "conformance",
+            format!("the vectors of this host cannot be read: {error}"),
+        )]
+    })
+}
+
+fn compliance_vectors(active: &Active<CompliancePre>) -> Result<Conformance, Vec<Reason>> {
+    let all: ComplianceVectors = data(include_str!("../../../wit/compliance/vectors.json"))?;
+    let mut examination = Examination::new(&all.version);
+    for vector in &all.vectors {
+        let name = vector.name.as_str();
+        let Some(evaluation) = examination.ask(active, name, |store, pre| {
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_compliance_compliance()
+                .call_evaluate(store, &vector.facts)
+        }) else {
+            continue;
+        };
+        let compliant = vector.failed.is_empty();
+        examination.expect(
+            compliant || !evaluation.compliant,
+            name,
+            "comes out compliant, and is not",
+        );
+        examination.expect(
+            !compliant || name != all.vectors[0].name || evaluation.compliant,
+            name,
+            "comes out as not compliant, and everything is in place",
+        );
+        consistent(&mut examination, name, &evaluation);
+        for (number, requirement) in (1..).zip(&all.requirements) {
+            let expected = !vector.failed.contains(&number);
+            let check = evaluation
+                .checks
+                .iter()
+                .find(|check| check.requirement == *requirement);
+            if let Some(check) = check {
+                examination.expect(
+                    expected || !check.satisfied,
+                    name,
+                    &format!("\"{requirement}\" comes out as satisfied, and is not"),
+                );
+            }
+        }
+        certificate(&mut examination, active, vector);
+    }
+    examination.end(true)
+}
+
+/// What an evaluation says in several places must be the same.
+fn consistent(examination: &mut Examination, name: &str, evaluation: &compliance::Evaluation) {
+    let (total, missing): (usize, Vec<&str>) = (
+        evaluation.checks.len(),
+        evaluation
+            .checks
+            .iter()
+            .filter(|check| !check.satisfied)
+            .map(|check| check.requirement.as_str())
+            .collect(),
+    );
+    examination.expect(total > 0, name, "no check was made");
+    examination.expect(
+        evaluation.missing_requirements == missing,
+        name,
+        "missing-requirements are not the checks that are not satisfied",
+    );
+    examination.expect(
+        evaluation.compliant == missing.is_empty()
+            && evaluation.compliant == (evaluation.score == 100),
+        name,
+        "compliant, score and checks contradict each other",
+    );
+    let told = evaluation
+        .checks
+        .iter()
+        .all(|check| !check.requirement.is_empty() && !check.ucc_reference.is_empty());
+    examination.expect(told, name, "a check names no requirement or no reference");
+}
+
+fn certificate(
+    examination: &mut Examination,
+    active: &Active<CompliancePre>,
+    vector: &ComplianceVector,
+) {
+    let identity = ComponentIdentity {
+        name: "candidate".into(),
+        version: "0.0.0".into(),
+        sha256: "0".repeat(64),
+    };
+    let name = vector.name.as_str();
+    let Some(text) = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance.holdfast_compliance_compliance().call_certificate(
+            store,
+            &vector.facts,
+            "2026-01-02T03:04:05.000Z",
+            "Example",
+            &identity,
+        )
+    }) else {
+        return;
+    };
+    match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Object(_)) => {
+            for must in [vector.facts.envelope_id.as_str(), &identity.sha256] {
+                examination.expect(
+                    text.contains(must),
+                    name,
+                    "its certificate leaves out the envelope or the component",
+                );
+            }
+        }
+        _ => examination.wrong(name, "its certificate is no JSON object"),
+    }
+}
+
+#[derive(Deserialize)]
+struct LifecycleVectors {
+    version: String,
+    facts: Vec<LifecycleFacts>,
+    /// Triggers, each with a status, that every rules component must allow.
+    way: Vec<(usize, String, String)>,
+}
+
+/// Facts, and where each trigger leads from each status: a status, or `!` and the
+/// reason of the refusal.
+#[derive(Deserialize)]
+struct LifecycleFacts {
+    name: String,
+    esign: bool,
+    has_template: bool,
+    is_upload: bool,
+    has_file: bool,
+    has_vault_file: bool,
+    payment: String,
+    moves: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl LifecycleFacts {
+    fn facts(&self) -> lifecycle::EnvelopeFacts {
+        lifecycle::EnvelopeFacts {
+            kind: match self.esign {
+                true => lifecycle::EnvelopeKind::Esign,
+                false => lifecycle::EnvelopeKind::Paper,
+            },
+            has_template: self.has_template,
+            is_upload: self.is_upload,
+            has_file: self.has_file,
+            has_vault_file: self.has_vault_file,
+            payment: match self.payment.as_str() {
+                "paid" => lifecycle::PaymentStatus::Paid,
+                "requires_payment" => lifecycle::PaymentStatus::RequiresPayment,
+                _ => lifecycle::PaymentStatus::NotRequested,
+            },
+            attributes: Vec::new(),
+        }
+    }
+}
+
+fn lifecycle_vectors(active: &Active<LifecyclePre>) -> Result<Conformance, Vec<Reason>> {
+    let all: LifecycleVectors = data(include_str!("../../../wit/lifecycle/vectors.json"))?;
+    let mut examination = Examination::new(&all.version);
+    for (index, row) in all.facts.iter().enumerate() {
+        let facts = row.facts();
+        for (trigger, from) in &row.moves {
+            for (status, expected) in from {
+                let name = format!("{}: {trigger} in {status}", row.name);
+                let (Some(asked), Ok(current)) = (trigger_named(trigger), status_named(status))
+                else {
+                    examination.wrong(&name, "is no move of this host");
+                    continue;
+                };
+                let Some(answer) = examination.ask(active, &name, |store, pre| {
+                    let instance = pre.instantiate(&mut *store)?;
+                    instance
+                        .holdfast_lifecycle_lifecycle()
+                        .call_envelope(store, current, asked, &facts)
+                }) else {
+                    continue;
+                };
+                let must = all
+                    .way
+                    .iter()
+                    .any(|way| *way == (index, trigger.clone(), status.clone()));
+                match answer {
+                    Ok(next) => {
+                        let next = status_name(next);
+                        examination.expect(
+                            next == expected,
+                            &name,
+                            &format!("leads to {next}; the specification says {expected}"),
+                        );
+                    }
+                    Err(_) => examination.expect(
+                        !must,
+                        &name,
+                        "is refused; without it no envelope can be vaulted and released",
+                    ),
+                }
+            }
+        }
+    }
+    examination.end(true)
+}
+
+/// By the names that the API has for them.
+const STATUSES: [(&str, lifecycle::EnvelopeStatus); 11] = [
+    ("pending", lifecycle::EnvelopeStatus::Pending),
+    ("uploaded", lifecycle::EnvelopeStatus::Uploaded),
+    ("preparing", lifecycle::EnvelopeStatus::Preparing),
+    ("sent", lifecycle::EnvelopeStatus::Sent),
+    ("viewed", lifecycle::EnvelopeStatus::Viewed),
+    ("completed", lifecycle::EnvelopeStatus::Completed),
+    ("vaulted", lifecycle::EnvelopeStatus::Vaulted),
+    ("vaulted_out", lifecycle::EnvelopeStatus::VaultedOut),
+    ("declined", lifecycle::EnvelopeStatus::Declined),
+    ("voided", lifecycle::EnvelopeStatus::Voided),
+    ("expired", lifecycle::EnvelopeStatus::Expired),
+];
+
+fn status_name(status: lifecycle::EnvelopeStatus) -> &'static str {
+    STATUSES
+        .iter()
+        .find(|(_, known)| *known == status)
+        .map_or("", |(name, _)| name)
+}
+
+/// `-` is before there is one.
+fn status_named(name: &str) -> Result<Option<lifecycle::EnvelopeStatus>, ()> {
+    if name == "-" {
+        return Ok(None);
+    }
+    let found = STATUSES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, status)| Some(*status)).ok_or(())
+}
+
+fn trigger_named(name: &str) -> Option<lifecycle::EnvelopeTrigger> {
+    use lifecycle::EnvelopeTrigger as Trigger;
+    Some(match name {
+        "create" => Trigger::Create,
+        "create-in-bulk" => Trigger::CreateInBulk,
+        "upload" => Trigger::Upload,
+        "send" => Trigger::Send,
+        "view" => Trigger::View,
+        "progress" => Trigger::Progress,
+        "complete" => Trigger::Complete,
+        "decline" => Trigger::Decline,
+        "void" => Trigger::Void,
+        "expire" => Trigger::Expire,
+        "vault-in-signed" => Trigger::VaultInSigned,
+        "vault-in-upload" => Trigger::VaultInUpload,
+        "vault-out" => Trigger::VaultOut,
+        "remind" => Trigger::Remind,
+        "signing-links" => Trigger::SigningLinks,
+        "embed-sign" => Trigger::EmbedSign,
+        "embed-vault" => Trigger::EmbedVault,
+        "download-authoritative" => Trigger::DownloadAuthoritative,
+        "download-copy" => Trigger::DownloadCopy,
+        _ => return None,
+    })
+}
+
+/// Version of what is asked about documents.
+const DOCUMENT_VECTORS: &str = "1.0.0";
+/// Four pages with text.
+const CONTRACT: &[u8] = include_bytes!("../../../tests/fixtures/retail-installment-contract.pdf");
+
+fn placement_vectors(active: &Active<PlacementPre>) -> Result<Conformance, Vec<Reason>> {
+    let mut examination = Examination::new(DOCUMENT_VECTORS);
+    let ask = "a document of four pages is read";
+    let facts = examination.ask(active, ask, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_placement_placement()
+            .call_inspect(store, CONTRACT)
+    });
+    if let Some(facts) = facts {
+        let pages = facts.map(|facts| facts.pages.len());
+        examination.expect(matches!(pages, Ok(4)), ask, "four pages were not found");
+    }
+    let mut place = |name: &str, text: &str, page| {
+        let field = placement::FieldRequest {
+            name: "Signature".into(),
+            field_type: "signature".into(),
+            role: "Buyer".into(),
+            required: true,
+            default_value: None,
+            position: placement::Position::Anchor(placement::Anchor {
+                text: text.into(),
+                occurrence: None,
+                page,
+                offset_x: 0.0,
+                offset_y: 0.0,
+                w: 0.3,
+                h: 0.03,
+            }),
+        };
+        examination.ask(active, name, |store, pre| {
+            let instance = pre.instantiate(&mut *store)?;
+            instance
+                .holdfast_placement_placement()
+                .call_place(store, CONTRACT, &[field])
+        })
+    };
+    let there = "an anchor is found where it is";
+    let found = place(there, "Buyer signature:", None);
+    let nowhere = "an anchor that is not there is an error";
+    let missing = place(nowhere, "no such words at all", None);
+    if let Some(found) = found {
+        let right = found.is_ok_and(|fields| {
+            fields
+                .first()
+                .and_then(|field| field.areas.first())
+                .is_some_and(|area| {
+                    area.page == 4 && (0.0..1.0).contains(&area.x) && (0.0..1.0).contains(&area.y)
+                })
+        });
+        examination.expect(right, there, "it lands elsewhere, or nowhere");
+    }
+    if let Some(missing) = missing {
+        examination.expect(missing.is_err(), nowhere, "a place was made up");
+    }
+    examination.end(true)
+}
+
+fn documents_vectors(active: &Active<DocumentsPre>) -> Result<Conformance, Vec<Reason>> {
+    let mut examination = Examination::new(DOCUMENT_VECTORS);
+    let name = "a mark is added behind what was signed";
+    let request = documents::MarkRequest {
+        kind: documents::CopyKind::NonAuthoritative,
+        envelope_id: "env_conformance".into(),
+        secured_party: Some("First Example Bank".into()),
+        marked_at: "2026-01-02T03:04:05.000Z".into(),
+        rewrite: false,
+    };
+    let marked = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_documents_documents()
+            .call_mark(store, CONTRACT, &request)
+    });
+    if let Some(marked) = marked {
+        let appended = match marked {
+            Ok(documents::Marked::Appended(tail)) => tail.ends_with(b"%%EOF\n") || !tail.is_empty(),
+            _ => false,
+        };
+        examination.expect(appended, name, "nothing was appended");
+    }
+    let name = "a page is shown";
+    let picture = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_documents_documents()
+            .call_page_image(store, CONTRACT, 1, 100)
+    });
+    if let Some(picture) = picture {
+        let png = picture.is_ok_and(|picture| picture.png.starts_with(b"\x89PNG"));
+        examination.expect(png, name, "no picture was made");
+    }
+    examination.end(true)
+}
+
+/// The host that stands for every far end.
+const FAR_END: &str = "far-end.invalid";
+
+/// Puts a provider beside far ends that fail in every way there is: whatever they
+/// say, each call must end with an error of its world, within its limits. What its
+/// vendor's API is like, this host cannot know.
+pub(super) async fn examine_signing(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+) -> Result<Conformance, Vec<Reason>> {
+    let unfit = |error: ComponentError| vec![Reason::new("type_mismatch", error.kind.to_string())];
+    let loading = {
+        let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
+        tokio::task::spawn_blocking(move || slot::load::<SigningPre>(&engines, &cache, &artifact))
+    };
+    let active = loading
+        .await
+        .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
+        .map_err(unfit)?;
+    let gate = Gate {
+        all: Arc::new(Semaphore::new(1)),
+        of_organization: None,
+    };
+    let plugin = SigningPlugin::new(slot::ready(active), gate);
+    let mut examination = Examination::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
+    for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
+        ask_all(&mut examination, &plugin, &far_end).await;
+    }
+    examination.memory = plugin.memory_peak();
+    examination.end(false)
+}
+
+const PROVIDER_VECTORS: &str = include_str!("../../../wit/signing/vectors.json");
+
+#[derive(Deserialize)]
+struct ProviderVectors {
+    version: String,
+    far_ends: Vec<FarEnd>,
+}
+
+/// What a far end answers, whatever it is asked.
+#[derive(Clone, Deserialize)]
+struct FarEnd {
+    name: String,
+    status: u16,
+    body: String,
+    /// How often the body is repeated.
+    #[serde(default = "once")]
+    times: usize,
+    /// What is gone already may count as done.
+    #[serde(default)]
+    gone: bool,
+}
+
+fn once() -> usize {
+    1
+}
+
+impl FarEnd {
+    fn lease(&self) -> Lease {
+        let answer = (
+            http::StatusCode::from_u16(self.status).unwrap_or_default(),
+            self.body.repeat(self.times),
+        );
+        let router = axum::Router::new().fallback(move || async move { answer.clone() });
+        let base_url = ("base_url".to_owned(), format!("http://{FAR_END}"));
+        let secrets = ["api_key", "webhook_secret"]
+            .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
+        Lease {
+            label: "conformance".into(),
+            settings: Arc::new(BTreeMap::from([base_url])),
+            secrets: Arc::new(BTreeMap::from(secrets)),
+            egress: Egress::in_process(router, FAR_END),
+            clock: Clock::default(),
+        }
+    }
+}
+
+async fn ask_all(examination: &mut Examination, plugin: &SigningPlugin, far_end: &FarEnd) {
+    let lease = || far_end.lease();
+    let document = Bytes::from_static(CONTRACT);
+    let request = signing::SubmissionRequest {
+        template_id: "1".into(),
+        external_id: "env_conformance".into(),
+        name: "Conformance".into(),
+        preserve_order: true,
+        submitters: vec![signing::SubmitterRequest {
+            name: "Bo Buyer".into(),
+            email: "buyer@example.com".into(),
+            role: "Buyer".into(),
+            values: Vec::new(),
+        }],
+    };
+    let mut note = |call: &str, began: Instant, ended: Result<(), ProviderError>, may_do: bool| {
+        examination.asked += 1;
+        examination.slowest = examination.slowest.max(began.elapsed());
+        let name = format!("{call}, and the far end {}", far_end.name);
+        match ended {
+            Err(ProviderError::Component(error)) => {
+                examination.wrong(&name, &format!("no answer: {}", error.kind));
+            }
+            Err(_) => {}
+            Ok(()) => examination.expect(may_do, &name, "ends as if it had worked"),
+        }
+    };
+    let began = Instant::now();
+    let ended = plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
+    note("create-template", began, ended.await.map(drop), false);
+    let began = Instant::now();
+    let ended = plugin.add_fields(lease(), "1", &[]).await;
+    note("add-fields", began, ended.map(drop), true);
+    let began = Instant::now();
+    let ended = plugin
+        .clone_template(lease(), "1", "Copy", "tmpl_copy")
+        .await;
+    note("clone-template", began, ended.map(drop), false);
+    let began = Instant::now();
+    let ended = plugin.create_submission(lease(), request).await;
+    note("create-submission", began, ended.map(drop), false);
+    let began = Instant::now();
+    let ended = plugin.read_submission(lease(), "1").await;
+    note("read-submission", began, ended.map(drop), false);
+    let began = Instant::now();
+    let ended = plugin.archive_submission(lease(), "1").await;
+    // What is answered beside the status is of no use here.
+    let done = far_end.gone || (200..300).contains(&far_end.status);
+    note("archive-submission", began, ended, done);
+    let began = Instant::now();
+    let ended = plugin.signed_document(lease(), "1").await;
+    note("signed-document", began, ended.map(drop), false);
+    let began = Instant::now();
+    let callback = signing::Callback {
+        headers: vec![("content-type".into(), "application/json".into())],
+        body: b"{\"event_type\":\"form.completed\",\"data\":{\"id\":1}}".to_vec(),
+    };
+    let ended = match plugin.read_callback(lease(), callback).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err(ProviderError::NotFound),
+        Err(error) => Err(error.into()),
+    };
+    note("read-callback without a signature", began, ended, false);
+}

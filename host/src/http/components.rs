@@ -1,0 +1,199 @@
+//! Components and their slots, for web-app users with the role `admin`, and for
+//! rules `compliance` too.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::caller::member;
+use super::error::HttpError;
+use super::extract::{Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit};
+use super::openapi;
+use super::reply::{Created, Found, Page, Reply};
+use crate::app::App;
+use crate::components::worlds::{self, World};
+use crate::domain::component::Slot;
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::organization::Role;
+use crate::service::components::{
+    self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
+};
+use crate::service::{Caller, ServiceError};
+
+/// A web-app user who may have to do with components of some slots.
+pub struct Officer {
+    owner: Owner,
+    role: Role,
+}
+
+impl Officer {
+    /// Refuses a compliance officer who reaches for a provider.
+    fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
+        match slot.is_provider() && self.role != Role::Admin {
+            true => Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin role is required",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Officer {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let user = member(parts, app).await?;
+        if !matches!(user.role, Role::Admin | Role::Compliance) {
+            return Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin or compliance role is required",
+            ));
+        }
+        Ok(Self {
+            owner: Owner::from(&Caller::from(&user)),
+            role: user.role,
+        })
+    }
+}
+
+impl OperationInput for Officer {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::security(operation, "bearer", &["admin", "compliance"]);
+        for status in [401, 403] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// The form of an upload.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct ComponentForm {
+    /// A WebAssembly component, at most 32 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    /// Lower-case letters, digits and `-`; at most 64.
+    name: String,
+    /// Semantic version.
+    version: String,
+    /// Ed25519 signature of the file, in base64: where only signed components are
+    /// admitted.
+    signature: Option<String>,
+}
+
+pub async fn upload(
+    State(app): State<App>,
+    officer: Officer,
+    mut form: Form<ComponentForm>,
+) -> Result<Created<ComponentView>, HttpError> {
+    let file = form.file()?.file;
+    let mut text = |name: &str| {
+        let text = form.texts.remove(name).filter(|text| !text.is_empty());
+        text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
+    };
+    let (name, version) = (text("name")?, text("version")?);
+    if file.size() > UPLOAD_LIMIT {
+        return Err(HttpError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("file is larger than {UPLOAD_LIMIT} bytes"),
+        ));
+    }
+    let upload = Upload {
+        name,
+        version,
+        signature: text("signature").ok(),
+        bytes: file
+            .read()
+            .await
+            .map_err(|error| ServiceError::Internal(error.to_string()))?,
+    };
+    let may = |slot| officer.may_change(slot);
+    let (component, _) = components::upload(&app, &officer.owner, upload, may).await?;
+    Ok(Reply::new(&component))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ComponentQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    slot: Option<Slot>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    officer: Officer,
+    ValidQuery(query): ValidQuery<ComponentQuery>,
+) -> Result<Page<ComponentView>, HttpError> {
+    let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    let (found, total) = components::list(&app, &officer.owner, query.slot, page, limit).await?;
+    Ok(Page::new(&found, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ComponentView>, HttpError> {
+    let component = components::get(&app, &officer.owner, &id).await?;
+    Ok(Reply::new(&component.into()))
+}
+
+pub async fn slots(
+    State(app): State<App>,
+    officer: Officer,
+) -> Result<Found<Vec<SlotView>>, HttpError> {
+    Ok(Reply::new(&components::slots(&app, &officer.owner).await?))
+}
+
+pub async fn activate(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+    ValidJson(request): ValidJson<Activate>,
+) -> Result<Created<ActivationView>, HttpError> {
+    let slot = known(&slot)?;
+    officer.may_change(slot)?;
+    let activation = components::activate(&app, &officer.owner, slot, request).await?;
+    Ok(Reply::new(&activation))
+}
+
+pub async fn roll_back(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+    ValidJson(request): ValidJson<RollBack>,
+) -> Result<Found<ActivationView>, HttpError> {
+    let slot = known(&slot)?;
+    officer.may_change(slot)?;
+    let activation = components::roll_back(&app, &officer.owner, slot, request).await?;
+    Ok(Reply::new(&activation))
+}
+
+/// Who decided what about the organization's components, when and why.
+pub async fn history(
+    State(app): State<App>,
+    officer: Officer,
+) -> Result<Found<Vec<LedgerEntry>>, HttpError> {
+    Ok(Reply::new(
+        &components::history(&app, &officer.owner).await?,
+    ))
+}
+
+/// For whoever writes a component: nothing here is secret.
+pub async fn worlds() -> Found<Vec<World>> {
+    Reply::new(&Slot::ALL.map(worlds::world).to_vec())
+}
+
+fn known(slot: &str) -> Result<Slot, HttpError> {
+    Slot::parse(slot).ok_or_else(|| ServiceError::NotFound("Component slot").into())
+}

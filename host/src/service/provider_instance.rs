@@ -1,0 +1,125 @@
+//! What an organization sets a provider up with when it activates a plugin of its
+//! own. The operator's instances are in the settings.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::config::SecretText;
+use crate::delivery::guard;
+use crate::domain::component::Instance;
+use crate::domain::id::OrgId;
+use crate::domain::seal::Sealer;
+use crate::service::{Issue, ServiceError};
+
+/// What an organization's instance is set up with.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "base_url": "https://api.sign.example", "allow_hosts": ["api.sign.example", "files.sign.example"],
+    "settings": { "region": "eu" }, "secrets": { "api_key": "…" }, "timeout_seconds": 10,
+}]))]
+pub struct InstanceConfig {
+    /// Where its API is; the plugin reads it as setting `base_url`.
+    #[schemars(with = "String", length(max = 2000))]
+    pub base_url: Url,
+    /// Hosts that the plugin may talk to; default: that of `base_url`.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    pub allow_hosts: Option<Vec<String>>,
+    /// Further settings.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// Secrets, which the plugin can use and not read. Never shown again.
+    #[serde(default)]
+    pub secrets: BTreeMap<String, String>,
+    /// For one request; 1 to 30.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 30))]
+    pub timeout_seconds: u64,
+}
+
+fn ten() -> u64 {
+    10
+}
+
+impl fmt::Debug for InstanceConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("InstanceConfig")
+            .field("base_url", &self.base_url.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl InstanceConfig {
+    /// What is wrong with it.
+    pub fn issues(&self, allow_insecure: bool) -> Vec<Issue> {
+        let refused = guard::check_url(&self.base_url, allow_insecure).err();
+        refused
+            .map(|why| {
+                Issue::new(
+                    "invalid_url",
+                    &["config", "base_url"],
+                    "a public https URL",
+                    self.base_url.as_str(),
+                    why.to_string(),
+                )
+            })
+            .into_iter()
+            .collect()
+    }
+
+    /// For keeping: good for this instance only.
+    pub fn sealed(
+        &self,
+        sealer: &Sealer,
+        org: Option<&OrgId>,
+        name: &str,
+    ) -> Result<String, ServiceError> {
+        let text = serde_json::to_string(self)
+            .map_err(|error| ServiceError::Internal(error.to_string()))?;
+        Ok(sealer.seal(&text, &context(org, name)))
+    }
+
+    /// What was kept. None when it was sealed with another key than this node's.
+    pub fn open(sealed: &str, sealer: &Sealer, instance: &Instance) -> Option<Self> {
+        let context = context(instance.org.as_ref(), &instance.name);
+        serde_json::from_str(&sealer.open(sealed, &context)?).ok()
+    }
+
+    /// Settings as the plugin reads them.
+    pub fn all_settings(&self) -> BTreeMap<String, String> {
+        let mut settings = self.settings.clone();
+        let base_url = self.base_url.as_str().trim_end_matches('/').to_owned();
+        settings.insert("base_url".into(), base_url);
+        settings
+    }
+
+    /// Hosts the plugin may talk to.
+    pub fn hosts(&self) -> Vec<String> {
+        let own = || vec![self.base_url.host_str().unwrap_or_default().to_owned()];
+        self.allow_hosts.clone().unwrap_or_else(own)
+    }
+
+    /// Secrets by name.
+    pub fn secret_texts(&self) -> BTreeMap<String, SecretText> {
+        self.secrets
+            .iter()
+            .map(|(name, secret)| (name.clone(), SecretText::new(secret)))
+            .collect()
+    }
+
+    /// For one request.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+}
+
+fn context(org: Option<&OrgId>, name: &str) -> String {
+    format!("{}.{name}", org.map_or("", OrgId::as_str))
+}

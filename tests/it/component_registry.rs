@@ -1,0 +1,405 @@
+//! Components that are replaced at run time: uploaded, activated, rolled back.
+
+use std::time::Duration;
+
+use holdfast::components::embedded;
+use holdfast::config::Config;
+use holdfast::domain::component::Slot;
+use holdfast::domain::organization::OrgSettings;
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, form};
+
+const SLOTS: &str = "/component-slots";
+
+/// The default component of a slot with a note behind it: the same behaviour, and
+/// another digest.
+pub fn variant(slot: Slot, note: &str) -> Vec<u8> {
+    let mut bytes = embedded()
+        .find(|artifact| artifact.slot == slot)
+        .unwrap()
+        .bytes
+        .into_owned();
+    let name = b"note";
+    let length = 1 + name.len() + note.len();
+    assert!(length < 128);
+    bytes.extend([0, length as u8, name.len() as u8]);
+    bytes.extend(name);
+    bytes.extend(note.as_bytes());
+    bytes
+}
+
+async fn uploaded(app: &TestApp, token: &str, slot: Slot, name: &str, version: &str) -> Value {
+    let bytes = variant(slot, &format!("{name} {version}"));
+    app.upload_component(token, name, version, &bytes)
+        .await
+        .data(201)
+}
+
+async fn activate(app: &TestApp, token: &str, component: &Value, further: Value) -> Value {
+    let mut body = json!({ "component_id": component["component_id"] });
+    body.as_object_mut()
+        .unwrap()
+        .extend(further.as_object().unwrap().clone());
+    let slot = component["slot"].as_str().unwrap();
+    app.post_with_bearer(token, &format!("{SLOTS}/{slot}/activate"), body)
+        .await
+        .data(201)
+}
+
+/// Which component decides about an envelope.
+async fn decides(app: &TestApp, key: &str, envelope: &str) -> Value {
+    let path = format!("/partner/envelopes/{envelope}/compliance");
+    app.get_as(key, &path).await.data(200)["compliance"]["rules_component"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uploaded_component_decides_once_it_is_active_and_no_longer_after_a_rollback() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let envelope = app.envelope_event().await;
+    let before = decides(&app, &app.key, &envelope).await;
+    assert_eq!(before["name"], "holdfast-compliance");
+
+    let component = uploaded(&app, &officer, Slot::Compliance, "acme-rules", "1.0.0").await;
+    assert_eq!(component["slot"], "rules.compliance");
+    assert_eq!(component["world"], "compliance-rules");
+    assert_eq!(component["scope"], "organization");
+    assert_eq!(component["conformance"]["vectors_version"], "1.0.0");
+    assert!(component["conformance"]["vectors"].as_i64().unwrap() >= 56);
+    assert!(component["conformance"]["fuel"].as_i64().unwrap() > 1000);
+    assert_eq!(
+        decides(&app, &app.key, &envelope).await,
+        before,
+        "uploaded is not active"
+    );
+
+    let reason = json!({ "reason": "Counsel has agreed" });
+    let activation = activate(&app, &officer, &component, reason).await;
+    assert_eq!(activation["reason"], "Counsel has agreed");
+    let during = decides(&app, &app.key, &envelope).await;
+    assert_eq!(during["name"], "acme-rules");
+    assert_eq!(during["version"], "1.0.0");
+    assert_eq!(during["sha256"], component["sha256"]);
+    let other = app.other_organization().await;
+    let paper = json!({
+        "envelope_name": "Lease", "envelope_kind": "paper",
+        "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
+    });
+    let theirs = app
+        .post_as(&other, "/partner/envelopes", paper)
+        .await
+        .data(201);
+    let theirs = theirs["envelope_id"].as_str().unwrap();
+    assert_eq!(decides(&app, &other, theirs).await, before, "nobody else's");
+
+    let path = format!("{SLOTS}/rules.compliance/rollback");
+    let body = json!({ "reason": "Check 4 refuses paper" });
+    let back = app.post_with_bearer(&officer, &path, body).await.data(200);
+    assert_eq!(back["activation_id"], activation["activation_id"]);
+    assert_eq!(back["rollback_reason"], "Check 4 refuses paper");
+    assert_eq!(decides(&app, &app.key, &envelope).await, before);
+    let nothing = app.post_with_bearer(&officer, &path, json!({})).await;
+    assert_eq!(nothing.error(409), "There is no activation to go back from");
+
+    let ledger = app
+        .get_with_bearer(&officer, "/component-ledger")
+        .await
+        .data(200);
+    let actions: Vec<&str> = ledger
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            "component.uploaded",
+            "component.activated",
+            "component.rolled_back"
+        ]
+    );
+    assert_eq!(ledger[1]["details"]["reason"], "Counsel has agreed");
+    assert_eq!(
+        ledger[1]["details"]["component"]["sha256"],
+        component["sha256"]
+    );
+    assert_eq!(ledger[1]["previous_hash"], ledger[0]["hash"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_and_version_stand_for_the_same_bytes_for_ever() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let first = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
+    let again = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
+    assert_eq!(first["component_id"], again["component_id"]);
+    let other = variant(Slot::Lifecycle, "something else");
+    let refused = app.upload_component(&admin, "moves", "1.0.0", &other).await;
+    assert_eq!(
+        refused.error(409),
+        "moves 1.0.0 was uploaded before with other bytes"
+    );
+    // Another organization's names are its own.
+    let theirs = app
+        .upload_component(&app.other_admin(), "moves", "1.0.0", &other)
+        .await
+        .data(201);
+    let path = format!("/components/{}", theirs["component_id"].as_str().unwrap());
+    let foreign = app.get_with_bearer(&admin, &path).await;
+    assert_eq!(foreign.error(404), "Component not found");
+    let listed = app
+        .get_with_bearer(&admin, "/components?slot=rules.lifecycle")
+        .await;
+    assert_eq!(listed.json()["meta"]["total"], 1);
+    assert_eq!(listed.json()["data"][0], first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_not_admitted_says_why() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let reasons = async |bytes: &[u8]| {
+        let answer = app.upload_component(&admin, "some", "1.0.0", bytes).await;
+        let details = answer.json()["details"].clone();
+        assert_eq!(answer.error(422), "The component is not admitted");
+        (
+            details[0]["code"].as_str().unwrap().to_owned(),
+            details[0]["message"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (code, text) = reasons(b"a text").await;
+    assert_eq!(code, "not_a_component");
+    assert!(text.contains("no WebAssembly component"), "{text}");
+    let (code, text) = reasons(b"\0asm\x01\0\0\0").await;
+    assert_eq!(code, "not_a_component");
+    assert!(text.contains("wasm-tools component new"), "{text}");
+    let mut broken = variant(Slot::Compliance, "broken");
+    let half = broken.len() / 2;
+    broken.truncate(half);
+    assert_eq!(reasons(&broken).await.0, "invalid");
+    let (code, text) = reasons(b"\0asm\x0d\0\x01\0").await;
+    assert_eq!(code, "unknown_world");
+    assert!(
+        text.contains("exports nothing") && text.contains("compliance-rules"),
+        "{text}"
+    );
+    assert_eq!(
+        app.get_with_bearer(&admin, "/components").await.json()["meta"]["total"],
+        0,
+        "nothing was kept"
+    );
+
+    let bytes = variant(Slot::Compliance, "named");
+    for (name, version, path) in [
+        ("Upper", "1.0.0", "name"),
+        ("a b", "1.0.0", "name"),
+        ("fine", "1.0", "version"),
+        ("fine", "latest", "version"),
+    ] {
+        let answer = app.upload_component(&admin, name, version, &bytes).await;
+        let details = answer.json()["details"].clone();
+        assert_eq!(answer.error(422), "Validation failed");
+        assert_eq!(details[0]["path"], json!([path]));
+    }
+    let nameless = app
+        .upload_signed_component(&admin, &bytes, &[("version", "1.0.0")])
+        .await;
+    assert_eq!(nameless.error(400), "name is required");
+    let huge = vec![0; 32 * 1024 * 1024 + 1];
+    let answer = app.upload_component(&admin, "huge", "1.0.0", &huge).await;
+    assert_eq!(answer.error(413), "file is larger than 33554432 bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
+    let app = TestApp::start().await;
+    let (admin, officer, member) = (app.admin(), app.token("compliance"), app.token("member"));
+    for path in ["/components", "/component-slots", "/component-ledger"] {
+        let refused = app.get_with_bearer(&member, path).await;
+        assert_eq!(refused.error(403), "Admin or compliance role is required");
+        app.get_with_bearer(&officer, path).await.data(200);
+    }
+    let plugin = variant(Slot::Signing, "plugin");
+    let refused = app
+        .upload_component(&officer, "plugin", "1.0.0", &plugin)
+        .await;
+    assert_eq!(refused.error(403), "Admin role is required");
+    let plugin = app
+        .upload_component(&admin, "plugin", "1.0.0", &plugin)
+        .await
+        .data(201);
+    assert_eq!(plugin["slot"], "provider.signing");
+    for act in ["activate", "rollback"] {
+        let path = format!("{SLOTS}/provider.signing/{act}");
+        let body = json!({ "component_id": plugin["component_id"] });
+        let refused = app.post_with_bearer(&officer, &path, body).await;
+        assert_eq!(refused.error(403), "Admin role is required");
+    }
+    let unknown = app
+        .post_with_bearer(
+            &admin,
+            &format!("{SLOTS}/rules.tax/activate"),
+            json!({ "component_id": "cmp_x" }),
+        )
+        .await;
+    assert_eq!(unknown.error(404), "Component slot not found");
+    let worlds = app.get("/component-worlds").await.data(200);
+    assert_eq!(worlds.as_array().unwrap().len(), 5);
+    assert!(
+        worlds[0]["wit"][0]
+            .as_str()
+            .unwrap()
+            .contains("world compliance-rules")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_activation_that_makes_no_sense_changes_nothing() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let rules = uploaded(&app, &admin, Slot::Compliance, "rules", "1.2.0").await;
+    let old = uploaded(&app, &admin, Slot::Compliance, "rules", "1.1.9").await;
+    let try_to = async |slot: &str, body: Value| {
+        app.post_with_bearer(&admin, &format!("{SLOTS}/{slot}/activate"), body)
+            .await
+    };
+    let id = &rules["component_id"];
+    let wrong = try_to("rules.lifecycle", json!({ "component_id": id })).await;
+    assert_eq!(
+        wrong.error(422),
+        "rules 1.2.0 is for rules.compliance, not for rules.lifecycle"
+    );
+    let unknown = json!({ "component_id": "cmp_01arz3ndektsv4rrffq69g5fav" });
+    let unknown = try_to("rules.compliance", unknown).await;
+    assert_eq!(unknown.error(404), "Component not found");
+    for (body, path) in [
+        (
+            json!({ "component_id": id, "effective_at": "2020-01-01T00:00:00.000Z" }),
+            "effective_at",
+        ),
+        (
+            json!({ "component_id": id, "instance": "embedded" }),
+            "instance",
+        ),
+        (
+            json!({ "component_id": id, "config": { "base_url": "https://a.example" } }),
+            "config",
+        ),
+    ] {
+        let refused = try_to("rules.compliance", body).await;
+        assert_eq!(refused.json()["details"][0]["path"], json!([path]));
+        assert_eq!(refused.error(422), "Validation failed");
+    }
+    activate(&app, &admin, &rules, json!({})).await;
+    let older = try_to(
+        "rules.compliance",
+        json!({ "component_id": old["component_id"] }),
+    )
+    .await;
+    assert_eq!(
+        older.error(409),
+        "rules 1.1.9 is older than the active 1.2.0: roll back to go back"
+    );
+    let slots = app.get_with_bearer(&admin, SLOTS).await.data(200);
+    assert_eq!(slots[0]["active"]["component_id"], *id);
+    assert_eq!(slots[0]["history"].as_array().unwrap().len(), 1);
+}
+
+/// Laws have effective dates.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_activation_for_a_time_to_come_counts_from_then_on() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let envelope = app.envelope_event().await;
+    let rules = uploaded(&app, &officer, Slot::Compliance, "amended", "1.0.0").await;
+    let at = holdfast::domain::clock::Clock::ahead_by(Duration::from_secs(3600)).now();
+    let scheduled = json!({ "effective_at": at, "reason": "The amendment takes effect" });
+    let scheduled = activate(&app, &officer, &rules, scheduled).await;
+    assert_eq!(scheduled["effective_at"], at.to_string());
+    assert_eq!(
+        decides(&app, &app.key, &envelope).await["name"],
+        "holdfast-compliance"
+    );
+    let later = app.as_of(Duration::from_secs(7200)).await;
+    assert_eq!(
+        decides(&later, &later.key, &envelope).await["name"],
+        "amended"
+    );
+
+    let call_off = json!({ "activation_id": scheduled["activation_id"] });
+    let path = format!("{SLOTS}/rules.compliance/rollback");
+    app.post_with_bearer(&officer, &path, call_off)
+        .await
+        .data(200);
+    let later = later.as_of(Duration::from_secs(7200)).await;
+    assert_eq!(
+        decides(&later, &later.key, &envelope).await["name"],
+        "holdfast-compliance"
+    );
+}
+
+/// Every decision goes on to be made by whom it was made: an envelope that was
+/// vaulted names the component that wrote its certificate, and is still verified
+/// with that one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_decided_is_verified_with_the_component_that_decided() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let rules = uploaded(&app, &officer, Slot::Compliance, "acme-rules", "2.0.0").await;
+    activate(&app, &officer, &rules, json!({})).await;
+    let envelope = app.sent_envelope().await;
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.wait_for(id, "vaulted").await;
+    let path = format!("{SLOTS}/rules.compliance/rollback");
+    app.post_with_bearer(&officer, &path, json!({}))
+        .await
+        .data(200);
+    let certificate = app
+        .get(&format!("/partner/envelopes/{id}/vault/certificate"))
+        .await;
+    assert!(
+        certificate
+            .text()
+            .contains(rules["sha256"].as_str().unwrap())
+    );
+    let report = crate::support::operator(app.data.path(), &["verify", id]);
+    assert_eq!(report["valid"], true, "{report:#}");
+}
+
+/// Another node on the same database serves it within two seconds; one that was
+/// down has it when it starts.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_follows() {
+    let database = crate::support::postgres::new_database().await;
+    let on_it = |config: &mut Config| config.database_url = Some(database);
+    let one = TestApp::with(on_it, OrgSettings::default()).await;
+    let two = one.another_node(|_| {}).await;
+    let officer = one.token("compliance");
+    let envelope = one.envelope_event().await;
+    let rules = uploaded(&one, &officer, Slot::Compliance, "acme-rules", "1.0.0").await;
+    activate(&one, &officer, &rules, json!({})).await;
+    assert_eq!(
+        decides(&one, &one.key, &envelope).await["name"],
+        "acme-rules"
+    );
+    let since = std::time::Instant::now();
+    while decides(&two, &two.key, &envelope).await["name"] != "acme-rules" {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "the other node does not follow"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    println!(
+        "followed after {:.0} ms",
+        since.elapsed().as_secs_f64() * 1e3
+    );
+    let three = one.another_node(|_| {}).await;
+    assert_eq!(
+        decides(&three, &three.key, &envelope).await["name"],
+        "acme-rules"
+    );
+}
