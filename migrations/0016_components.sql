@@ -57,3 +57,56 @@ create table component_revision (
     revision bigint not null
 );
 insert into component_revision (id, revision) values (1, 0);
+
+-- Every move of an envelope, with what the rules were asked and which component
+-- answered: it can be asked again.
+create table lifecycle_decision (
+    bucket bigint not null,
+    decision_id text not null,
+    org_id text not null,
+    envelope_id text not null,
+    -- Null before there is one.
+    from_status text,
+    trigger_name text not null,
+    to_status text not null,
+    facts text not null,
+    component text not null,
+    at text not null,
+    primary key (bucket, decision_id)
+);
+create index lifecycle_decision_by_org on lifecycle_decision (bucket, org_id, decision_id);
+create index lifecycle_decision_by_envelope on lifecycle_decision (bucket, envelope_id, decision_id);
+
+-- Which component placed its fields last.
+alter table template add column placed_by text;
+
+-- A candidate that is asked beside the active component, and what it says.
+create table component_shadow (
+    bucket bigint not null,
+    shadow_id text not null,
+    org_id text not null,
+    slot text not null,
+    component_id text not null,
+    sha256 text not null,
+    started_by text not null,
+    started_at text not null,
+    ended_at text,
+    compared bigint not null,
+    differing bigint not null,
+    -- The candidate gave no answer.
+    failed bigint not null,
+    -- Came too fast to be compared.
+    left_out bigint not null,
+    primary key (bucket, shadow_id)
+);
+create index component_shadow_by_slot on component_shadow (bucket, org_id, slot, shadow_id);
+create table component_difference (
+    bucket bigint not null,
+    shadow_id text not null,
+    record_id text not null,
+    what text not null,
+    before_value text,
+    after_value text,
+    at text not null,
+    primary key (bucket, shadow_id, record_id, what)
+);

@@ -365,8 +365,212 @@ async fn what_was_decided_is_verified_with_the_component_that_decided() {
             .text()
             .contains(rules["sha256"].as_str().unwrap())
     );
+    let replayed = crate::support::operator(app.data.path(), &["replay", id]);
+    let decisions: Vec<_> = replayed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["decision"].as_str().unwrap(),
+                one["same"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        decisions,
+        [
+            ("Create from nothing", true),
+            ("View from sent", true),
+            ("Complete from viewed", true),
+            ("VaultInSigned from completed", true),
+            ("certificate", true),
+        ]
+    );
+    let bundle = app.released_bundle(id).await;
     let report = crate::support::operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
+
+    // Whoever has only the bundle needs the component's file too.
+    let bundle = bundle.path().to_str().unwrap();
+    let without = crate::support::operator_output(app.data.path(), &["verify", bundle]);
+    let without = String::from_utf8(without.stdout).unwrap();
+    assert!(
+        without.contains("give its file with --component"),
+        "{without}"
+    );
+    let file = app.data.path().join("acme-rules.wasm");
+    std::fs::write(&file, variant(Slot::Compliance, "acme-rules 2.0.0")).unwrap();
+    let arguments = ["verify", bundle, "--component", file.to_str().unwrap()];
+    let report = crate::support::operator(app.data.path(), &arguments);
+    assert_eq!(report["valid"], true, "{report:#}");
+}
+
+/// What a candidate would have said of the last records, before it decides anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let mut envelopes = Vec::new();
+    for _ in 0..2 {
+        envelopes.push(app.vaulted_envelope().await);
+    }
+    let same = uploaded(&app, &officer, Slot::Compliance, "same", "1.0.0").await;
+    let moves = uploaded(&app, &officer, Slot::Lifecycle, "moves", "1.0.0").await;
+    let reader = app
+        .upload_component(
+            &officer,
+            "reader",
+            "1.0.0",
+            &variant(Slot::Placement, "reader"),
+        )
+        .await
+        .data(201);
+    for (component, records) in [(&same, 2), (&moves, 8), (&reader, 2)] {
+        let path = format!(
+            "/components/{}/shadow",
+            component["component_id"].as_str().unwrap()
+        );
+        let report = app
+            .post_with_bearer(&officer, &path, json!({}))
+            .await
+            .data(200);
+        assert_eq!(report["compared"], records, "{report:#}");
+        assert_eq!(report["differing"], 0, "{report:#}");
+        assert_eq!(report["failed"], 0);
+        assert_ne!(report["active"]["sha256"], component["sha256"]);
+        let fewer = app
+            .post_with_bearer(&officer, &path, json!({ "records": 1 }))
+            .await;
+        assert_eq!(fewer.data(200)["compared"], 1);
+    }
+    let path = format!(
+        "/components/{}/shadow",
+        same["component_id"].as_str().unwrap()
+    );
+    let many = app
+        .post_with_bearer(&officer, &path, json!({ "records": 0 }))
+        .await;
+    assert_eq!(many.error(422), "Validation failed");
+    let admin = app.admin();
+    let plugin = uploaded(&app, &admin, Slot::Signing, "plugin", "1.0.0").await;
+    let path = format!(
+        "/components/{}/shadow",
+        plugin["component_id"].as_str().unwrap()
+    );
+    let nothing = app.post_with_bearer(&admin, &path, json!({})).await;
+    assert_eq!(
+        nothing.error(422),
+        "Of provider.signing nothing is recorded that could be asked again"
+    );
+}
+
+/// The operator's way, for everybody.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_before() {
+    let app = TestApp::start().await;
+    let (data, officer) = (app.data.path(), app.token("compliance"));
+    let envelope = app.envelope_event().await;
+    let file = data.join("rules.wasm");
+    std::fs::write(&file, variant(Slot::Compliance, "for everybody")).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = crate::support::operator(data, &["component", "check", file]);
+    assert_eq!(checked["admitted"], true);
+    assert_eq!(checked["slot"], "rules.compliance");
+    let upload = [
+        "component",
+        "upload",
+        file,
+        "--name",
+        "everybody",
+        "--version",
+        "1.0.0",
+    ];
+    let component = crate::support::operator(data, &upload);
+    assert_eq!(component["scope"], "installation");
+    let id = component["component_id"].as_str().unwrap();
+    let reason = ["--reason", "The statute was amended"];
+    let activate = [
+        &["component", "activate", "rules.compliance", id][..],
+        &reason,
+    ]
+    .concat();
+    crate::support::operator(data, &activate);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while decides(&app, &app.key, &envelope).await["name"] != "everybody" {
+        assert!(std::time::Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let own = uploaded(&app, &officer, Slot::Compliance, "own", "1.0.0").await;
+    activate_now(&app, &officer, &own).await;
+    assert_eq!(decides(&app, &app.key, &envelope).await["name"], "own");
+    let shown = crate::support::operator(data, &["component", "slots", "--org", app.org.as_str()]);
+    assert_eq!(shown[0]["active"]["name"], "own");
+    let history = crate::support::operator(data, &["component", "history"]);
+    assert_eq!(history[1]["details"]["reason"], "The statute was amended");
+    assert_eq!(history[1]["actor"], "operator");
+    let org = ["--org", app.org.as_str()];
+    let rollback = [&["component", "rollback", "rules.compliance"][..], &org].concat();
+    crate::support::operator(data, &rollback);
+    let listed = crate::support::operator(data, &["component", "list"]);
+    assert!(
+        listed.as_array().unwrap().len() >= 6,
+        "the defaults are listed too"
+    );
+
+    std::fs::write(file, b"no component").unwrap();
+    let refused = crate::support::operator_output(data, &["component", "check", file]);
+    assert!(!refused.status.success());
+    let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert_eq!(said["reasons"][0]["code"], "not_a_component");
+}
+
+async fn activate_now(app: &TestApp, token: &str, component: &Value) {
+    activate(app, token, component, json!({})).await;
+}
+
+/// Where only signed components are admitted.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_may_admit_signed_components_only() {
+    use base64::Engine as _;
+    use ring::signature::{Ed25519KeyPair, KeyPair as _};
+    let counsel = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let stranger = Ed25519KeyPair::from_seed_unchecked(&[8; 32]).unwrap();
+    let trusted = hex::encode(counsel.public_key());
+    let trust = |config: &mut Config| {
+        config
+            .components
+            .trusted_keys
+            .insert("counsel".into(), trusted);
+    };
+    let app = TestApp::with(trust, OrgSettings::default()).await;
+    let officer = app.token("compliance");
+    let bytes = variant(Slot::Compliance, "signed");
+    let upload = async |signature: Option<String>| {
+        let signature = signature.unwrap_or_default();
+        let texts = [
+            ("name", "signed"),
+            ("version", "1.0.0"),
+            ("signature", &signature),
+        ];
+        app.upload_signed_component(&officer, &bytes, &texts).await
+    };
+    let sign = |key: &Ed25519KeyPair, bytes: &[u8]| {
+        Some(base64::engine::general_purpose::STANDARD.encode(key.sign(bytes)))
+    };
+    for (signature, why) in [
+        (None, "admits signed components only"),
+        (Some("not base64!".into()), "not base64"),
+        (sign(&stranger, &bytes), "none of the keys"),
+        (sign(&counsel, b"other bytes"), "none of the keys"),
+    ] {
+        let refused = upload(signature).await;
+        assert_eq!(refused.json()["details"][0]["code"], "signature");
+        assert!(refused.text().contains(why), "{}", refused.text());
+        assert_eq!(refused.status, 422);
+    }
+    let admitted = upload(sign(&counsel, &bytes)).await.data(201);
+    assert_eq!(admitted["signed_by"], "counsel");
 }
 
 /// Another node on the same database serves it within two seconds; one that was

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{TestApp, operator as json, release_form, share_native_code};
+use crate::support::{TestApp, operator as json, share_native_code};
 
 pub fn holdfast(data: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_holdfast"))
@@ -209,33 +209,9 @@ fn doctor_looks_at_everything() {
 async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
-    let release = app
-        .post(
-            &format!("/partner/envelopes/{id}/vault-out"),
-            release_form(),
-        )
-        .await
-        .data(200);
-    let bundle = tempfile::tempdir().unwrap();
-    for file in [
-        "authoritative",
-        "certified_vaulted_copy",
-        "compliance_certificate",
-        "vault_custody_record",
-    ] {
-        let url = release[format!("{file}_signed_url")].as_str().unwrap();
-        let name = release[format!("{file}_filename")].as_str().unwrap();
-        std::fs::write(bundle.path().join(name), app.get(url).await.bytes).unwrap();
-    }
-    let ledger = app
-        .get(&format!("/partner/envelopes/{id}/custody"))
-        .await
-        .data(200);
-    std::fs::write(
-        bundle.path().join("custody-ledger.json"),
-        ledger.to_string(),
-    )
-    .unwrap();
+    let bundle = app.released_bundle(&id).await;
+    let ledger = std::fs::read(bundle.path().join("custody-ledger.json")).unwrap();
+    let ledger: Value = serde_json::from_slice(&ledger).unwrap();
 
     let nothing = tempfile::tempdir().unwrap();
     let folder = bundle.path().to_str().unwrap().to_owned();

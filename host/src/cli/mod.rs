@@ -3,6 +3,7 @@
 //! Each prints for people, or with `--json` one JSON value on stdout. Logs go
 //! to stderr. Exit status 0, or a clear error and 1.
 
+mod component;
 mod keys;
 mod ledger;
 mod organizations;
@@ -66,6 +67,12 @@ enum Command {
     /// The log of all custody ledgers, watched from outside.
     #[command(subcommand)]
     Ledger(ledger::Command),
+    /// Components: admitting, activating, rolling back.
+    #[command(subcommand)]
+    Component(component::Command),
+    /// Ask everything that rules decided about an envelope again, of exactly the
+    /// components that decided.
+    Replay(component::Replay),
     /// Look at each dependency.
     Doctor,
     /// Compile the component on standard input.
@@ -145,6 +152,8 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         Command::Verify(verify) => return verify::run(verify, config, output).await,
         Command::Vault(command) => return vault::run(command, config, output).await,
         Command::Ledger(command) => return ledger::run(command, output).await,
+        Command::Component(command) => return component::run(command, config, output).await,
+        Command::Replay(replay) => return component::replay(replay, config, output).await,
         Command::Doctor => return look(config, output).await,
         Command::Compile => {}
     }

@@ -3,17 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bytes::Bytes;
 use clap::Args;
 
 use super::Failure;
 use super::output::Output;
 use crate::app;
-use crate::components;
+use crate::components::compiler::Compiler;
+use crate::components::rules::Compliance;
+use crate::components::{Artifact, Components, load_compliance};
 use crate::config::Config;
+use crate::domain::clock::Clock;
 use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
 use crate::evidence::{self, Bundle, Report, Trusted};
-use crate::service::{Caller, custody};
+use crate::service::{Caller, components, custody};
 use crate::store::organizations;
 
 #[derive(Args)]
@@ -25,6 +29,10 @@ pub struct Verify {
     /// size, a later head does too.
     #[arg(long, value_name = "FILE")]
     head: Option<PathBuf>,
+    /// The rules component that made the certificate, when it is none of this
+    /// program's.
+    #[arg(long, value_name = "FILE")]
+    component: Option<PathBuf>,
     /// The log's public key, as you know it.
     #[arg(long)]
     key: Option<String>,
@@ -46,11 +54,16 @@ pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<Exit
             // Native code is made anew: nothing on this machine is trusted.
             let cache =
                 std::env::temp_dir().join(format!("holdfast-verify-{}", std::process::id()));
-            let loaded = components::load_compliance(cache.clone(), random::<32>());
-            let report =
-                loaded.map(|(_, compliance)| evidence::verify(&bundle, &compliance, &trusted));
+            let report = async {
+                let compliance = match verify.component {
+                    Some(file) => given(&file, &bundle, &cache, &config).await?,
+                    None => load_compliance(cache.clone(), random::<32>())?.1,
+                };
+                Ok::<_, Failure>(evidence::verify(&bundle, &compliance, &trusted)?)
+            };
+            let report = report.await;
             let _ = std::fs::remove_dir_all(&cache);
-            report??
+            report?
         }
     };
     output.one(&serde_json::to_value(&report)?, &text(&report));
@@ -59,6 +72,32 @@ pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<Exit
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The rules in a file. Engines live as long as something refers to them.
+async fn given(
+    file: &Path,
+    bundle: &Bundle,
+    cache: &Path,
+    config: &Config,
+) -> Result<Compliance, Failure> {
+    let bytes = Bytes::from(std::fs::read(file)?);
+    let settings = &config.components;
+    let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
+    let (inspected, native) = compiler.compile(bytes.clone()).await.map_err(|error| {
+        let file = file.display();
+        format!("{file} cannot be used as rules: {error}; see `holdfast component check {file}`")
+    })?;
+    let components = Components::load(
+        cache.to_path_buf(),
+        random::<32>(),
+        settings.limits()?,
+        Clock::default(),
+    )?;
+    let named = evidence::deciding_component(bundle).ok_or("the bundle names no component")?;
+    let artifact = Artifact::uploaded(inspected.slot, &named.name, &named.version, bytes);
+    components.keep_native(&artifact, &native)?;
+    Ok(components.compliance_from(&artifact)?)
 }
 
 async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<Report, Failure> {
@@ -71,7 +110,13 @@ async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<
         match custody::bundle(&app, &caller, id).await {
             Ok(zip) => {
                 let bundle = Bundle::from_zip(zip)?;
-                let rules = app.components.compliance(None);
+                let rules = match evidence::deciding_component(&bundle) {
+                    Some(named) => {
+                        let rules = components::by_digest(&app, &named.sha256).await?;
+                        app.components.compliance_from(&rules)?
+                    }
+                    None => app.components.compliance(None),
+                };
                 return Ok(evidence::verify(&bundle, &rules, trusted)?);
             }
             Err(crate::service::ServiceError::NotFound(_)) => {}

@@ -16,7 +16,7 @@ pub mod lifecycle {
     wasmtime::component::bindgen!({
         path: "../wit/lifecycle",
         world: "lifecycle-rules",
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
     });
 }
 

@@ -339,6 +339,15 @@ impl Components {
         )?))
     }
 
+    /// The same of slot `rules.placement`.
+    pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        Ok(Placement::new(
+            slot::ready(active),
+            self.document_permits.clone(),
+        ))
+    }
+
     /// The same of slot `rules.lifecycle`.
     pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
         Ok(Lifecycle::of(slot::load(

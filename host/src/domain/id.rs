@@ -151,6 +151,10 @@ prefixed_id!(
     /// A component put into a slot.
     ActivationId, "act_"
 );
+prefixed_id!(
+    /// A move that rules decided about.
+    DecisionId, "dec_"
+);
 
 impl ComponentId {
     /// Of a component that comes with the binary: the same on every node.

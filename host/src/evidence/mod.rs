@@ -13,6 +13,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::components::Identity;
 use crate::components::rules::{Compliance, compliance};
 use crate::domain::hash::sha256;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
@@ -106,6 +107,13 @@ impl Bundle {
             .map(Vec::as_slice)
             .ok_or(BundleError::Missing(name))
     }
+}
+
+/// The rules component that made a bundle's certificate, as its ledger says.
+pub fn deciding_component(bundle: &Bundle) -> Option<Identity> {
+    let ledger: CustodyLedger = serde_json::from_slice(bundle.file(LEDGER).ok()?).ok()?;
+    let entry = last(&ledger.entries, "compliance.evaluated")?;
+    serde_json::from_value(entry.details["component"].clone()).ok()
 }
 
 /// Runs every check on a bundle.
@@ -317,7 +325,10 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance
         return finding(
             CHECK,
             false,
-            format!("the rules component {named} that made the certificate is not at hand"),
+            format!(
+                "the rules component {named} that made the certificate is not at hand: \
+                 give its file with --component"
+            ),
         );
     }
     let facts: compliance::EnvelopeFacts = match serde_json::from_value(details["facts"].clone()) {

@@ -23,10 +23,12 @@ use crate::domain::organization::Role;
 use crate::service::components::{
     self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
 };
+use crate::service::shadow::{self, Shadow, ShadowReport};
 use crate::service::{Caller, ServiceError};
 
 /// A web-app user who may have to do with components of some slots.
 pub struct Officer {
+    caller: Caller,
     owner: Owner,
     role: Role,
 }
@@ -55,8 +57,10 @@ impl FromRequestParts<App> for Officer {
                 "Admin or compliance role is required",
             ));
         }
+        let caller = Caller::from(&user);
         Ok(Self {
-            owner: Owner::from(&Caller::from(&user)),
+            owner: Owner::from(&caller),
+            caller,
             role: user.role,
         })
     }
@@ -146,6 +150,16 @@ pub async fn read(
 ) -> Result<Found<ComponentView>, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
     Ok(Reply::new(&component.into()))
+}
+
+pub async fn shadow(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<Shadow>,
+) -> Result<Found<ShadowReport>, HttpError> {
+    let report = shadow::replay(&app, &officer.caller, &id, &request, |_, _| {}).await?;
+    Ok(Reply::new(&report))
 }
 
 pub async fn slots(

@@ -363,6 +363,17 @@ fn api() -> ApiRouter<App> {
             ),
         )
         .api_route(
+            "/components/{id}/shadow",
+            post_with(
+                components::shadow,
+                describe(
+                    "shadowComponent",
+                    "Ask the last records again, of this component and the active one; changes nothing",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
             "/component-slots",
             get_with(
                 components::slots,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::envelopes::{invited_now, signer_view};
 use super::idempotency::Answering;
+use super::lifecycle::Decision;
 use super::{
     Caller, Issue, ServiceError, events, lifecycle, links, mails, templates as template_service,
 };
@@ -121,7 +122,8 @@ pub async fn create(
     );
     let payment = payment(&request, &organization);
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
-    envelope.status = lifecycle::first_status(app, &envelope)?;
+    let begun = lifecycle::first_status(app, &envelope)?;
+    envelope.status = begun.status;
     let mut signers = match &template {
         Some(template) => plan_signers(&request, template)?,
         // Kept for when the envelope is sent.
@@ -155,6 +157,7 @@ pub async fn create(
     );
     let plan = Plan {
         envelope,
+        begun,
         signers,
         payment,
     };
@@ -181,6 +184,7 @@ async fn is_surely_absent(app: &App, org: &OrgId, id: &EnvelopeId) -> bool {
 /// All that a create writes.
 struct Plan {
     envelope: Envelope,
+    begun: Decision,
     signers: Vec<Signer>,
     payment: Option<PaymentSettings>,
 }
@@ -446,6 +450,7 @@ async fn save(
 ) -> Result<Created, ServiceError> {
     let Plan {
         mut envelope,
+        begun,
         signers,
         payment,
     } = plan;
@@ -462,6 +467,7 @@ async fn save(
     if let Some(payment) = &payment {
         payments::insert(&mut tx, &envelope, payment, now).await?;
     }
+    begun.record(&mut tx, &envelope, now).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
     events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;

@@ -85,7 +85,7 @@ pub async fn void(
     archive_submission(app, &envelope).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let (envelope, status) = lifecycle::lock_for(
+    let (envelope, decided) = lifecycle::lock_for(
         app,
         &mut tx,
         &caller.org,
@@ -93,7 +93,9 @@ pub async fn void(
         EnvelopeTrigger::Void,
     )
     .await?;
+    let status = decided.status;
     envelopes::set_status(&mut tx, &envelope, status, now).await?;
+    decided.record(&mut tx, &envelope, now).await?;
     let data = json!({ "reason": reason });
     events::record_and_emit(
         &mut tx,

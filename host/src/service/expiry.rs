@@ -94,8 +94,9 @@ pub async fn end(
     actor: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Expire)?;
-    envelopes::set_status(tx, envelope, next, now).await?;
+    let decided = lifecycle::decide(app, envelope, EnvelopeTrigger::Expire)?;
+    envelopes::set_status(tx, envelope, decided.status, now).await?;
+    decided.record(tx, envelope, now).await?;
     let data = json!({ "expired_at": now });
     let expired = EventType::EnvelopeExpired;
     events::record_and_emit(tx, envelope, actor, expired, data, now).await?;

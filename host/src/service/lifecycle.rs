@@ -1,33 +1,90 @@
 //! Asking the lifecycle rules what an envelope may do next.
 
+use serde_json::{Value, json};
+
 use super::ServiceError;
 use crate::app::App;
+use crate::components::rules::lifecycle;
 use crate::components::rules::lifecycle::{
     EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
 };
-use crate::components::rules::{TransitionError, lifecycle};
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
-use crate::domain::id::{EnvelopeId, OrgId};
-use crate::store::{Tx, envelopes};
+use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
+use crate::store::decisions::{self, Move};
+use crate::store::{StoreError, Tx, envelopes};
 
-/// The status in which an envelope begins.
-pub fn first_status(app: &App, envelope: &Envelope) -> Result<EnvelopeStatus, TransitionError> {
-    let create = EnvelopeTrigger::Create;
-    app.components
-        .lifecycle(Some(&envelope.org))
-        .envelope(None, create, &facts(envelope))
+/// A move that the rules allow, with what they were asked and who answered.
+pub struct Decision {
+    /// Where it leads: for some triggers, where the envelope is already.
+    pub status: EnvelopeStatus,
+    made: Move,
 }
 
-/// Where `trigger` leads the envelope: for some triggers, where it is already.
+impl Decision {
+    /// Keeps the move, in the transaction that makes it.
+    pub async fn record(
+        &self,
+        tx: &mut Tx,
+        envelope: &Envelope,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        decisions::insert_move(tx, envelope, &self.made, at).await
+    }
+}
+
+/// The status in which an envelope begins.
+pub fn first_status(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::Create)
+}
+
+/// Where `trigger` leads the envelope.
+pub fn decide(
+    app: &App,
+    envelope: &Envelope,
+    trigger: EnvelopeTrigger,
+) -> Result<Decision, ServiceError> {
+    ask(app, envelope, Some(envelope.status), trigger)
+}
+
+/// As [`decide`], of what is not done yet, or never changes anything.
 pub fn next_status(
     app: &App,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
-) -> Result<EnvelopeStatus, TransitionError> {
-    let current = Some(envelope.status);
-    app.components
-        .lifecycle(Some(&envelope.org))
-        .envelope(current, trigger, &facts(envelope))
+) -> Result<EnvelopeStatus, ServiceError> {
+    Ok(decide(app, envelope, trigger)?.status)
+}
+
+fn ask(
+    app: &App,
+    envelope: &Envelope,
+    from: Option<EnvelopeStatus>,
+    trigger: EnvelopeTrigger,
+) -> Result<Decision, ServiceError> {
+    let rules = app.components.lifecycle(Some(&envelope.org));
+    let facts = facts(envelope);
+    let status = rules.envelope(from, trigger, &facts)?;
+    Ok(Decision {
+        status,
+        made: Move {
+            id: DecisionId::new(),
+            envelope: envelope.id.clone(),
+            from,
+            trigger: trigger_name(trigger),
+            to: status,
+            facts: json!(facts),
+            component: json!(rules.identity().map_err(ServiceError::from)?),
+        },
+    })
+}
+
+/// As it is kept.
+fn trigger_name(trigger: EnvelopeTrigger) -> String {
+    match json!(trigger) {
+        Value::String(name) => name,
+        other => other.to_string(),
+    }
 }
 
 /// The envelope, locked until the transaction ends, and where `trigger` leads it.
@@ -37,11 +94,11 @@ pub async fn lock_for(
     org: &OrgId,
     id: &EnvelopeId,
     trigger: EnvelopeTrigger,
-) -> Result<(Envelope, EnvelopeStatus), ServiceError> {
+) -> Result<(Envelope, Decision), ServiceError> {
     let envelope = envelopes::lock(tx, org, id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    let next = next_status(app, &envelope, trigger)?;
+    let next = decide(app, &envelope, trigger)?;
     Ok((envelope, next))
 }
 

@@ -31,6 +31,7 @@ pub mod provider_instance;
 pub mod provider_poll;
 pub mod rate_limit;
 pub mod reminders;
+pub mod shadow;
 pub mod signing;
 pub mod templates;
 pub mod uploads;

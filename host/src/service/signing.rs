@@ -352,9 +352,7 @@ async fn follow(
     }
     signers::update(tx, envelope, signer).await?;
     if envelope.status == EnvelopeStatus::Sent {
-        let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::View)?;
-        envelopes::set_status(tx, envelope, next, now).await?;
-        envelope.status = next;
+        advance(app, tx, envelope, EnvelopeTrigger::View, now).await?;
     }
     // A step that was passed over is told of too: a signer who has completed
     // has viewed and started.
@@ -404,6 +402,20 @@ fn progress(status: SignerStatus) -> u8 {
     }
 }
 
+async fn advance(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &mut Envelope,
+    trigger: EnvelopeTrigger,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let decided = lifecycle::decide(app, envelope, trigger)?;
+    envelopes::set_status(tx, envelope, decided.status, now).await?;
+    decided.record(tx, envelope, now).await?;
+    envelope.status = decided.status;
+    Ok(())
+}
+
 async fn decline(
     app: &App,
     tx: &mut Tx,
@@ -411,9 +423,7 @@ async fn decline(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Decline)?;
-    envelopes::set_status(tx, envelope, next, now).await?;
-    envelope.status = next;
+    advance(app, tx, envelope, EnvelopeTrigger::Decline, now).await?;
     let data = json!({
         "signer": envelope_service::signer_view(signer),
         "reason": signer.decline_reason,
@@ -431,9 +441,7 @@ async fn complete(
     submission: &provider::Submission,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let next = lifecycle::next_status(app, envelope, EnvelopeTrigger::Complete)?;
-    envelopes::set_status(tx, envelope, next, now).await?;
-    envelope.status = next;
+    advance(app, tx, envelope, EnvelopeTrigger::Complete, now).await?;
     let (fields, fields_truncated) = completed_fields(submission);
     let data = json!({
         "completed_at": now,

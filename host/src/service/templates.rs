@@ -5,19 +5,21 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::idempotency::Answering;
 use super::uploads::{Upload, admit, read_whole};
 use super::{Caller, Issue, ServiceError};
 use crate::app::App;
+use crate::components::Placement as PlacementRules;
 use crate::components::providers::signing as provider;
 use crate::components::rules::placement;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::Template;
 use crate::files::Area as FileArea;
-use crate::store::templates;
+use crate::store::{decisions, templates};
 
 /// Different anchors a dry run looks for: each is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
@@ -153,10 +155,12 @@ pub async fn create(
     answer: &Answering<Template>,
 ) -> Result<Template, ServiceError> {
     let (pdf, room) = read_whole(app, &request.file).await?;
+    let placement = app.components.placement(Some(&caller.org));
     let (fields, pdf) = match &request.fields {
-        Some(fields) => (place(app, &caller.org, &pdf, fields).await?, pdf),
-        None => from_tags(app, &caller.org, pdf).await?,
+        Some(fields) => (place(&placement, &pdf, fields).await?, pdf),
+        None => from_tags(app, &placement, &caller.org, pdf).await?,
     };
+    let placed_by = json!(placement.identity()?);
     let id = TemplateId::new();
     let document = app
         .files
@@ -198,6 +202,7 @@ pub async fn create(
     };
     let mut tx = app.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
+    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     answer.commit(tx, &template).await?;
     Ok(template)
 }
@@ -211,7 +216,9 @@ pub async fn add_fields(
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
     let template = synced(app, get(app, caller, id).await?).await?;
-    let (added, document, at_provider) = resolve(app, &template, &request).await?;
+    let placement = app.components.placement(Some(&caller.org));
+    let (added, document, at_provider) = resolve(app, &placement, &template, &request).await?;
+    let placed_by = json!(placement.identity()?);
     drop(document);
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
     let instance = &template.provider_instance;
@@ -222,6 +229,7 @@ pub async fn add_fields(
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = app.store.begin().await?;
     templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
+    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     let added = AddedFields {
         template: template.id,
         fields: added,
@@ -239,7 +247,8 @@ pub async fn dry_run(
     request: AddFields,
 ) -> Result<DryRun, ServiceError> {
     let template = get(app, caller, id).await?;
-    let (fields, document, _) = resolve(app, &template, &request).await?;
+    let rules = app.components.placement(Some(&caller.org));
+    let (fields, document, _) = resolve(app, &rules, &template, &request).await?;
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {
@@ -257,7 +266,6 @@ pub async fn dry_run(
                 )));
             }
             let pdf = document.bytes.clone();
-            let rules = app.components.placement(Some(&caller.org));
             let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
             known.insert(wanted, found.into_iter().map(area).collect());
         }
@@ -284,6 +292,7 @@ struct HeldDocument {
 /// id at the provider.
 async fn resolve(
     app: &App,
+    placement: &PlacementRules,
     template: &Template,
     request: &AddFields,
 ) -> Result<(Vec<Field>, HeldDocument, String), ServiceError> {
@@ -296,7 +305,7 @@ async fn resolve(
         bytes: app.files.get(document).await?,
         _room: room,
     };
-    let fields = place(app, &template.org, &document.bytes, &request.fields).await?;
+    let fields = place(placement, &document.bytes, &request.fields).await?;
     let issues = conflicting_types(&template.fields, &fields);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -350,17 +359,12 @@ pub async fn synced(app: &App, mut template: Template) -> Result<Template, Servi
 }
 
 async fn place(
-    app: &App,
-    org: &OrgId,
+    rules: &PlacementRules,
     pdf: &Bytes,
     fields: &[RequestedField],
 ) -> Result<Vec<Field>, ServiceError> {
     let requested = fields.iter().map(placement_request).collect();
-    let placed = app
-        .components
-        .placement(Some(org))
-        .place(pdf.clone(), requested)
-        .await?;
+    let placed = rules.place(pdf.clone(), requested).await?;
     let placed: Vec<Field> = placed
         .map_err(place_error)?
         .into_iter()
@@ -403,15 +407,11 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 async fn from_tags(
     app: &App,
+    rules: &PlacementRules,
     org: &OrgId,
     pdf: Bytes,
 ) -> Result<(Vec<Field>, Bytes), ServiceError> {
-    let tags = app
-        .components
-        .placement(Some(org))
-        .tags(pdf.clone())
-        .await?
-        .map_err(place_error)?;
+    let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
     if tags.is_empty() {
         return Ok((Vec::new(), pdf));
     }

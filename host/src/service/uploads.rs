@@ -65,9 +65,10 @@ pub async fn upload(
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
-    let (mut envelope, status) =
+    let (mut envelope, decided) =
         lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, replace).await?;
-    attach(&mut tx, caller, &envelope, status, &file, now).await?;
+    attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
+    decided.record(&mut tx, &envelope, now).await?;
     envelope.upload = Some(file.clone());
     let stored = Stored {
         path: envelope.upload_file_path().unwrap_or_default(),

@@ -87,15 +87,16 @@ pub async fn vault_out(
     faults::pass("archived");
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let (envelope, next) =
+    let (envelope, decided) =
         lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, release).await?;
-    if next != envelope.status {
+    if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
             return Err(ServiceError::Internal(
                 "a vaulted envelope has no live copy".into(),
             ));
         };
         envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
+        decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
         let details = json!({ "form": form, "document_hash": archive.sha256 });
         let action = EventType::VaultReleased.as_str();

@@ -26,6 +26,7 @@ pub mod api_keys;
 pub mod chores;
 pub mod components;
 pub mod customers;
+pub mod decisions;
 pub mod deliveries;
 pub mod downloads;
 pub mod envelopes;

@@ -52,6 +52,29 @@ pub async fn get(
         .transpose()
 }
 
+/// The documents of an organization's newest templates.
+pub async fn last_documents(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    limit: i64,
+) -> Result<Vec<(TemplateId, StoredFile)>, StoreError> {
+    let rows = sqlx::query(
+        "select * from template where bucket = $1 and org_id = $2 and document_key is not null
+         order by template_id desc limit $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    let mut found = Vec::new();
+    for row in &rows {
+        let template = template(row)?;
+        found.extend(template.document.map(|document| (template.id, document)));
+    }
+    Ok(found)
+}
+
 /// Replaces the fields, expecting that they are still `before`.
 pub async fn set_fields(
     connection: &mut AnyConnection,

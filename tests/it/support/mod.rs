@@ -667,6 +667,27 @@ impl TestApp {
         serde_json::from_slice(&verified.await.unwrap().stdout).unwrap()
     }
 
+    /// Releases an envelope: a folder with what its recipient gets, and the ledger.
+    pub async fn released_bundle(&self, id: &str) -> TempDir {
+        let path = format!("/partner/envelopes/{id}/vault-out");
+        let release = self.post(&path, release_form()).await.data(200);
+        let bundle = tempfile::tempdir().unwrap();
+        for file in [
+            "authoritative",
+            "certified_vaulted_copy",
+            "compliance_certificate",
+            "vault_custody_record",
+        ] {
+            let url = release[format!("{file}_signed_url")].as_str().unwrap();
+            let name = release[format!("{file}_filename")].as_str().unwrap();
+            std::fs::write(bundle.path().join(name), self.get(url).await.bytes).unwrap();
+        }
+        let custody = format!("/partner/envelopes/{id}/custody");
+        let ledger = self.get(&custody).await.data(200).to_string();
+        std::fs::write(bundle.path().join("custody-ledger.json"), ledger).unwrap();
+        bundle
+    }
+
     /// The types of an envelope's events, in the order of the outbox.
     pub async fn event_types(&self, id: &str) -> Vec<String> {
         let events = self.events(id).await;

@@ -135,9 +135,9 @@ async fn intend(
 ) -> Result<Option<(Envelope, Intent)>, ServiceError> {
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let (envelope, next) =
+    let (envelope, decided) =
         lifecycle::lock_for(app, &mut tx, &caller.org, id, entrance.trigger()).await?;
-    if next == envelope.status {
+    if decided.status == envelope.status {
         return Ok(None);
     }
     let wanted = Intent {
@@ -152,6 +152,9 @@ async fn intend(
     let intent = vault::intend(&mut tx, &envelope, &wanted).await?;
     if only.is_some_and(|only| *only != intent.id) {
         return Ok(None);
+    }
+    if intent.id == wanted.id {
+        decided.record(&mut tx, &envelope, now).await?;
     }
     let run_at = now + worker::LEASE;
     worker::insert_vault_job(&mut tx, &envelope, Some(&intent.id), run_at).await?;

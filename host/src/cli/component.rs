@@ -1,0 +1,425 @@
+//! `holdfast component` and `holdfast replay`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::output::Output;
+use super::{Failure, org_id};
+use crate::app::{self, App};
+use crate::components::compiler::{CompileError, Compiler};
+use crate::components::inspection::{Inspected, Reason};
+use crate::components::{Artifact, Components};
+use crate::config::Config;
+use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::component::{Conformance, Slot};
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::token::random;
+use crate::service::components::{self, Activate, Owner, RollBack, Upload};
+use crate::service::shadow::{self, Shadow};
+use crate::service::{Caller, ServiceError};
+use crate::store::organizations;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Whether a component would be admitted, and why not. Needs no installation.
+    Check { file: PathBuf },
+    /// Admit a component: for one organization, or for everybody.
+    Upload(UploadFile),
+    /// List components, newest first.
+    List {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// What is active in every slot, and what was.
+    Slots {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Who decided what about components, when and why.
+    History {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Put a component into its slot. Every node follows within two seconds.
+    Activate(ActivateComponent),
+    /// Take the current activation back: what was active before it is again.
+    Rollback(RollBackSlot),
+    /// Ask an organization's last records again, of a candidate and of the active
+    /// component, and list every difference. Changes nothing.
+    Shadow {
+        component: String,
+        #[arg(long, value_parser = org_id)]
+        org: OrgId,
+        /// How many of the last records.
+        #[arg(long, default_value_t = 1000)]
+        records: i64,
+    },
+}
+
+#[derive(Args)]
+pub struct Whose {
+    /// An organization's own; without it, the installation's.
+    #[arg(long, value_parser = org_id)]
+    org: Option<OrgId>,
+}
+
+#[derive(Args)]
+pub struct UploadFile {
+    file: PathBuf,
+    #[arg(long)]
+    name: String,
+    /// Semantic version.
+    #[arg(long)]
+    version: String,
+    /// Ed25519 signature of the file, in base64.
+    #[arg(long)]
+    signature: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct ActivateComponent {
+    #[arg(value_parser = slot)]
+    slot: Slot,
+    component: String,
+    /// A provider's instance; the built-in one when absent.
+    #[arg(long)]
+    instance: Option<String>,
+    /// What an organization's own instance is set up with: a JSON file.
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    #[arg(long)]
+    reason: Option<String>,
+    /// From when on it counts, for example 2027-01-01T05:00:00Z; at once when absent.
+    #[arg(long, value_parser = time)]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct RollBackSlot {
+    #[arg(value_parser = slot)]
+    slot: Slot,
+    #[arg(long)]
+    instance: Option<String>,
+    #[arg(long)]
+    reason: Option<String>,
+    /// Another activation than the current one.
+    #[arg(long)]
+    activation: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+fn slot(text: &str) -> Result<Slot, String> {
+    Slot::parse(text).ok_or_else(|| {
+        format!(
+            "unknown slot; known are {}",
+            Slot::ALL.map(Slot::as_str).join(", ")
+        )
+    })
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "not a time, for example 2027-01-01T05:00:00Z".into())
+}
+
+impl Whose {
+    /// An organization that there is, or the installation.
+    async fn owner(&self, app: &App) -> Result<Owner, Failure> {
+        if let Some(org) = &self.org {
+            organizations_check(app, org).await?;
+        }
+        Ok(Owner {
+            org: self.org.clone(),
+            ..Owner::installation()
+        })
+    }
+}
+
+async fn organizations_check(app: &App, org: &OrgId) -> Result<(), Failure> {
+    let mut connection = app.store.read().await?;
+    match organizations::get(&mut connection, org).await? {
+        Some(_) => Ok(()),
+        None => Err(format!("there is no organization {org}").into()),
+    }
+}
+
+/// Runs a command. Exit status 1 when a component is not admitted.
+pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    let command = match command {
+        Command::Check { file } => return check(&file, &config, output).await,
+        other => other,
+    };
+    let app = app::start(config).await?;
+    match command {
+        Command::Check { .. } => {}
+        Command::Upload(upload) => return self::upload(&app, upload, output).await,
+        Command::List { whose } => {
+            let owner = whose.owner(&app).await?;
+            components::keep_defaults(&app).await?;
+            let (found, _) = components::list(&app, &owner, None, 1, i64::MAX).await?;
+            let lines: Vec<String> = found
+                .iter()
+                .map(|one| {
+                    format!(
+                        "{}  {:<18} {} {}",
+                        one.component_id, one.slot, one.name, one.version
+                    )
+                })
+                .collect();
+            output.one(&json!(found), &lines.join("\n"));
+        }
+        Command::Slots { whose } => {
+            let owner = whose.owner(&app).await?;
+            let slots = components::slots(&app, &owner).await?;
+            let lines: Vec<String> = slots
+                .iter()
+                .map(|slot| {
+                    let active = &slot.active;
+                    format!(
+                        "{:<18} {} {}  {}",
+                        slot.slot, active.name, active.version, active.component_id
+                    )
+                })
+                .collect();
+            output.one(&json!(slots), &lines.join("\n"));
+        }
+        Command::History { whose } => {
+            let owner = whose.owner(&app).await?;
+            let entries = components::history(&app, &owner).await?;
+            let lines: Vec<String> = entries
+                .iter()
+                .map(|entry| {
+                    let reason = entry.details["reason"]
+                        .as_str()
+                        .unwrap_or("no reason given");
+                    format!("{}  {}  {}  {reason}", entry.at, entry.action, entry.actor)
+                })
+                .collect();
+            output.one(&json!(entries), &lines.join("\n"));
+        }
+        Command::Activate(request) => {
+            let owner = request.whose.owner(&app).await?;
+            let config = match request.settings {
+                Some(file) => Some(serde_json::from_slice(&std::fs::read(file)?)?),
+                None => None,
+            };
+            let activate = Activate {
+                component_id: request.component,
+                config,
+                instance: request.instance,
+                reason: request.reason,
+                effective_at: request.at,
+            };
+            let activation = components::activate(&app, &owner, request.slot, activate).await;
+            let activation = activation.map_err(told)?;
+            let text = format!(
+                "{} counts from {} on",
+                activation.component_id, activation.effective_at
+            );
+            output.one(&json!(activation), &text);
+        }
+        Command::Rollback(request) => {
+            let owner = request.whose.owner(&app).await?;
+            let roll_back = RollBack {
+                instance: request.instance,
+                reason: request.reason,
+                activation_id: request.activation,
+            };
+            let back = components::roll_back(&app, &owner, request.slot, roll_back).await;
+            let back = back.map_err(told)?;
+            let text = format!("{} does not count any more", back.activation_id);
+            output.one(&json!(back), &text);
+        }
+        Command::Shadow {
+            component,
+            org,
+            records,
+        } => {
+            organizations_check(&app, &org).await?;
+            let bar = ProgressBar::new(0).with_style(ProgressStyle::with_template(
+                "{bar:40} {pos} of {len} records, {eta} left",
+            )?);
+            let progress = |done, total| {
+                bar.set_length(total);
+                bar.set_position(done);
+            };
+            let request = Shadow {
+                records: Some(records),
+            };
+            let caller = Caller::system(org);
+            let report = shadow::replay(&app, &caller, &component, &request, progress).await;
+            bar.finish_and_clear();
+            let report = report.map_err(told)?;
+            let mut lines = vec![format!(
+                "{} compared, {} differ, {} without an answer; {:.1} ms active, {:.1} ms candidate",
+                report.compared,
+                report.differing,
+                report.failed,
+                report.active_ms,
+                report.candidate_ms
+            )];
+            lines.extend(report.differences.iter().map(|one| {
+                format!(
+                    "{}  {}: {} -> {}",
+                    one.record_id, one.check, one.before, one.after
+                )
+            }));
+            output.one(&json!(report), &lines.join("\n"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A refusal with everything that its caller has to know.
+fn told(error: ServiceError) -> Failure {
+    match error {
+        ServiceError::Invalid(issues) => issues
+            .iter()
+            .map(|issue| format!("{}: {}", json!(issue.path), issue.message))
+            .collect::<Vec<_>>()
+            .join("\n")
+            .into(),
+        other => other.into(),
+    }
+}
+
+async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCode, Failure> {
+    let owner = upload.whose.owner(app).await?;
+    let request = Upload {
+        name: upload.name,
+        version: upload.version,
+        bytes: std::fs::read(upload.file)?.into(),
+        signature: upload.signature,
+    };
+    let any = |_| Ok::<_, ServiceError>(());
+    match components::upload(app, &owner, request, any).await {
+        Ok((component, _)) => {
+            let text = format!(
+                "{} {} is {} for {}",
+                component.name, component.version, component.component_id, component.slot
+            );
+            output.one(&json!(component), &text);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(ServiceError::NotAdmitted(reasons)) => Ok(refused(output, &reasons)),
+        Err(error) => Err(told(error)),
+    }
+}
+
+fn refused(output: &Output, reasons: &[Reason]) -> ExitCode {
+    let lines: Vec<String> = reasons
+        .iter()
+        .map(|reason| format!("{}: {}", reason.code, reason.message))
+        .collect();
+    let value = json!({ "admitted": false, "reasons": reasons });
+    output.one(&value, &format!("NOT ADMITTED\n{}", lines.join("\n")));
+    ExitCode::FAILURE
+}
+
+async fn check(
+    file: &std::path::Path,
+    config: &Config,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let bytes = Bytes::from(std::fs::read(file)?);
+    match examined(bytes, config).await? {
+        Ok((inspected, conformance)) => {
+            let value = json!({
+                "admitted": true, "slot": inspected.slot, "imports": inspected.imports,
+                "conformance": conformance,
+            });
+            let fuel = match conformance.fuel {
+                Some(fuel) => format!("{fuel} units of fuel, "),
+                None => String::new(),
+            };
+            let text = format!(
+                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs",
+                inspected.slot,
+                match inspected.imports.is_empty() {
+                    true => "nothing".to_owned(),
+                    false => inspected.imports.join(", "),
+                },
+                conformance.vectors,
+                conformance.memory_bytes / 1024,
+                conformance.slowest_us
+            );
+            output.one(&value, &text);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(reasons) => Ok(refused(output, &reasons)),
+    }
+}
+
+/// What an upload does before it keeps anything, in a folder of its own.
+async fn examined(
+    bytes: Bytes,
+    config: &Config,
+) -> Result<Result<(Inspected, Conformance), Vec<Reason>>, Failure> {
+    app::use_one_tls();
+    let settings = &config.components;
+    let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
+    let (inspected, native) = match compiler.compile(bytes.clone()).await {
+        Ok(compiled) => compiled,
+        Err(CompileError::Refused(reasons)) => return Ok(Err(reasons)),
+        Err(error) => return Err(error.into()),
+    };
+    let cache = std::env::temp_dir().join(format!("holdfast-check-{}", std::process::id()));
+    let answer = async {
+        let limits = settings.limits()?;
+        let components = Components::load(cache.clone(), random::<32>(), limits, Clock::default())?;
+        let artifact = Artifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
+        components.keep_native(&artifact, &native)?;
+        Ok::<_, Failure>(components.examine(artifact).await)
+    };
+    let answer = answer.await;
+    let _ = std::fs::remove_dir_all(&cache);
+    Ok(answer?.map(|conformance| (inspected, conformance)))
+}
+
+#[derive(Args)]
+pub struct Replay {
+    /// An envelope's id.
+    envelope: String,
+}
+
+/// Asks everything that rules decided about an envelope again.
+pub async fn replay(replay: Replay, config: Config, output: &Output) -> Result<ExitCode, Failure> {
+    let id = EnvelopeId::parse(&replay.envelope).ok_or("not an envelope's id (env_…)")?;
+    let app = app::start(config).await?;
+    let mut connection = app.store.read().await?;
+    let all = organizations::list(&mut connection).await?;
+    drop(connection);
+    for organization in all {
+        let found = shadow::replay_envelope(&app, &organization.id, &id).await?;
+        if found.is_empty() {
+            continue;
+        }
+        let lines: Vec<String> = found
+            .iter()
+            .map(|one| {
+                let mark = if one.same { "same " } else { "OTHER" };
+                let named =
+                    |what: &str| one.component[what].as_str().unwrap_or_default().to_owned();
+                let component = format!("{} {}", named("name"), named("version"));
+                format!("{mark} {}: {} ({component})", one.decision, one.detail)
+            })
+            .collect();
+        output.one(&json!(found), &lines.join("\n"));
+        let same = found.iter().all(|one| one.same);
+        return Ok(if same {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    Err(format!("nothing is recorded about {id}").into())
+}

@@ -1,0 +1,208 @@
+//! What rules decided, with what they were asked: to ask it again.
+
+use serde_json::Value;
+use sqlx::{AnyConnection, Row as _};
+
+use super::row::{Columns, json_text};
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
+
+/// A move of an envelope.
+#[derive(Clone, Debug)]
+pub struct Move {
+    pub id: DecisionId,
+    pub envelope: EnvelopeId,
+    /// None before there is one.
+    pub from: Option<EnvelopeStatus>,
+    pub trigger: String,
+    pub to: EnvelopeStatus,
+    pub facts: Value,
+    /// Name, version and digest of the component that decided.
+    pub component: Value,
+}
+
+/// An evaluation of an envelope's record.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    pub envelope: EnvelopeId,
+    pub facts: Value,
+    pub component: Value,
+}
+
+/// Keeps a move, in the transaction that makes it.
+pub async fn insert_move(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    made: &Move,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
+             trigger_name, to_status, facts, component, at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(made.id.as_str())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(made.from.map(EnvelopeStatus::as_str))
+    .bind(&made.trigger)
+    .bind(made.to.as_str())
+    .bind(json_text(&made.facts))
+    .bind(json_text(&made.component))
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// An organization's last moves, newest first.
+pub async fn last_moves(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    limit: i64,
+) -> Result<Vec<Move>, StoreError> {
+    sqlx::query(
+        "select * from lifecycle_decision where bucket = $1 and org_id = $2
+         order by decision_id desc limit $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(one_move)
+    .collect()
+}
+
+/// An envelope's moves in their order.
+pub async fn moves_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<Move>, StoreError> {
+    sqlx::query(
+        "select * from lifecycle_decision
+         where bucket = $1 and envelope_id = $2 and org_id = $3 order by decision_id",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(one_move)
+    .collect()
+}
+
+fn one_move(row: &sqlx::any::AnyRow) -> Result<Move, StoreError> {
+    let columns = Columns {
+        row,
+        table: "lifecycle_decision",
+        id: "decision_id",
+    };
+    Ok(Move {
+        id: columns.parsed("decision_id", DecisionId::parse)?,
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        from: columns.optional_parsed("from_status", EnvelopeStatus::parse)?,
+        trigger: columns.text("trigger_name")?,
+        to: columns.parsed("to_status", EnvelopeStatus::parse)?,
+        facts: columns.json("facts")?,
+        component: columns.json("component")?,
+    })
+}
+
+/// An organization's last evaluations, newest first.
+pub async fn last_evaluations(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    limit: i64,
+) -> Result<Vec<Evaluated>, StoreError> {
+    sqlx::query(
+        "select envelope_id, facts, component from evaluation where bucket = $1 and org_id = $2
+         order by envelope_id desc limit $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(evaluated)
+    .collect()
+}
+
+/// An envelope's evaluation when it was vaulted.
+pub async fn evaluation_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<Evaluated>, StoreError> {
+    sqlx::query(
+        "select envelope_id, facts, component from evaluation
+         where bucket = $1 and envelope_id = $2 and org_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_optional(connection)
+    .await?
+    .map(|row| evaluated(&row))
+    .transpose()
+}
+
+fn evaluated(row: &sqlx::any::AnyRow) -> Result<Evaluated, StoreError> {
+    let columns = Columns {
+        row,
+        table: "evaluation",
+        id: "envelope_id",
+    };
+    Ok(Evaluated {
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        facts: columns.json("facts")?,
+        component: columns.json("component")?,
+    })
+}
+
+/// Notes which component placed a template's fields.
+pub async fn note_placed(
+    tx: &mut Tx,
+    org: &OrgId,
+    template: &TemplateId,
+    component: &Value,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(template.as_str())
+    .bind(json_text(component))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Which component placed a template's fields last.
+pub async fn placed_by(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    template: &TemplateId,
+) -> Result<Option<Value>, StoreError> {
+    let row = sqlx::query(
+        "select placed_by from template where bucket = $1 and org_id = $2 and template_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(template.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let text: Option<String> = match row {
+        Some(row) => row.try_get("placed_by")?,
+        None => None,
+    };
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
