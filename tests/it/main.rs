@@ -26,6 +26,7 @@ mod integrity;
 mod journeys;
 mod ledger;
 mod mail;
+mod misbehaving;
 mod openapi;
 mod operator;
 mod partner;

@@ -19,9 +19,3 @@ pub struct DefaultComponent {
 /// One for every slot.
 pub const DEFAULT_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/components.rs"));
-
-/// The build script, so that it can be tested.
-#[cfg(test)]
-#[allow(dead_code, reason = "a build script's main is not called here")]
-#[path = "../build.rs"]
-mod build;

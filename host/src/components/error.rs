@@ -96,6 +96,9 @@ impl ComponentError {
             Some(trap) => Failure::Trap(trap.to_string()),
             None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
             None if text.contains("forcing trap when growing memory") => Failure::Memory(text),
+            None if text.contains("fuel allocated for hostcalls") => {
+                Failure::Answer("it is larger than its slot allows".into())
+            }
             None if text.contains("maximum concurrent") => Failure::Busy,
             None => Failure::Link(text),
         };

@@ -281,6 +281,12 @@ impl TestApp {
             .1
     }
 
+    /// Another tenant's key, with so many requests a minute.
+    pub async fn other_organization_with_limit(&self, rpm: i64) -> String {
+        let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
+        new_key(&self.store, &org, Scope::ALL, rpm).await
+    }
+
     /// A web-app admin of another organization.
     pub fn other_admin(&self) -> String {
         let org = operator(self.data.path(), &["org", "create", "--name", "Oak"]);
@@ -504,8 +510,20 @@ impl TestApp {
         file: &[u8],
         texts: &[(&str, &str)],
     ) -> Answer {
+        self.upload_as(&self.key, path, content_type, file, texts)
+            .await
+    }
+
+    pub async fn upload_as(
+        &self,
+        key: &str,
+        path: &str,
+        content_type: &str,
+        file: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
         let (content_type, body) = form_of(content_type, file, texts);
-        self.post_text(&self.key, path, &content_type, body).await
+        self.post_text(key, path, &content_type, body).await
     }
 
     /// Uploads a component as a web-app user.

@@ -1,0 +1,317 @@
+//! Compiles guests for `wasm32-unknown-unknown`, in a target folder of their own
+//! (`<target>/guests`), and turns them into components without any WASI import. For
+//! build scripts. Two ways lead there:
+//!
+//! 1. the Rust toolchain in use has the target (`rustup target add
+//!    wasm32-unknown-unknown`);
+//! 2. it has not: Debian's `rustc-web`, `cargo-web` and `rust-web-src` build
+//!    the standard library from source, and the linker of the toolchain in use
+//!    (`rust-lld`) links.
+
+use std::env;
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Any failure, in words for whoever builds.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// A package of the workspace that is a component.
+pub struct Guest {
+    /// Cargo package; also the component's name.
+    pub package: &'static str,
+    /// For example `rules.compliance`.
+    pub slot: &'static str,
+    /// What it begins with.
+    pub memory: Memory,
+}
+
+/// Stack and initial memory of a guest.
+#[derive(Clone, Copy)]
+pub enum Memory {
+    /// 16 KiB of stack, 64 KiB in all at the start. Every call ends with these
+    /// being reset, which costs more than the checks themselves; a record with
+    /// dozens of parties makes the memory grow.
+    Rules,
+    /// 64 KiB of stack, 256 KiB in all at the start: what the host keeps
+    /// resident, so that a call makes no system call.
+    Plugin,
+    /// For work on whole documents: 1 MiB of stack, grows as needed.
+    Documents,
+}
+
+/// Builds a workspace's guests.
+pub struct Builder {
+    workspace: PathBuf,
+    target: PathBuf,
+    toolchain: Toolchain,
+}
+
+/// A guest as a component.
+pub struct Built {
+    /// Of its package.
+    pub version: String,
+    /// The component, with a custom section that says what it is.
+    pub component: Vec<u8>,
+}
+
+impl Builder {
+    /// For a build script of a package in `workspace`. Its `OUT_DIR` is `out`.
+    pub fn new(workspace: PathBuf, out: &Path) -> Result<Self> {
+        for folder in ["wit", "guest-rules", "plugins"] {
+            watch(&workspace.join(folder));
+        }
+        watch(&workspace.join("Cargo.lock"));
+        Ok(Self {
+            target: guests_target(out)?,
+            toolchain: Toolchain::find()?,
+            workspace,
+        })
+    }
+
+    /// Compiles one guest.
+    pub fn build(&self, guest: &Guest) -> Result<Built> {
+        let version = package_version(&self.workspace, guest.package)?;
+        let module = self.toolchain.build(&self.workspace, &self.target, guest)?;
+        let component = encode(&fs::read(&module)?, guest, &version)
+            .map_err(|error| format!("{} is no component: {error:#}", guest.package))?;
+        Ok(Built { version, component })
+    }
+}
+
+/// Has cargo run the build script again when something there changes.
+pub fn watch(path: &Path) {
+    println!("cargo::rerun-if-changed={}", path.display());
+}
+
+/// `<target>/guests`: `OUT_DIR` is `<target>/<profile>/build/<package>/out`.
+fn guests_target(out: &Path) -> Result<PathBuf> {
+    let target = out
+        .ancestors()
+        .nth(4)
+        .ok_or("OUT_DIR has the shape cargo documents")?;
+    Ok(target.join("guests"))
+}
+
+/// A component's version is that of its package.
+fn package_version(workspace: &Path, package: &str) -> Result<String> {
+    let lock = fs::read_to_string(workspace.join("Cargo.lock"))?;
+    let name_line = format!("name = \"{package}\"");
+    lock.lines()
+        .skip_while(|line| *line != name_line)
+        .nth(1)
+        .and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{package} is not in Cargo.lock").into())
+}
+
+/// Core module to component, with a custom section that says what it is.
+fn encode(module: &[u8], guest: &Guest, version: &str) -> Result<Vec<u8>> {
+    let mut component = wit_component::ComponentEncoder::default()
+        .module(module)?
+        .validate(true)
+        .encode()?;
+    let manifest = format!(
+        r#"{{"name":"{}","version":"{version}","slot":"{}"}}"#,
+        guest.package, guest.slot
+    );
+    append_custom_section(&mut component, "holdfast:manifest", manifest.as_bytes());
+    Ok(component)
+}
+
+/// Section id 0, then size, name length, name and bytes (LEB128 lengths).
+fn append_custom_section(component: &mut Vec<u8>, name: &str, bytes: &[u8]) {
+    let mut section = leb128(name.len());
+    section.extend(name.as_bytes());
+    section.extend(bytes);
+    component.push(0);
+    component.extend(leb128(section.len()));
+    component.extend(section);
+}
+
+fn leb128(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        bytes.push(if value == 0 { low } else { low | 0x80 });
+        if value == 0 {
+            return bytes;
+        }
+    }
+}
+
+/// What compiles the guests.
+enum Toolchain {
+    /// The toolchain in use has the target.
+    Own { cargo: PathBuf },
+    /// Debian's compiler and cargo with the linker of the toolchain in use.
+    Debian { linker: PathBuf },
+}
+
+impl Toolchain {
+    fn find() -> Result<Self> {
+        println!("cargo::rerun-if-env-changed=CARGO");
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let library = print(&rustc, &["--print", "target-libdir", "--target", TARGET])?;
+        if Path::new(&library).is_dir() {
+            let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            return Ok(Self::Own {
+                cargo: cargo.into(),
+            });
+        }
+        let linker = Path::new(&print(&rustc, &["--print", "sysroot"])?)
+            .join("lib/rustlib")
+            .join(env::var("HOST")?)
+            .join("bin/rust-lld");
+        let needed = [
+            Path::new("/usr/bin/rustc"),
+            Path::new("/usr/bin/cargo"),
+            Path::new("/usr/lib/rustlib/src/rust/library/std/src/lib.rs"),
+            &linker,
+        ];
+        match needed.iter().find(|path| !path.exists()) {
+            Some(missing) => Err(what_to_install(missing).into()),
+            None => Ok(Self::Debian { linker }),
+        }
+    }
+
+    /// Compiles one guest and returns its core module.
+    fn build(&self, workspace: &Path, target: &Path, guest: &Guest) -> Result<PathBuf> {
+        let mut command = match self {
+            Self::Own { cargo } => Command::new(cargo),
+            Self::Debian { .. } => Command::new("/usr/bin/cargo"),
+        };
+        // A build script inherits cargo's view of the host build, which would
+        // bend this one (clippy's wrapper, coverage flags, another compiler).
+        // What is said to rustup stays: without it, it may change toolchains.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            let kept = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_NET_OFFLINE"].contains(&&*text)
+                || text.starts_with("CARGO_REGISTRIES_")
+                || text.starts_with("CARGO_SOURCE_")
+                || text.starts_with("CARGO_HTTP_")
+                || text.starts_with("RUSTUP_");
+            if !kept && (text.starts_with("CARGO") || text.starts_with("RUST")) {
+                command.env_remove(&name);
+            }
+        }
+        if let Self::Debian { linker } = self {
+            command
+                .env("RUSTC", "/usr/bin/rustc")
+                .env("RUSTC_BOOTSTRAP", "1")
+                .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        }
+        command
+            .current_dir(workspace)
+            .env("CARGO_ENCODED_RUSTFLAGS", guest_flags()?)
+            .args([
+                "rustc",
+                "--lib",
+                "--crate-type",
+                "cdylib",
+                "--profile",
+                "guest",
+            ])
+            .args([
+                "--target",
+                TARGET,
+                "--package",
+                guest.package,
+                "--target-dir",
+            ])
+            .arg(target);
+        if matches!(self, Self::Debian { .. }) {
+            command.args(["-Z", "build-std=std,panic_abort"]);
+        }
+        command.arg("--").args(match guest.memory {
+            Memory::Rules => [
+                "-Clink-arg=-zstack-size=16384",
+                "-Clink-arg=--initial-memory=65536",
+            ],
+            Memory::Plugin => [
+                "-Clink-arg=-zstack-size=65536",
+                "-Clink-arg=--initial-memory=262144",
+            ],
+            Memory::Documents => [
+                "-Clink-arg=-zstack-size=1048576",
+                "-Clink-arg=--initial-memory=4194304",
+            ],
+        });
+        let output = command.output()?;
+        if !output.status.success() {
+            return Err(format!(
+                "compiling {} failed:\n{}",
+                guest.package,
+                String::from_utf8_lossy(&output.stderr)
+            )
+            .into());
+        }
+        let file = format!("{}.wasm", guest.package.replace('-', "_"));
+        Ok(target.join(TARGET).join("guest").join(file))
+    }
+}
+
+/// One sentence for whoever lacks a tool.
+fn what_to_install(missing: &Path) -> String {
+    format!(
+        "the components need the {TARGET} target and {} is missing: run `rustup target add {TARGET}`, \
+         or, where rustup cannot fetch it, `apt-get install rustc-web cargo-web rust-web-src`",
+        missing.display()
+    )
+}
+
+/// No source of randomness exists in a guest, and no path of the machine that
+/// built it may end up in its bytes: neither the dependencies' folder nor that
+/// of the standard library's source, where a toolchain has it.
+fn guest_flags() -> Result<String> {
+    let home = match env::var("CARGO_HOME") {
+        Ok(home) => home,
+        Err(_) => format!("{}/.cargo", env::var("HOME")?),
+    };
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let sysroot = print(&rustc, &["--print", "sysroot"])?;
+    Ok([
+        "--cfg",
+        "getrandom_backend=\"unsupported\"",
+        &format!("--remap-path-prefix={home}=/cargo"),
+        &format!("--remap-path-prefix={sysroot}/lib/rustlib/src/rust=/rust"),
+    ]
+    .join("\x1f"))
+}
+
+fn print(program: &OsStr, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_named_with_the_command_that_installs_it() {
+        let sentence = what_to_install(Path::new("/usr/bin/rustc"));
+        for part in [
+            "/usr/bin/rustc is missing",
+            "`rustup target add wasm32-unknown-unknown`",
+            "`apt-get install rustc-web cargo-web rust-web-src`",
+        ] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        assert!(!sentence.contains('\n'));
+    }
+
+    #[test]
+    fn the_manifest_section_is_well_formed() {
+        let mut component = Vec::new();
+        append_custom_section(&mut component, "name", &[7; 200]);
+        // Section 0, 205 bytes: one for the name's length, the name, the rest.
+        assert_eq!(component[..8], [0, 0xcd, 1, 4, b'n', b'a', b'm', b'e']);
+        assert_eq!(component.len(), 3 + 205);
+    }
+}

@@ -1,0 +1,353 @@
+//! Plugins that do what no plugin should. Each call of theirs fails alone, with a
+//! reason that an operator finds by its name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::response::IntoResponse as _;
+use holdfast::components::egress::Egress;
+use holdfast::components::providers::{ProviderError, ProviderLease};
+use holdfast::components::{Activations, AllLimits, Artifact, Components, LimitSettings, Live};
+use holdfast::config::SecretText;
+use holdfast::delivery::guard;
+use holdfast::domain::clock::{Clock, Timestamp};
+use holdfast::domain::component::Slot;
+use holdfast::domain::id::ActivationId;
+use holdfast_test_guests::MISBEHAVING;
+use serde_json::json;
+
+use crate::component_registry::variant;
+use crate::support::{CONTRACT, TestApp};
+
+/// A node with the plugin in slot `provider.signing`, and short limits.
+fn node() -> Components {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let cache = cache.join("native-code-of-component-tests");
+    let limits: BTreeMap<String, LimitSettings> = serde_json::from_value(json!({
+        "provider.signing": { "deadline": "5s", "output_bytes": 1 << 20 },
+    }))
+    .unwrap();
+    let limits = AllLimits::new(&limits).unwrap();
+    let components = Components::load(cache, [9; 32], limits, Clock::default()).unwrap();
+    let artifact = Artifact::uploaded(Slot::Signing, "misbehaving", "1.0.0", MISBEHAVING.into());
+    components.add(&artifact).unwrap();
+    let mut activations = Activations::default();
+    let live = Live {
+        activation: ActivationId::new(),
+        effective_at: Timestamp::from_millis(0),
+        sha256: artifact.identity.sha256,
+        config: None,
+    };
+    activations.add(Slot::Signing, None, "bad".into(), live);
+    components.switch(activations);
+    components
+}
+
+/// The plugin's vendor, and how often its private side was asked.
+struct FarEnd {
+    base_url: String,
+    private: Arc<AtomicUsize>,
+}
+
+async fn far_end() -> FarEnd {
+    let private = Arc::new(AtomicUsize::new(0));
+    let asked = private.clone();
+    let inner = Router::new().fallback(move || {
+        let asked = asked.clone();
+        async move {
+            asked.fetch_add(1, Ordering::Relaxed);
+            "secret"
+        }
+    });
+    let inner_address = serve(inner).await;
+    let redirect = format!("http://{inner_address}/inside");
+    let router = Router::new()
+        .route("/ok", axum::routing::get(async || "fine"))
+        .route(
+            "/redirect",
+            axum::routing::get(move || async move {
+                (http::StatusCode::FOUND, [("location", redirect)]).into_response()
+            }),
+        )
+        .route(
+            "/slow",
+            axum::routing::get(async || {
+                let drip = futures::stream::unfold((), |()| async {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    Some((Ok::<_, std::io::Error>("."), ()))
+                });
+                axum::body::Body::from_stream(drip).into_response()
+            }),
+        );
+    FarEnd {
+        base_url: format!("http://{}", serve(router).await),
+        private,
+    }
+}
+
+async fn serve(router: Router) -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderLease {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let base_url = base_url.unwrap_or(&far_end.base_url);
+    let insecure = base_url.starts_with("http:");
+    let client = guard::client(insecure).unwrap();
+    let host = url::Url::parse(base_url).unwrap();
+    let host = host.host_str().unwrap().to_owned();
+    let settings = [("behaviour", behaviour), ("base_url", base_url)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let secrets = [("api_key".to_owned(), SecretText::new("the key"))];
+    ProviderLease {
+        label: "provider.signing bad".into(),
+        settings: Arc::new(BTreeMap::from(settings)),
+        secrets: Arc::new(BTreeMap::from(secrets)),
+        egress: Egress::network(client, vec![host], Duration::from_secs(1), insecure),
+        clock: Clock::default(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_misdeed_ends_its_own_call_with_a_reason_by_name() {
+    let (components, far_end) = (node(), far_end().await);
+    let plugin = components.signing(None, "bad");
+    let ended = async |behaviour: &str, base_url: Option<&str>| {
+        let lease = lease(&far_end, behaviour, base_url);
+        let document = bytes::Bytes::from_static(CONTRACT);
+        let ended = plugin
+            .create_template(lease, "A", "tmpl_1", document, &[])
+            .await;
+        match ended {
+            Ok(_) => "worked".to_owned(),
+            Err(ProviderError::Component(error)) => error.kind.to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (behaviour, reason) in [
+        ("well", "worked"),
+        ("ok", "worked"),
+        ("loop", "exceeded its deadline"),
+        ("memory", "exceeded its memory limit"),
+        ("recursion", "trapped"),
+        ("trap", "trapped"),
+        ("output", "gave an unusable answer"),
+        ("host-calls", "exceeded its limit of host calls"),
+        ("requests", "more than 16 requests in one call"),
+        (
+            "forbidden-host",
+            "elsewhere.example is not on the allow-list",
+        ),
+        ("exfiltration", "elsewhere.example is not on the allow-list"),
+        ("redirect", "status 302"),
+        ("slow", "no answer in time"),
+    ] {
+        let told = ended(behaviour, None).await;
+        assert!(told.contains(reason), "{behaviour}: {told}");
+    }
+    // Addresses inside, literally and by a name that leads there.
+    for (base_url, reason) in [
+        ("https://127.0.0.1:1", "denied"),
+        ("https://localhost:1", "denied"),
+        ("https://169.254.169.254", "denied"),
+    ] {
+        let told = ended("latest/meta-data", Some(base_url)).await;
+        assert!(
+            told.contains(reason) || told.contains("not public") || told.contains("refused"),
+            "{base_url}: {told}"
+        );
+    }
+    assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
+}
+
+/// An organization's own plugin does all that at once; requests of everybody else
+/// see nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_healthy_requests_beside_it_see_nothing() {
+    let insecure = |config: &mut holdfast::config::Config| {
+        config.providers.allow_insecure = true;
+        let limits = json!({ "provider.signing": { "deadline": "5s", "output_bytes": 1 << 20 } });
+        config.components.limits = serde_json::from_value(limits).unwrap();
+    };
+    let app = TestApp::with(insecure, Default::default()).await;
+    let far_end = far_end().await;
+    let admin = app.admin();
+    let component = app
+        .upload_component(&admin, "misbehaving", "1.0.0", MISBEHAVING)
+        .await
+        .data(201);
+    let other = app.other_organization_with_limit(100_000).await;
+    let field = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
+    }]);
+    let texts = [("name", "Contract"), ("fields_json", &field.to_string())];
+    let template = app
+        .upload_as(
+            &other,
+            "/partner/templates",
+            "application/pdf",
+            CONTRACT,
+            &texts,
+        )
+        .await
+        .data(200);
+    let healthy = async || {
+        let body = crate::support::envelope_body(&template["template_id"]);
+        let began = Instant::now();
+        let answer = app.post_as(&other, "/partner/envelopes", body).await;
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        began.elapsed()
+    };
+    let crowd = async || {
+        let mut taken = futures::future::join_all((0..200).map(|_| healthy())).await;
+        taken.sort();
+        taken[taken.len() * 99 / 100]
+    };
+    crowd().await;
+    let alone = crowd().await;
+
+    for behaviour in [
+        "loop",
+        "memory",
+        "recursion",
+        "trap",
+        "output",
+        "host-calls",
+        "requests",
+        "forbidden-host",
+        "redirect",
+        "slow",
+    ] {
+        let config = json!({
+            "base_url": far_end.base_url, "settings": { "behaviour": behaviour },
+            "secrets": { "api_key": "the key" }, "timeout_seconds": 1,
+        });
+        let activate = json!({
+            "component_id": component["component_id"], "instance": "bad", "config": config,
+        });
+        let path = "/component-slots/provider.signing/activate";
+        let activation = app.post_with_bearer(&admin, path, activate).await;
+        assert!(
+            !activation.text().contains("the key"),
+            "secrets are not shown"
+        );
+        activation.data(201);
+        let misdeeds = async {
+            for _ in 0..4 {
+                let answer = app
+                    .upload(
+                        "/partner/templates",
+                        "application/pdf",
+                        CONTRACT,
+                        &[("name", "A")],
+                    )
+                    .await;
+                assert_eq!(
+                    answer.error(502),
+                    "Signing provider request failed",
+                    "{behaviour}"
+                );
+            }
+        };
+        let ((), p99) = tokio::join!(misdeeds, crowd());
+        println!(
+            "{behaviour}: p99 of 200 healthy requests {:.0} ms, {:.0} ms without it",
+            p99.as_secs_f64() * 1e3,
+            alone.as_secs_f64() * 1e3
+        );
+    }
+    assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
+}
+
+/// Files that are no plugin for this slot, or not for this host.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let reasons = async |wit: &str, world: &str| {
+        let bytes = dummy(wit, world);
+        let answer = app.upload_component(&admin, "dummy", "1.0.0", &bytes).await;
+        let details = answer.json()["details"].clone();
+        assert_eq!(answer.error(422), "The component is not admitted");
+        (
+            details[0]["code"].as_str().unwrap().to_owned(),
+            details[0]["message"].as_str().unwrap().to_owned(),
+        )
+    };
+    let compliance = std::fs::read_to_string("../wit/compliance/compliance.wit").unwrap();
+    let sockets = compliance.replace(
+        "world compliance-rules {",
+        "interface tcp { connect: func(); }\nworld compliance-rules {\n    import tcp;",
+    );
+    let (code, text) = reasons(&sockets, "compliance-rules").await;
+    assert_eq!(code, "import_not_granted");
+    assert_eq!(
+        text,
+        "imports `holdfast:compliance/tcp@1.0.0`, which the world `compliance-rules` does not grant"
+    );
+    let next = compliance.replace("compliance@1.0.0;", "compliance@2.0.0;");
+    let (code, text) = reasons(&next, "compliance-rules").await;
+    assert_eq!(code, "interface_version");
+    assert!(text.contains("this host knows major version 1"), "{text}");
+    let wider = compliance.replace(
+        "envelope-name: string,",
+        "envelope-name: string, more: string,",
+    );
+    let (code, text) = reasons(&wider, "compliance-rules").await;
+    assert_eq!(code, "type_mismatch");
+    assert!(text.contains("14") && text.contains("15"), "{text}");
+    let unknown = "package acme:tax@1.0.0;\ninterface tax { rate: func() -> u32; }\nworld tax-rules { export tax; }";
+    let (code, text) = reasons(unknown, "tax-rules").await;
+    assert_eq!(code, "unknown_world");
+    assert!(text.contains("exports `acme:tax/tax@1.0.0`"), "{text}");
+    // The right world and nothing behind it.
+    let (code, text) = reasons(&compliance, "compliance-rules").await;
+    assert_eq!(code, "type_mismatch");
+    assert!(text.contains("trapped"), "{text}");
+}
+
+/// A component of that world whose every export traps.
+pub fn dummy(wit: &str, world: &str) -> Vec<u8> {
+    let mut resolve = wit_parser::Resolve::default();
+    let package = resolve.push_source("dummy.wit", wit).unwrap();
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
+    let mangling = wit_parser::ManglingAndAbi::Standard32;
+    let mut module = wit_component::dummy_module(&resolve, world, mangling);
+    let encoding = wit_component::StringEncoding::UTF8;
+    wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
+    wit_component::ComponentEncoder::default()
+        .module(&module)
+        .unwrap()
+        .encode()
+        .unwrap()
+}
+
+/// A native code cache that somebody wrote to is no harm: the code is made anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_corrupted_native_code_cache_is_a_miss() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = || {
+        let components = Components::with_defaults(folder.path().into(), [3; 32]).unwrap();
+        let bytes = variant(Slot::Compliance, "cached");
+        let artifact = Artifact::uploaded(Slot::Compliance, "cached", "1.0.0", bytes.into());
+        components.add(&artifact).unwrap();
+        components.has(Slot::Compliance, &artifact.identity.sha256)
+    };
+    assert!(load());
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(load());
+}
