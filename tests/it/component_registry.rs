@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdfast::components::embedded;
 use holdfast::config::Config;
 use holdfast::domain::component::Slot;
-use holdfast::domain::organization::OrgSettings;
+use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 
 use crate::support::{TestApp, form};
@@ -527,6 +527,70 @@ async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_befo
 
 async fn activate_now(app: &TestApp, token: &str, component: &Value) {
     activate(app, token, component, json!({})).await;
+}
+
+/// A switch is one step: whoever asks meanwhile is answered by one of the versions,
+/// and nothing of the others stays in memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_switches_under_load_lose_no_answer() {
+    const ROUNDS: usize = 500;
+    let mut app = TestApp::start().await;
+    app.key = app.key_with_limit(Scope::ALL, 10_000_000).await;
+    let officer = app.token("compliance");
+    let envelope = app.envelope_event().await;
+    let one = uploaded(&app, &officer, Slot::Compliance, "one", "1.0.0").await;
+    let two = uploaded(&app, &officer, Slot::Compliance, "two", "1.0.0").await;
+    activate_now(&app, &officer, &one).await;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let asking = async || {
+        let mut answers = std::collections::BTreeMap::<String, usize>::new();
+        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            let component = decides(&app, &app.key, &envelope).await;
+            *answers
+                .entry(component["name"].as_str().unwrap().into())
+                .or_default() += 1;
+        }
+        answers
+    };
+    let switching = async {
+        let mut before = 0;
+        for round in 0..ROUNDS {
+            activate_now(&app, &officer, &two).await;
+            let path = format!("{SLOTS}/rules.compliance/rollback");
+            app.post_with_bearer(&officer, &path, json!({}))
+                .await
+                .data(200);
+            if round == ROUNDS / 5 {
+                before = resident();
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        (before, resident())
+    };
+    let ((before, after), answers, others) = tokio::join!(switching, asking(), asking());
+    let mut answers = answers;
+    for (name, count) in others {
+        *answers.entry(name).or_default() += count;
+    }
+    println!(
+        "{} switches: answers {answers:?}, {before} KiB resident after a fifth, {after} at the end",
+        2 * ROUNDS
+    );
+    assert_eq!(answers.keys().collect::<Vec<_>>(), ["one", "two"]);
+    assert!(
+        after < before + 32 * 1024,
+        "{before} KiB became {after}: something of every switch stays"
+    );
+}
+
+/// KiB of this process.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// Where only signed components are admitted.

@@ -57,11 +57,11 @@ pub(super) fn documents() -> Config {
 /// Providers, which wait for a network: asynchronous, pooled, 128 MiB.
 pub(super) fn providers() -> Config {
     let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(64)
-        .total_core_instances(2048)
-        .total_memories(64)
-        .total_tables(256)
-        .total_stacks(64)
+    pool.total_component_instances(256)
+        .total_core_instances(4096)
+        .total_memories(256)
+        .total_tables(1024)
+        .total_stacks(256)
         .max_memory_size(128 * MIB)
         .linear_memory_keep_resident(256 * 1024)
         .table_keep_resident(16 * 1024)

@@ -676,7 +676,7 @@ pub async fn activate(
     prepare(app, &component).await?;
     let mut tx = app.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    let before = components::activations(&mut tx, owner.org.as_ref(), Some(slot), i64::MAX).await?;
+    let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&Activation> = counting(&before, &instance);
     let current = at(&before, now);
     if let Some(current) = current
@@ -737,7 +737,7 @@ pub async fn roll_back(
     let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
     let mut tx = app.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    let all = components::activations(&mut tx, owner.org.as_ref(), Some(slot), i64::MAX).await?;
+    let all = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
     let counting = counting(&all, &instance);
     let found = match &request.activation_id {
         Some(id) => Some(
@@ -776,10 +776,10 @@ pub async fn roll_back(
     Ok(shown)
 }
 
-/// Those of an instance that were not rolled back.
+/// Those of an instance.
 fn counting<'a>(all: &'a [Activation], instance: &str) -> Vec<&'a Activation> {
     all.iter()
-        .filter(|activation| activation.rolled_back.is_none() && activation.instance == instance)
+        .filter(|activation| activation.instance == instance)
         .collect()
 }
 

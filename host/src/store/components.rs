@@ -245,6 +245,27 @@ pub async fn activations(
     .collect()
 }
 
+/// The owner's activations of a slot that were not rolled back.
+pub async fn live_of(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    slot: Slot,
+) -> Result<Vec<Activation>, StoreError> {
+    let (bucket, owner) = owned(org);
+    sqlx::query(
+        "select * from component_activation
+         where bucket = $1 and org_id = $2 and slot = $3 and rolled_back_at is null",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(slot.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(activation)
+    .collect()
+}
+
 /// What was not rolled back, of everybody, oldest first, with the digests of the
 /// components' bytes.
 pub async fn live(connection: &mut AnyConnection) -> Result<Vec<(Activation, String)>, StoreError> {
