@@ -35,6 +35,13 @@ const GUESTS: &[Guest] = &[
     },
 ];
 
+/// Those that wait to be activated.
+const FURTHER: &[Guest] = &[Guest {
+    package: "holdfast-compliance-ucc2022",
+    slot: "rules.compliance",
+    memory: Memory::Rules,
+}];
+
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
@@ -44,8 +51,16 @@ fn main() -> Result<()> {
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let builder = Builder::new(workspace, &out)?;
+    for (name, guests) in [("components.rs", GUESTS), ("further.rs", FURTHER)] {
+        fs::write(out.join(name), table(&builder, &out, guests)?)?;
+    }
+    Ok(())
+}
+
+/// The source of a table of guests, which are built.
+fn table(builder: &Builder, out: &Path, guests: &[Guest]) -> Result<String> {
     let mut table = String::from("&[\n");
-    for guest in GUESTS {
+    for guest in guests {
         let built = builder.build(guest)?;
         let file = out.join(format!("{}.wasm", guest.package));
         fs::write(&file, built.component)?;
@@ -56,6 +71,5 @@ fn main() -> Result<()> {
         )?;
     }
     table.push(']');
-    fs::write(out.join("components.rs"), table)?;
-    Ok(())
+    Ok(table)
 }

@@ -525,6 +525,52 @@ async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_befo
     assert_eq!(said["reasons"][0]["code"], "not_a_component");
 }
 
+/// The second pack of rules comes with the binary, and waits to be activated.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_of_2022_decide_where_they_are_activated() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let listed = crate::support::operator(app.data.path(), &["component", "list"]);
+    let pack = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|component| component["name"] == "holdfast-compliance-ucc2022")
+        .unwrap();
+    let reason = json!({ "reason": "In force in New York since June 2026" });
+    activate(&app, &officer, pack, reason).await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&path).await.data(200);
+    assert_eq!(
+        certificate["certificate_type"],
+        "ucc_9105_2022_electronic_copy"
+    );
+    let live = format!("/partner/envelopes/{id}/compliance");
+    let live = app.get(&live).await.data(200)["compliance"].clone();
+    assert_eq!(live["score"], 100, "{live:#}");
+    assert_eq!(live["checks"].as_array().unwrap().len(), 9);
+    assert_eq!(
+        live["rules_component"]["name"],
+        "holdfast-compliance-ucc2022"
+    );
+}
+
+/// What an upload is asked, the components of the binary answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_built_in_components_pass_their_own_vectors() {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let cache = cache.join("native-code-of-component-tests");
+    let components = holdfast::components::Components::with_defaults(cache, [9; 32]).unwrap();
+    for artifact in holdfast::components::built_in() {
+        let name = artifact.identity.to_string();
+        let conformance = components.examine(artifact).await;
+        let conformance = conformance.unwrap_or_else(|reasons| panic!("{name}: {reasons:#?}"));
+        println!("{name}: {conformance:?}");
+        assert!(conformance.vectors > 1);
+    }
+}
+
 async fn activate_now(app: &TestApp, token: &str, component: &Value) {
     activate(app, token, component, json!({})).await;
 }
@@ -533,7 +579,9 @@ async fn activate_now(app: &TestApp, token: &str, component: &Value) {
 /// and nothing of the others stays in memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_switches_under_load_lose_no_answer() {
-    const ROUNDS: usize = 500;
+    // `HOLDFAST_SWITCHES=1000` for the whole drill.
+    let switches = std::env::var("HOLDFAST_SWITCHES");
+    let rounds = switches.map_or(100, |count| count.parse::<usize>().unwrap() / 2);
     let mut app = TestApp::start().await;
     app.key = app.key_with_limit(Scope::ALL, 10_000_000).await;
     let officer = app.token("compliance");
@@ -554,13 +602,13 @@ async fn a_thousand_switches_under_load_lose_no_answer() {
     };
     let switching = async {
         let mut before = 0;
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             activate_now(&app, &officer, &two).await;
             let path = format!("{SLOTS}/rules.compliance/rollback");
             app.post_with_bearer(&officer, &path, json!({}))
                 .await
                 .data(200);
-            if round == ROUNDS / 5 {
+            if round == rounds / 5 {
                 before = resident();
             }
         }
@@ -574,7 +622,7 @@ async fn a_thousand_switches_under_load_lose_no_answer() {
     }
     println!(
         "{} switches: answers {answers:?}, {before} KiB resident after a fifth, {after} at the end",
-        2 * ROUNDS
+        2 * rounds
     );
     assert_eq!(answers.keys().collect::<Vec<_>>(), ["one", "two"]);
     assert!(

@@ -1,9 +1,10 @@
-//! The compliance certificate (type `ucc_9105_electronic_chattel_paper`, version 1.0).
+//! The compliance certificate, version 1.0.
 
 use serde::Serialize;
 
-use crate::checks::{RULES, status_text};
+use crate::checks::{CERTIFICATE_TYPE, ESIGN_CHECKS, LEGAL_NOTICES, RULES};
 use crate::evaluate::evaluate;
+use crate::record::status_text;
 use crate::types::{ComponentIdentity, EnvelopeFacts};
 
 /// The certificate of `facts` as pretty-printed JSON with a final newline.
@@ -22,7 +23,7 @@ pub fn certificate(
 ) -> String {
     let evaluation = evaluate(facts);
     let certificate = Certificate {
-        certificate_type: "ucc_9105_electronic_chattel_paper",
+        certificate_type: CERTIFICATE_TYPE,
         certificate_version: "1.0",
         issued_at,
         issuer,
@@ -83,17 +84,10 @@ fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-const LEGAL_NOTICES: &[&str] = &[
-    "This certificate describes one electronic record of a contract that evidences a monetary obligation and a security interest in or lease of specific goods.",
-    "Only the copy whose SHA-256 digest is stated here is the authoritative copy. Every other copy is a non-authoritative copy and is marked as one.",
-    "Whether the secured party has control under UCC §9-105 is a question of law. This certificate states the facts that were recorded and the checks that were run on them.",
-];
-
-/// The E-SIGN Act asks for executed signatures and a retained record; of the
-/// checks, the fourth (signatories) and the second (record) state that.
 fn all_signed(checks: &[crate::types::Check]) -> bool {
-    let satisfied = |index: usize| checks.get(index).is_some_and(|check| check.satisfied);
-    satisfied(1) && satisfied(3)
+    ESIGN_CHECKS
+        .iter()
+        .all(|index| checks.get(*index).is_some_and(|check| check.satisfied))
 }
 
 fn signer_timeline(facts: &EnvelopeFacts) -> Vec<SignerEvent<'_>> {

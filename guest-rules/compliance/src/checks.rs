@@ -6,6 +6,7 @@
 //! in a fresh instance the first call through each function pointer, of which
 //! `format!` has several, costs about as much as a check.
 
+use crate::record::{is_set, is_sha256, same_email, status_text};
 use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 
 /// Whether a check is satisfied, and why.
@@ -62,6 +63,20 @@ pub(crate) const RULES: [Rule; 8] = [
         ucc_reference: "UCC §9-105(b)(1)",
         statute_reference: "UCC §9-105(b)(2)",
     },
+];
+
+/// The certificate's type.
+pub(crate) const CERTIFICATE_TYPE: &str = "ucc_9105_electronic_chattel_paper";
+
+/// The E-SIGN Act asks for executed signatures and a retained record: the checks,
+/// counted from 0, that state that.
+pub(crate) const ESIGN_CHECKS: [usize; 2] = [1, 3];
+
+/// What a certificate says in words.
+pub(crate) const LEGAL_NOTICES: &[&str] = &[
+    "This certificate describes one electronic record of a contract that evidences a monetary obligation and a security interest in or lease of specific goods.",
+    "Only the copy whose SHA-256 digest is stated here is the authoritative copy. Every other copy is a non-authoritative copy and is marked as one.",
+    "Whether the secured party has control under UCC §9-105 is a question of law. This certificate states the facts that were recorded and the checks that were run on them.",
 ];
 
 /// What the checks say, in the order of [`RULES`].
@@ -225,40 +240,5 @@ fn secured_party_identified(facts: &EnvelopeFacts) -> Answer {
         ),
         Some(_) => (false, "The secured party has no name.".into()),
         None => (false, "No secured party is recorded.".into()),
-    }
-}
-
-fn is_set(path: Option<&str>) -> bool {
-    path.is_some_and(|path| !path.is_empty())
-}
-
-fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Mail addresses are compared without case, as mail systems treat them.
-fn same_email(left: &str, right: &str) -> bool {
-    let (left, right) = (left.trim(), right.trim());
-    if left.is_ascii() && right.is_ascii() {
-        left.eq_ignore_ascii_case(right)
-    } else {
-        left.to_lowercase() == right.to_lowercase()
-    }
-}
-
-/// The status as it is written in the API.
-pub(crate) fn status_text(status: EnvelopeStatus) -> &'static str {
-    match status {
-        EnvelopeStatus::Pending => "pending",
-        EnvelopeStatus::Uploaded => "uploaded",
-        EnvelopeStatus::Preparing => "preparing",
-        EnvelopeStatus::Sent => "sent",
-        EnvelopeStatus::Viewed => "viewed",
-        EnvelopeStatus::Completed => "completed",
-        EnvelopeStatus::Vaulted => "vaulted",
-        EnvelopeStatus::VaultedOut => "vaulted_out",
-        EnvelopeStatus::Declined => "declined",
-        EnvelopeStatus::Voided => "voided",
-        EnvelopeStatus::Expired => "expired",
     }
 }

@@ -14,6 +14,7 @@ mod bindings;
 mod certificate;
 mod checks;
 mod evaluate;
+mod record;
 #[cfg(test)]
 mod tests;
 

@@ -19,3 +19,7 @@ pub struct DefaultComponent {
 /// One for every slot.
 pub const DEFAULT_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/components.rs"));
+
+/// Others that come with holdfast and are active only where somebody activates them.
+pub const FURTHER_COMPONENTS: &[DefaultComponent] =
+    include!(concat!(env!("OUT_DIR"), "/further.rs"));

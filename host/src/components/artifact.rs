@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
-use holdfast_default_components::DEFAULT_COMPONENTS;
+use holdfast_default_components::{DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
@@ -55,20 +55,19 @@ pub struct Artifact {
 /// The default components of this binary, one per slot.
 pub fn embedded() -> impl Iterator<Item = Artifact> {
     DEFAULT_COMPONENTS.iter().filter_map(|component| {
-        Some(Artifact {
-            slot: Slot::parse(component.slot)?,
-            identity: Identity {
-                name: component.name.into(),
-                version: component.version.into(),
-                sha256: hex::encode(Sha256::digest(component.bytes)),
-            },
-            bytes: component.bytes.into(),
-            native: NATIVE_CODE
-                .iter()
-                .find(|(slot, _)| *slot == component.slot)
-                .map(|(_, native)| *native),
-        })
+        let mut artifact = Artifact::of(component)?;
+        artifact.native = NATIVE_CODE
+            .iter()
+            .find(|(slot, _)| *slot == component.slot)
+            .map(|(_, native)| *native);
+        Some(artifact)
     })
+}
+
+/// Every component of this binary: the default ones, and those that wait to be
+/// activated.
+pub fn built_in() -> impl Iterator<Item = Artifact> {
+    embedded().chain(FURTHER_COMPONENTS.iter().filter_map(Artifact::of))
 }
 
 /// Where native code is kept between starts.
@@ -79,6 +78,24 @@ pub(super) struct NativeCodeCache {
 }
 
 impl Artifact {
+    fn of(component: &DefaultComponent) -> Option<Self> {
+        Some(Self {
+            slot: Slot::parse(component.slot)?,
+            identity: Identity {
+                name: component.name.into(),
+                version: component.version.into(),
+                sha256: hex::encode(Sha256::digest(component.bytes)),
+            },
+            bytes: component.bytes.into(),
+            native: None,
+        })
+    }
+
+    /// Native code came with the binary.
+    pub fn is_compiled(&self) -> bool {
+        self.native.is_some()
+    }
+
     /// What was uploaded: its digest is that of its bytes.
     pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
         Self {

@@ -42,7 +42,7 @@ pub mod worlds;
 
 use std::path::PathBuf;
 
-pub use artifact::{Artifact, Identity, embedded};
+pub use artifact::{Artifact, Identity, built_in, embedded};
 pub use documents::{Documents, Placement};
 pub use engine::Engines;
 pub use error::{ComponentError, Failure};

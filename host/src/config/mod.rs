@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 /// Variables with our prefix that belong to the build or to the tests.
-const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills"];
+const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
 
 /// Every setting of the service.
 #[derive(Clone, Debug, Deserialize)]

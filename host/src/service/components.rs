@@ -19,7 +19,7 @@ use super::{Caller, Issue, ServiceError};
 use crate::app::App;
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
-use crate::components::{Activations, Artifact, ComponentError, Live, embedded};
+use crate::components::{Activations, Artifact, ComponentError, Live, built_in, embedded};
 use crate::config::{Config, EMBEDDED};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Conformance, Instance, RolledBack, Slot};
@@ -578,7 +578,7 @@ fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
 /// Keeps the components that came with this binary, so that what they decide can be
 /// asked again when another binary serves.
 pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
-    for artifact in embedded() {
+    for artifact in built_in() {
         let component = of_default(&artifact, app.clock.now());
         let mut connection = app.store.read().await?;
         let there = components::get(&mut connection, None, &component.id).await?;
@@ -870,16 +870,18 @@ async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
 /// A component's bytes, with native code for them on this node.
 pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, ServiceError> {
     let (slot, name, version) = (component.slot, &component.name, &component.version);
-    let default = embedded().find(|artifact| artifact.identity.sha256 == component.sha256);
-    if let Some(default) = default {
-        return Ok(default);
-    }
-    let name_of_object = object_name(&component.sha256);
-    let bytes = app
-        .files
-        .kept(&name_of_object, &component.sha256, component.size)
-        .await?;
-    let artifact = Artifact::uploaded(slot, name, version, bytes.clone());
+    let artifact = match built_in().find(|one| one.identity.sha256 == component.sha256) {
+        Some(built_in) if built_in.is_compiled() => return Ok(built_in),
+        Some(built_in) => built_in,
+        None => {
+            let name_of_object = object_name(&component.sha256);
+            let bytes = app
+                .files
+                .kept(&name_of_object, &component.sha256, component.size)
+                .await?;
+            Artifact::uploaded(slot, name, version, bytes)
+        }
+    };
     let looking = app.clone();
     let (artifact, compiled) = tokio::task::spawn_blocking(move || {
         let compiled = looking.components.is_compiled(&artifact);
@@ -888,6 +890,7 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
     .await
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
     if !compiled {
+        let bytes = Bytes::from(artifact.bytes.clone().into_owned());
         let (_, native) = app.compiler.compile(bytes).await?;
         app.components.keep_native(&artifact, &native)?;
     }

@@ -1,0 +1,148 @@
+//! The vectors of the default rules, and what this statute asks beside them.
+
+use serde_json::Value;
+
+use crate::types::{ComponentIdentity, EnvelopeFacts, EnvelopeStatus, SecuredParty};
+use crate::{certificate, evaluate};
+
+fn vectors() -> Vec<(String, EnvelopeFacts, bool)> {
+    let all: Value =
+        serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
+    let vectors = all["vectors"].as_array().unwrap().iter();
+    vectors
+        .map(|vector| {
+            (
+                vector["name"].as_str().unwrap().to_owned(),
+                serde_json::from_value(vector["facts"].clone()).unwrap(),
+                vector["failed"].as_array().unwrap().is_empty(),
+            )
+        })
+        .collect()
+}
+
+fn complete() -> EnvelopeFacts {
+    vectors().remove(0).1
+}
+
+/// What fails a check of the specification is not compliant here, and the other way
+/// round: each statute's requirement rests on the same facts.
+#[test]
+fn a_record_is_compliant_under_both_or_under_neither() {
+    for (name, facts, compliant) in vectors() {
+        let evaluation = evaluate(&facts);
+        assert_eq!(evaluation.compliant, compliant, "{name}");
+        assert_eq!(evaluation.score == 100, compliant, "{name}");
+        assert_eq!(evaluation.checks.len(), 9);
+    }
+}
+
+#[test]
+fn each_check_names_its_paragraph_of_the_amended_section() {
+    let references: Vec<String> = evaluate(&complete())
+        .checks
+        .into_iter()
+        .map(|check| check.ucc_reference)
+        .collect();
+    let sections = [
+        "(a)", "(b)(1)", "(b)(2)", "(b)(3)", "(b)(6)", "(c)(1)", "(c)(2)", "(c)(3)",
+    ];
+    for (reference, section) in references.iter().zip(sections) {
+        assert_eq!(*reference, format!("UCC §9-105{section} (2022)"));
+    }
+    assert_eq!(references[8], "UCC §9-203(b)(3)(A) (2022)");
+}
+
+fn without(change: impl Fn(&mut EnvelopeFacts)) -> Vec<String> {
+    let mut facts = complete();
+    change(&mut facts);
+    evaluate(&facts).missing_requirements
+}
+
+#[test]
+fn what_is_missing_is_missed_by_the_paragraphs_that_ask_for_it() {
+    assert_eq!(
+        without(|facts| facts.vault_out_certificate_path = None),
+        ["Assignee reliably established"]
+    );
+    assert_eq!(
+        without(|facts| facts.vault_file_path = None),
+        ["Single authoritative copy"]
+    );
+    assert_eq!(
+        without(|facts| facts.secured_party = None),
+        [
+            "Authoritative copy identifies the assignee",
+            "Assignee can identify itself"
+        ]
+    );
+    assert_eq!(
+        without(|facts| facts.custodians.clear()),
+        [
+            "Maintained by the assignee or its designated custodian",
+            "Exclusive power to change the assignee and to transfer control"
+        ]
+    );
+    assert_eq!(
+        without(|facts| facts.document_hash = Some("abc".into())),
+        ["Amendments identifiable as authorized or unauthorized"]
+    );
+    assert_eq!(
+        without(|facts| facts.copy_file_path = None),
+        ["Authoritative and non-authoritative copies identifiable"]
+    );
+    assert_eq!(
+        without(|facts| facts.status = EnvelopeStatus::VaultedOut),
+        ["Exclusive power to change the assignee and to transfer control"]
+    );
+    assert_eq!(
+        without(|facts| facts.signed_documents.clear()),
+        ["Signed by every debtor"]
+    );
+}
+
+/// (c)(2): a number is told beside the name.
+#[test]
+fn an_assignee_may_identify_itself_by_a_number_too() {
+    let mut facts = complete();
+    facts.secured_party = Some(SecuredParty {
+        name: "First Example Bank".into(),
+        role: None,
+        address: None,
+        email: None,
+        identifier: Some("LEI 5493001KJTIIGC8Y1R12".into()),
+    });
+    let checks = evaluate(&facts).checks;
+    assert_eq!(
+        checks[6].detail,
+        "The assignee identifies itself as First Example Bank, LEI 5493001KJTIIGC8Y1R12."
+    );
+}
+
+#[test]
+fn the_certificate_says_under_which_statute() {
+    let component = ComponentIdentity {
+        name: "holdfast-compliance-ucc2022".into(),
+        version: "0.1.0".into(),
+        sha256: "0".repeat(64),
+    };
+    let text = certificate(
+        &complete(),
+        "2026-11-01T12:00:00.000Z",
+        "Example",
+        &component,
+    );
+    let certificate: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        certificate["certificate_type"],
+        "ucc_9105_2022_electronic_copy"
+    );
+    assert_eq!(certificate["esign_act_compliance"]["compliant"], true);
+    let statutes = certificate["ucc_9105_compliance"]["checks"]
+        .as_array()
+        .unwrap();
+    assert_eq!(
+        statutes[7]["statute_reference"],
+        "UCC §9-105(b)(4), (c)(3)(A), (c)(3)(B) and (d) (2022)"
+    );
+    assert!(text.contains("as amended in 2022"));
+}
