@@ -103,6 +103,7 @@ create index component_shadow_by_slot on component_shadow (bucket, org_id, slot,
 create table component_difference (
     bucket bigint not null,
     shadow_id text not null,
+    org_id text not null,
     record_id text not null,
     what text not null,
     before_value text,
@@ -110,3 +111,4 @@ create table component_difference (
     at text not null,
     primary key (bucket, shadow_id, record_id, what)
 );
+create index component_difference_by_org on component_difference (bucket, org_id);

@@ -27,6 +27,7 @@ use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::components::{Followed, refresh};
 use crate::service::issuer::Issuer;
+use crate::service::live_shadow::Shadows;
 use crate::service::log::Sequencer;
 use crate::service::pages::Pages;
 use crate::service::provider_instance::InstanceConfig;
@@ -48,6 +49,8 @@ pub struct Service {
     pub(crate) components: Arc<Components>,
     /// Compiles what is uploaded.
     pub(crate) compiler: Compiler,
+    /// Candidates beside active components.
+    pub(crate) shadows: Shadows,
     /// Which activations this node has taken over.
     pub(crate) followed: tokio::sync::Mutex<Followed>,
     pub(crate) mailer: Mailer,
@@ -206,6 +209,7 @@ pub async fn start_over(
     let app = Arc::new(Service {
         compiler,
         followed: tokio::sync::Mutex::default(),
+        shadows: Shadows::default(),
         room_api: room::router(room.clone()),
         bearer_key: derived(&master, "bearer tokens"),
         embed_key: derived(&master, "embed tokens"),

@@ -143,6 +143,12 @@ pub struct Metrics {
     pub integrity_problems: Gauge,
     /// Components that were activated and that this node cannot load.
     pub components_broken: Gauge,
+    /// Decisions that were asked of a candidate too.
+    pub shadow_compared: Counter,
+    /// Of those, with another answer.
+    pub shadow_differing: Counter,
+    /// Of those, without an answer.
+    pub shadow_failed: Counter,
     /// Stored objects removed because no row points to them.
     pub orphans_removed: Counter,
 }
@@ -176,6 +182,9 @@ impl Metrics {
             integrity_this_week: Gauge::default(),
             integrity_problems: Gauge::default(),
             components_broken: Gauge::default(),
+            shadow_compared: Counter::default(),
+            shadow_differing: Counter::default(),
+            shadow_failed: Counter::default(),
             orphans_removed: Counter::default(),
         };
         let registry = &mut metrics.registry;
@@ -296,6 +305,21 @@ impl Metrics {
             "components_broken",
             "Components that were activated and that this node cannot load",
             metrics.components_broken.clone(),
+        );
+        registry.register(
+            "shadow_compared",
+            "Decisions that were asked of a candidate too",
+            metrics.shadow_compared.clone(),
+        );
+        registry.register(
+            "shadow_differing",
+            "Of those, with another answer",
+            metrics.shadow_differing.clone(),
+        );
+        registry.register(
+            "shadow_failed",
+            "Of those, without an answer",
+            metrics.shadow_failed.clone(),
         );
         registry.register(
             "orphans_removed",

@@ -465,6 +465,111 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
     );
 }
 
+/// A candidate beside the active rules, on what really happens.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_is_asked_beside_the_active_rules() {
+    let app = TestApp::start().await;
+    let officer = app.token("compliance");
+    let listed = crate::support::operator(app.data.path(), &["component", "list"]);
+    let of = |name: &str| {
+        let found = listed.as_array().unwrap().iter();
+        found
+            .clone()
+            .find(|one| one["name"] == name)
+            .unwrap()
+            .clone()
+    };
+    let path = |slot: &str| format!("{SLOTS}/{slot}/shadow");
+    let nothing = app
+        .get_with_bearer(&officer, &path("rules.compliance"))
+        .await;
+    assert_eq!(nothing.error(404), "No candidate has run");
+    let candidate = of("holdfast-compliance-ucc2022");
+    let moves = uploaded(&app, &officer, Slot::Lifecycle, "moves", "1.0.0").await;
+    for (slot, component) in [
+        ("rules.compliance", &candidate),
+        ("rules.lifecycle", &moves),
+    ] {
+        let start = json!({ "component_id": component["component_id"] });
+        let started = app
+            .post_with_bearer(&officer, &path(slot), start)
+            .await
+            .data(201);
+        assert_eq!(started["candidate"]["name"], component["name"]);
+        assert_eq!(started["ended_at"], Value::Null);
+    }
+    let envelope = app.envelope_event().await;
+    let before = decides(&app, &app.key, &envelope).await;
+    assert_eq!(before["name"], "holdfast-compliance", "it decides nothing");
+
+    let compared = async |slot: &str| {
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let live = app.get_with_bearer(&officer, &path(slot)).await.data(200);
+            if live["compared"].as_i64().unwrap() > 0 {
+                return live;
+            }
+            assert!(std::time::Instant::now() < deadline, "{live:#}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let live = compared("rules.compliance").await;
+    assert_eq!(live["compared"], 1);
+    assert_eq!(live["differing"], 1);
+    assert_eq!(live["failed"], 0);
+    let differences = live["differences"].as_array().unwrap();
+    let one = differences
+        .iter()
+        .find(|one| one["check"] == "Assignee can identify itself")
+        .unwrap();
+    assert_eq!(one["record_id"], envelope.as_str());
+    assert_eq!(
+        one["before"],
+        Value::Null,
+        "the active rules have no such check"
+    );
+    assert_eq!(one["after"], false);
+    assert_eq!(compared("rules.lifecycle").await["differing"], 0);
+
+    let ended = app
+        .as_bearer(
+            axum::http::Method::DELETE,
+            &officer,
+            &path("rules.compliance"),
+            json!({}),
+        )
+        .await
+        .data(200);
+    assert!(ended["ended_at"].is_string());
+    decides(&app, &app.key, &envelope).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let after = app
+        .get_with_bearer(&officer, &path("rules.compliance"))
+        .await
+        .data(200);
+    assert_eq!(after["compared"], 1, "nothing is asked of it any more");
+    let again = app
+        .as_bearer(
+            axum::http::Method::DELETE,
+            &officer,
+            &path("rules.compliance"),
+            json!({}),
+        )
+        .await;
+    assert_eq!(again.error(404), "No candidate is running");
+    let refused = app
+        .post_with_bearer(
+            &app.admin(),
+            &path("provider.signing"),
+            json!({ "component_id": "cmp_x" }),
+        )
+        .await;
+    assert_eq!(
+        refused.error(422),
+        "Of provider.signing no decision is made that could be compared"
+    );
+}
+
 /// The operator's way, for everybody.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_before() {

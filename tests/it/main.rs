@@ -10,6 +10,7 @@
 mod browser;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod builder;
+mod compatibility;
 mod component_registry;
 mod components;
 mod crash;

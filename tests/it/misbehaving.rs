@@ -272,7 +272,7 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let reasons = async |wit: &str, world: &str| {
-        let bytes = dummy(wit, world);
+        let bytes = dummy(&[wit], world);
         let answer = app.upload_component(&admin, "dummy", "1.0.0", &bytes).await;
         let details = answer.json()["details"].clone();
         assert_eq!(answer.error(422), "The component is not admitted");
@@ -314,9 +314,12 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
 }
 
 /// A component of that world whose every export traps.
-pub fn dummy(wit: &str, world: &str) -> Vec<u8> {
+pub fn dummy(wit: &[&str], world: &str) -> Vec<u8> {
     let mut resolve = wit_parser::Resolve::default();
-    let package = resolve.push_source("dummy.wit", wit).unwrap();
+    let packages = wit
+        .iter()
+        .map(|text| resolve.push_source("dummy.wit", text).unwrap());
+    let package = packages.last().unwrap();
     let world = resolve.select_world(&[package], Some(world)).unwrap();
     let mangling = wit_parser::ManglingAndAbi::Standard32;
     let mut module = wit_component::dummy_module(&resolve, world, mangling);

@@ -9,6 +9,9 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
+use holdfast::domain::component::Slot;
+
+use crate::component_registry::variant;
 use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres, receiver};
 
 /// One operation of the document.
@@ -147,7 +150,25 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let log = app.wait_for_log(&endpoint, |log| log.len() == 1).await;
     let endpoint_id = endpoint["endpoint_id"].as_str().unwrap().to_owned();
     let delivery_id = log[0]["delivery_id"].as_str().unwrap().to_owned();
+    let rules = variant(Slot::Compliance, "organization A");
+    let component = app
+        .upload_component(&app.admin(), "rules-of-a", "1.0.0", &rules)
+        .await
+        .data(201);
+    let component_id = component["component_id"].as_str().unwrap().to_owned();
+    // Nor can anybody else activate it.
+    let activate = json!({ "component_id": component_id });
+    let path = "/component-slots/rules.compliance/activate";
+    let foreign = app
+        .post_with_bearer(&app.other_admin(), path, activate)
+        .await;
+    assert_eq!(foreign.error(404), "Component not found");
     vec![
+        (
+            "/components/",
+            component_id,
+            "cmp_01h455vb4pex5vsknk084sn02q",
+        ),
         (
             "/webhooks/endpoints/",
             endpoint_id,

@@ -152,6 +152,10 @@ prefixed_id!(
     ActivationId, "act_"
 );
 prefixed_id!(
+    /// A candidate that runs beside an active component.
+    ShadowId, "shd_"
+);
+prefixed_id!(
     /// A move that rules decided about.
     DecisionId, "dec_"
 );

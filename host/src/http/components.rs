@@ -23,6 +23,7 @@ use crate::domain::organization::Role;
 use crate::service::components::{
     self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
 };
+use crate::service::live_shadow::{self, LiveShadow, StartShadow};
 use crate::service::shadow::{self, Shadow, ShadowReport};
 use crate::service::{Caller, ServiceError};
 
@@ -191,6 +192,44 @@ pub async fn roll_back(
     officer.may_change(slot)?;
     let activation = components::roll_back(&app, &officer.owner, slot, request).await?;
     Ok(Reply::new(&activation))
+}
+
+pub async fn start_shadow(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+    ValidJson(request): ValidJson<StartShadow>,
+) -> Result<Created<LiveShadow>, HttpError> {
+    let slot = known(&slot)?;
+    officer.may_change(slot)?;
+    let org = &officer.caller.org;
+    let started = live_shadow::start(&app, &officer.owner, org, slot, &request).await?;
+    Ok(Reply::new(&started))
+}
+
+pub async fn live(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+) -> Result<Found<LiveShadow>, HttpError> {
+    let slot = known(&slot)?;
+    let org = &officer.caller.org;
+    Ok(Reply::new(
+        &live_shadow::view(&app, &officer.owner, org, slot).await?,
+    ))
+}
+
+pub async fn stop_shadow(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+) -> Result<Found<LiveShadow>, HttpError> {
+    let slot = known(&slot)?;
+    officer.may_change(slot)?;
+    let org = &officer.caller.org;
+    Ok(Reply::new(
+        &live_shadow::stop(&app, &officer.owner, org, slot).await?,
+    ))
 }
 
 /// Who decided what about the organization's components, when and why.

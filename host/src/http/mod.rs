@@ -407,6 +407,29 @@ fn api() -> ApiRouter<App> {
             ),
         )
         .api_route(
+            "/component-slots/{slot}/shadow",
+            get_with(
+                components::live,
+                describe(
+                    "getLiveShadow",
+                    "What a candidate says beside the active component",
+                    &[],
+                ),
+            )
+            .post_with(
+                components::start_shadow,
+                describe(
+                    "startLiveShadow",
+                    "Ask a candidate beside the active component, on real traffic",
+                    &[],
+                ),
+            )
+            .delete_with(
+                components::stop_shadow,
+                describe("stopLiveShadow", "End it; what it found stays", &[]),
+            ),
+        )
+        .api_route(
             "/component-ledger",
             get_with(
                 components::history,

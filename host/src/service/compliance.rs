@@ -4,7 +4,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Caller, ServiceError, envelopes as envelope_service, facts};
+use super::{Caller, ServiceError, envelopes as envelope_service, facts, shadow};
 use crate::app::App;
 use crate::components::Identity;
 use crate::domain::clock::Timestamp;
@@ -61,6 +61,10 @@ pub async fn evaluate(
     let rules = app.components.compliance(Some(&caller.org));
     let component = rules.identity()?;
     let evaluation = rules.evaluate(&facts)?;
+    let record = envelope.id.as_str();
+    app.shadows.evaluated(&caller.org, record, &facts, || {
+        shadow::evaluation_answer(&evaluation)
+    });
     let view = ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::provider_instance::InstanceConfig;
-use super::{Caller, Issue, ServiceError};
+use super::{Caller, Issue, ServiceError, live_shadow};
 use crate::app::App;
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
@@ -380,7 +380,7 @@ fn named(component: &Component) -> Value {
     })
 }
 
-async fn record(
+pub(super) async fn record(
     app: &App,
     tx: &mut Tx,
     owner: &Owner,
@@ -972,6 +972,7 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
         );
     }
     app.components.switch(activations);
+    live_shadow::follow(app).await?;
     app.metrics
         .components_broken
         .set(followed.broken.len() as i64);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ServiceError;
+use super::{ServiceError, shadow};
 use crate::app::App;
 use crate::components::rules::lifecycle;
 use crate::components::rules::lifecycle::{
@@ -64,7 +64,12 @@ fn ask(
 ) -> Result<Decision, ServiceError> {
     let rules = app.components.lifecycle(Some(&envelope.org));
     let facts = facts(envelope);
-    let status = rules.envelope(from, trigger, &facts)?;
+    let led_to = rules.envelope(from, trigger, &facts);
+    let (org, record) = (&envelope.org, envelope.id.as_str());
+    app.shadows.moved(org, record, from, trigger, &facts, || {
+        shadow::move_answer(from, trigger, &led_to)
+    });
+    let status = led_to?;
     Ok(Decision {
         status,
         made: Move {

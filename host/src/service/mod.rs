@@ -23,6 +23,7 @@ pub mod issuer;
 pub mod jwt;
 pub mod lifecycle;
 pub mod links;
+pub mod live_shadow;
 pub mod log;
 pub mod mails;
 pub mod orphans;

@@ -117,9 +117,7 @@ impl Comparison {
     /// Takes over what was answered about one record.
     fn note(&mut self, record: &str, before: &Answer, after: &Answer) {
         self.compared += 1;
-        if before.iter().chain(after).any(|(what, _)| what == FAILURE) {
-            self.failed += 1;
-        }
+        self.failed += u64::from(gave_no_answer(before) || gave_no_answer(after));
         let found = differences(record, before, after);
         self.differing += u64::from(!found.is_empty());
         let room = SHOWN.saturating_sub(self.differences.len());
@@ -132,6 +130,11 @@ pub type Answer = Vec<(String, Value)>;
 
 /// Stands for an answer that was not given.
 const FAILURE: &str = "an answer";
+
+/// Whether a component trapped, or ran into a limit.
+pub fn gave_no_answer(answer: &Answer) -> bool {
+    answer.iter().any(|(what, _)| what == FAILURE)
+}
 
 /// Everything in which two answers differ.
 pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Difference> {
@@ -162,18 +165,21 @@ fn failure(error: &ComponentError) -> Answer {
 /// What compliance rules say of a record.
 pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answer {
     match rules.evaluate(facts) {
-        Ok(evaluation) => {
-            let checks = evaluation.checks.into_iter();
-            checks
-                .map(|check| (check.requirement, json!(check.satisfied)))
-                .chain([
-                    ("compliant".into(), json!(evaluation.compliant)),
-                    ("score".into(), json!(evaluation.score)),
-                ])
-                .collect()
-        }
+        Ok(evaluation) => evaluation_answer(&evaluation),
         Err(error) => failure(&error),
     }
+}
+
+/// An evaluation, check by check.
+pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
+    let checks = evaluation.checks.iter();
+    checks
+        .map(|check| (check.requirement.clone(), json!(check.satisfied)))
+        .chain([
+            ("compliant".into(), json!(evaluation.compliant)),
+            ("score".into(), json!(evaluation.score)),
+        ])
+        .collect()
 }
 
 /// What lifecycle rules say of a move.
@@ -183,17 +189,26 @@ pub fn moved(
     trigger: lifecycle::EnvelopeTrigger,
     facts: &lifecycle::EnvelopeFacts,
 ) -> Answer {
+    move_answer(from, trigger, &rules.envelope(from, trigger, facts))
+}
+
+/// A move, and where it led.
+pub fn move_answer(
+    from: Option<EnvelopeStatus>,
+    trigger: lifecycle::EnvelopeTrigger,
+    led_to: &Result<EnvelopeStatus, TransitionError>,
+) -> Answer {
     let what = format!(
         "{} from {}",
         json!(trigger).as_str().unwrap_or_default(),
         from.map_or("nothing", EnvelopeStatus::as_str)
     );
-    match rules.envelope(from, trigger, facts) {
+    match led_to {
         Ok(to) => vec![(what, json!(to))],
         Err(TransitionError::Refused(refusal)) => {
             vec![(what, json!(format!("refused: {}", refusal.message)))]
         }
-        Err(TransitionError::Component(error)) => failure(&error),
+        Err(TransitionError::Component(error)) => failure(error),
     }
 }
 

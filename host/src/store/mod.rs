@@ -42,6 +42,7 @@ pub mod payments;
 pub mod provider_poll;
 pub mod rate_windows;
 pub mod room;
+pub mod shadows;
 pub mod signers;
 pub mod templates;
 pub mod vault;

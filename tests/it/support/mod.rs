@@ -289,7 +289,11 @@ impl TestApp {
 
     /// A web-app admin of another organization.
     pub fn other_admin(&self) -> String {
-        let org = operator(self.data.path(), &["org", "create", "--name", "Oak"]);
+        let mut create = operator_command(self.root.path(), &["org", "create", "--name", "Oak"]);
+        if let Some(url) = &self.database_url {
+            create.env("HOLDFAST_DATABASE_URL", url);
+        }
+        let org = printed(create.output().unwrap());
         self.admin_of(org["org_id"].as_str().unwrap())
     }
 
