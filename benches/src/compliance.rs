@@ -5,7 +5,7 @@
 //! comparison between engines that disagree would mean nothing.
 
 mod cedar;
-mod records;
+pub mod records;
 mod rego;
 
 use std::hint::black_box;

@@ -3,6 +3,7 @@
 //! | Section | Asks |
 //! |---|---|
 //! | `compliance` | what does the sandbox cost, and what would other engines? |
+//! | `components` | what does a call of each slot cost, what does an upload, and who notices? |
 //! | `start-up` | how soon does `holdfast serve` answer, and how much memory does it hold? |
 //! | `documents` | what do finding anchors, marking and drawing cost, and how much memory? |
 //! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
@@ -15,6 +16,7 @@
 //! not give the same answers.
 
 mod compliance;
+mod components;
 mod documents;
 mod load;
 mod partner;
@@ -35,8 +37,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     ("compliance", compliance::run),
+    ("components", components::run),
     ("start-up", start_up::run),
     ("documents", documents::run),
     ("partner", partner::run),
