@@ -1,6 +1,7 @@
 //! A real browser: Debian's Chromium, driven through its driver (WebDriver).
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use http::Method;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Map, Value, json};
 
 /// What the browser pretends to be.
@@ -24,12 +26,14 @@ pub struct Browser {
     _profile: tempfile::TempDir,
 }
 
-/// Ends with the test, and the browser with it.
+/// Ends with the test, and the browser with it, which is a process group of its own.
 struct Driver(Child);
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.0.wait();
     }
 }
@@ -291,6 +295,7 @@ fn driver() -> (Driver, u16) {
 fn try_driver() -> Option<(Driver, u16)> {
     let mut child = Command::new("chromedriver")
         .arg("--port=0")
+        .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
