@@ -1,18 +1,22 @@
 //! `holdfast component` and `holdfast replay`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
 use super::output::Output;
+use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
 use crate::app::{self, App};
 use crate::components::compiler::{CompileError, Compiler};
 use crate::components::inspection::{Inspected, Reason};
+use crate::components::script::Script;
 use crate::components::{Artifact, Components};
 use crate::config::Config;
 use crate::domain::clock::{Clock, Timestamp};
@@ -26,8 +30,22 @@ use crate::store::organizations;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// A folder with a component of one's own that builds, and its tests.
+    New(NewComponent),
+    /// Make a component of a core module that a compiler has written.
+    Encode {
+        module: PathBuf,
+        /// Where the component goes.
+        component: PathBuf,
+    },
     /// Whether a component would be admitted, and why not. Needs no installation.
-    Check { file: PathBuf },
+    Check {
+        file: PathBuf,
+        /// What a provider's vendor is asked and answers: JSON, see the plugin guide.
+        /// Can be given several times.
+        #[arg(long, value_name = "FILE")]
+        script: Vec<PathBuf>,
+    },
     /// Admit a component: for one organization, or for everybody.
     Upload(UploadFile),
     /// List components, newest first.
@@ -155,12 +173,14 @@ async fn organizations_check(app: &App, org: &OrgId) -> Result<(), Failure> {
 /// Runs a command. Exit status 1 when a component is not admitted.
 pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let command = match command {
-        Command::Check { file } => return check(&file, &config, output).await,
+        Command::New(new) => return scaffold::new(&new, output),
+        Command::Encode { module, component } => return encode(&module, &component, output),
+        Command::Check { file, script } => return check(&file, &script, &config, output).await,
         other => other,
     };
     let app = app::start(config).await?;
     match command {
-        Command::Check { .. } => {}
+        Command::New(_) | Command::Encode { .. } | Command::Check { .. } => {}
         Command::Upload(upload) => return self::upload(&app, upload, output).await,
         Command::List { whose } => {
             let owner = whose.owner(&app).await?;
@@ -326,23 +346,33 @@ fn refused(output: &Output, reasons: &[Reason]) -> ExitCode {
 }
 
 async fn check(
-    file: &std::path::Path,
+    file: &Path,
+    scripts: &[PathBuf],
     config: &Config,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let bytes = Bytes::from(std::fs::read(file)?);
-    match examined(bytes, config).await? {
+    let scripts = scripts
+        .iter()
+        .map(|file| read_script(file))
+        .collect::<Result<Vec<_>, _>>()?;
+    match examined(bytes, &scripts, config).await? {
         Ok((inspected, conformance)) => {
             let value = json!({
                 "admitted": true, "slot": inspected.slot, "imports": inspected.imports,
                 "conformance": conformance,
+                "script_calls": scripts.iter().map(Script::calls).sum::<usize>(),
             });
             let fuel = match conformance.fuel {
                 Some(fuel) => format!("{fuel} units of fuel, "),
                 None => String::new(),
             };
+            let told: String = scripts
+                .iter()
+                .map(|script| format!("\n{} calls went as the script says", script.calls()))
+                .collect();
             let text = format!(
-                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs",
+                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs{told}",
                 inspected.slot,
                 match inspected.imports.is_empty() {
                     true => "nothing".to_owned(),
@@ -362,6 +392,7 @@ async fn check(
 /// What an upload does before it keeps anything, in a folder of its own.
 async fn examined(
     bytes: Bytes,
+    scripts: &[Script],
     config: &Config,
 ) -> Result<Result<(Inspected, Conformance), Vec<Reason>>, Failure> {
     app::use_one_tls();
@@ -378,11 +409,52 @@ async fn examined(
         let components = Components::load(cache.clone(), random::<32>(), limits, Clock::default())?;
         let artifact = Artifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
         components.keep_native(&artifact, &native)?;
-        Ok::<_, Failure>(components.examine(artifact).await)
+        // What is told is what matters of the calls that failed.
+        let examined = components
+            .examine(artifact.clone())
+            .with_subscriber(NoSubscriber::new());
+        let examined = match examined.await {
+            Ok(conformance) => conformance,
+            Err(reasons) => return Ok(Err(reasons)),
+        };
+        for script in scripts {
+            if !artifact.slot.is_provider() {
+                return Err("scripts are for providers".into());
+            }
+            if let Err(reasons) = components.rehearse(artifact.clone(), script).await {
+                return Ok(Err(reasons));
+            }
+        }
+        Ok::<_, Failure>(Ok(examined))
     };
     let answer = answer.await;
     let _ = std::fs::remove_dir_all(&cache);
     Ok(answer?.map(|conformance| (inspected, conformance)))
+}
+
+fn read_script(file: &Path) -> Result<Script, Failure> {
+    let text = std::fs::read_to_string(file)?;
+    Script::parse(&text).map_err(|why| format!("{} is no script: {why}", file.display()).into())
+}
+
+/// Makes a component of a core module, as `wasm-tools component new` does.
+fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, Failure> {
+    let bytes = wit_component::ComponentEncoder::default()
+        .module(&std::fs::read(module)?)
+        .and_then(|encoder| encoder.validate(true).encode())
+        .map_err(|error| {
+            format!(
+                "{} is no module of a component: {error:#}",
+                module.display()
+            )
+        })?;
+    std::fs::write(component, &bytes)?;
+    let text = format!("{} has {} bytes", component.display(), bytes.len());
+    output.one(
+        &json!({ "component": component, "size": bytes.len() }),
+        &text,
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 #[derive(Args)]

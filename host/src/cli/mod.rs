@@ -8,6 +8,7 @@ mod keys;
 mod ledger;
 mod organizations;
 mod output;
+mod scaffold;
 mod vault;
 mod verify;
 

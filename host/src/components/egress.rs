@@ -4,10 +4,11 @@
 //! limits on number, time and size. Secrets are put into headers here, after
 //! the component is done with the request, and only for allowed hosts.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use wasmtime::component::Resource;
 
 use super::bindings::signing::holdfast::host as wit;
 use super::lent::{Blob, Lent};
+use crate::config::SecretText;
 use crate::delivery::guard;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
@@ -26,7 +28,7 @@ use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Respons
 /// Largest answer that goes into a component's memory.
 const ANSWER_LIMIT: usize = 4 * 1024 * 1024;
 /// Largest answer that stays with the host.
-const BLOB_LIMIT: usize = 64 * 1024 * 1024;
+pub(super) const BLOB_LIMIT: usize = 64 * 1024 * 1024;
 /// Blobs are encoded and sent in pieces of this size; a multiple of 3, so that
 /// the pieces of base64 join without padding in between.
 const PIECE: usize = 48 * 1024;
@@ -92,35 +94,35 @@ impl Egress {
         Ok(url)
     }
 
-    async fn send(&self, request: Outgoing, limit: usize) -> Result<Incoming, HttpError> {
-        match tokio::time::timeout(self.timeout, self.exchange(request, limit)).await {
-            Ok(result) => result,
-            Err(_) => Err(HttpError::Timeout),
-        }
+    /// How long an exchange may take, the answer's body included.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
-    async fn exchange(&self, request: Outgoing, limit: usize) -> Result<Incoming, HttpError> {
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn open(&self, request: Outgoing) -> Result<Incoming, HttpError> {
+        let Body { length, pieces } = request.body;
         match &self.transport {
             Transport::Network(client) => {
                 let mut outgoing = client.request(request.method, request.url);
                 for (name, value) in request.headers {
                     outgoing = outgoing.header(name, value);
                 }
+                if let Some(length) = length {
+                    outgoing = outgoing.header("content-length", length);
+                }
                 let answer = outgoing
-                    .header("content-length", request.length)
-                    .body(reqwest::Body::wrap_stream(request.body))
+                    .body(reqwest::Body::wrap_stream(pieces))
                     .send()
                     .await
                     .map_err(|error| HttpError::Unreachable(chain(&error)))?;
-                let status = answer.status().as_u16();
-                let headers = readable(answer.headers());
-                let pieces = answer
-                    .bytes_stream()
-                    .map(|piece| piece.map_err(|error| HttpError::Unreachable(chain(&error))));
                 Ok(Incoming {
-                    status,
-                    headers,
-                    body: collect(pieces, limit).await?,
+                    status: answer.status(),
+                    headers: answer.headers().clone(),
+                    body: answer
+                        .bytes_stream()
+                        .map(|piece| piece.map_err(|error| HttpError::Unreachable(chain(&error))))
+                        .boxed(),
                 })
             }
             Transport::Router(router) => {
@@ -131,22 +133,22 @@ impl Egress {
                     outgoing = outgoing.header(name, value);
                 }
                 let outgoing = outgoing
-                    .body(Body::from_stream(request.body))
+                    .body(axum::body::Body::from_stream(pieces))
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
                 let answer = match router.clone().oneshot(outgoing).await {
                     Ok(answer) => answer,
                     Err(never) => match never {},
                 };
-                let status = answer.status().as_u16();
-                let headers = readable(answer.headers());
-                let pieces = answer
-                    .into_body()
-                    .into_data_stream()
-                    .map(|piece| piece.map_err(|error| HttpError::Unreachable(error.to_string())));
+                let (head, body) = answer.into_parts();
                 Ok(Incoming {
-                    status,
-                    headers,
-                    body: collect(pieces, limit).await?,
+                    status: head.status,
+                    headers: head.headers,
+                    body: body
+                        .into_data_stream()
+                        .map(|piece| {
+                            piece.map_err(|error| HttpError::Unreachable(error.to_string()))
+                        })
+                        .boxed(),
                 })
             }
         }
@@ -154,15 +156,92 @@ impl Egress {
 }
 
 /// A request with its secrets filled in and its body ready to be streamed.
-struct Outgoing {
-    method: http::Method,
-    url: Url,
-    headers: Vec<(String, String)>,
-    length: usize,
-    body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+pub(super) struct Outgoing {
+    pub method: http::Method,
+    pub url: Url,
+    pub headers: Vec<(String, String)>,
+    pub body: Body,
 }
 
-struct Incoming {
+/// A request's body.
+pub(super) struct Body {
+    /// In bytes, where it is known.
+    pub length: Option<usize>,
+    pub pieces: BoxStream<'static, Result<Bytes, std::io::Error>>,
+}
+
+impl Body {
+    /// One that is there already.
+    pub fn whole(bytes: Bytes) -> Self {
+        Self {
+            length: Some(bytes.len()),
+            pieces: pieces(bytes, false),
+        }
+    }
+}
+
+/// An answer, whose body is still to come.
+pub(super) struct Incoming {
+    pub status: http::StatusCode,
+    pub headers: http::HeaderMap,
+    pub body: BoxStream<'static, Result<Bytes, HttpError>>,
+}
+
+/// What one call may send: where to, with which secrets, how often.
+pub(super) struct Outbound {
+    /// For log lines: component, instance.
+    pub label: String,
+    pub egress: Egress,
+    pub secrets: Arc<BTreeMap<String, SecretText>>,
+    /// Requests sent so far.
+    requests: u32,
+    most_requests: u32,
+}
+
+impl Outbound {
+    pub fn new(
+        label: String,
+        egress: Egress,
+        secrets: Arc<BTreeMap<String, SecretText>>,
+        most_requests: u32,
+    ) -> Self {
+        Self {
+            label,
+            egress,
+            secrets,
+            requests: 0,
+            most_requests,
+        }
+    }
+
+    /// Counts a request, and says whether it may go where it wants to.
+    pub fn admit(&mut self, url: &str) -> Result<Url, HttpError> {
+        self.requests += 1;
+        if self.requests > self.most_requests {
+            return Err(HttpError::OverLimit(format!(
+                "more than {} requests in one call",
+                self.most_requests
+            )));
+        }
+        self.egress.check(url)
+    }
+
+    /// Sends a request and takes its whole answer.
+    async fn send(&self, request: Outgoing, limit: usize) -> Result<Answer, HttpError> {
+        let exchange = async {
+            let answer = self.egress.open(request).await?;
+            Ok(Answer {
+                status: answer.status.as_u16(),
+                headers: readable(&answer.headers),
+                body: collect(answer.body, limit).await?,
+            })
+        };
+        let ended = tokio::time::timeout(self.egress.timeout, exchange).await;
+        ended.unwrap_or(Err(HttpError::Timeout))
+    }
+}
+
+struct Answer {
     status: u16,
     headers: Vec<(String, String)>,
     body: Bytes,
@@ -170,14 +249,7 @@ struct Incoming {
 
 impl Lent {
     fn outgoing(&mut self, request: Request) -> wasmtime::Result<Result<Outgoing, HttpError>> {
-        self.requests += 1;
-        if self.requests > self.most_requests {
-            return Ok(Err(HttpError::OverLimit(format!(
-                "more than {} requests in one call",
-                self.most_requests
-            ))));
-        }
-        let url = match self.lease.egress.check(&request.url) {
+        let url = match self.outbound.admit(&request.url) {
             Ok(url) => url,
             Err(error) => return Ok(Err(error)),
         };
@@ -217,8 +289,10 @@ impl Lent {
             method,
             url,
             headers,
-            length,
-            body: stream::iter(parts).flatten().boxed(),
+            body: Body {
+                length: Some(length),
+                pieces: stream::iter(parts).flatten().boxed(),
+            },
         }))
     }
 
@@ -299,7 +373,7 @@ impl wit::http::Host for Lent {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
         };
-        let answer = self.lease.egress.send(outgoing, ANSWER_LIMIT).await;
+        let answer = self.outbound.send(outgoing, ANSWER_LIMIT).await;
         Ok(answer.map(|answer| Response {
             status: answer.status,
             headers: answer.headers,
@@ -316,7 +390,7 @@ impl wit::http::Host for Lent {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
         };
-        match self.lease.egress.send(outgoing, BLOB_LIMIT).await {
+        match self.outbound.send(outgoing, BLOB_LIMIT).await {
             Ok(answer) => Ok(Ok(BlobResponse {
                 status: answer.status,
                 headers: answer.headers,

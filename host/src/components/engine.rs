@@ -8,9 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
+use wasmtime::{
+    CallHook, Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline,
+};
 
 use super::limits::{AllLimits, Limits};
 use super::settings;
@@ -76,6 +78,9 @@ pub(super) struct Meter {
     limits: StoreLimits,
     /// Bytes of the largest linear memory so far.
     pub memory: usize,
+    /// How long the component itself has run, and since when it does.
+    ran: Duration,
+    since: Instant,
 }
 
 impl Meter {
@@ -87,6 +92,8 @@ impl Meter {
                 .trap_on_grow_failure(true)
                 .build(),
             memory: 0,
+            ran: Duration::ZERO,
+            since: Instant::now(),
         }
     }
 }
@@ -145,8 +152,8 @@ pub(super) fn fueled_store(
 
 /// A store for one call of a provider.
 ///
-/// A trapping deadline would count the time a guest waits in a host call, so
-/// slices of CPU time are counted in a callback instead. Between two of them
+/// A trapping deadline would count the time a guest waits in a host call, so the
+/// time between two of them is what counts, looked at whenever an epoch ends. Then
 /// everybody else's work goes on; the wall clock is watched outside.
 pub(super) fn provider_store<T: Send + 'static>(
     engine: &Engine,
@@ -164,11 +171,20 @@ pub(super) fn provider_store<T: Send + 'static>(
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
-    let most = ticks(limits.cpu);
-    let mut slices = 0;
-    store.epoch_deadline_callback(move |_| {
-        slices += 1;
-        Ok(if slices > most {
+    store.call_hook(|mut context, hook| {
+        let meter = &mut context.data_mut().limits;
+        match hook {
+            CallHook::CallingWasm | CallHook::ReturningFromHost => meter.since = Instant::now(),
+            CallHook::CallingHost | CallHook::ReturningFromWasm => {
+                meter.ran += meter.since.elapsed();
+            }
+        }
+        Ok(())
+    });
+    let most = limits.cpu;
+    // Called as the host is, so what has run until now is counted.
+    store.epoch_deadline_callback(move |context| {
+        Ok(if context.data().limits.ran > most {
             UpdateDeadline::Interrupt
         } else {
             // Behind the others, which wasmtime's own way of yielding is not.

@@ -182,11 +182,14 @@ fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
             ),
         ));
     }
-    let ours = interface.starts_with("holdfast:");
-    (ours && major(version) != Some(MAJOR)).then(|| {
+    let (known, ours) = match interface.starts_with("wasi:") {
+        true => (version.starts_with("0.2."), "WASI 0.2"),
+        false => (major(version) == Some(MAJOR), worlds::VERSION),
+    };
+    (!known).then(|| {
         Reason::new(
             "interface_version",
-            format!("imports `{import}`; this host has {}", worlds::VERSION),
+            format!("imports `{import}`; this host has {ours}"),
         )
     })
 }

@@ -9,8 +9,9 @@ use subtle::ConstantTimeEq;
 use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
-use super::egress::Egress;
+use super::egress::{Egress, Outbound};
 use super::limits::Limits;
+use super::wasi::Wasi;
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
@@ -19,6 +20,10 @@ use crate::domain::hash::hmac_sha256;
 const READ_LIMIT: usize = 64 * 1024;
 /// How much of a log message is kept.
 const LOG_LIMIT: usize = 4 * 1024;
+/// Handles that a component may hold at once: blobs, secrets, streams.
+const HANDLES: usize = 10_000;
+/// Most that is given of randomness at once, in bytes.
+const RANDOM_LIMIT: u32 = 1024;
 
 /// A document that passes through a component as a handle.
 #[derive(Clone, Debug)]
@@ -45,25 +50,36 @@ pub(super) struct TooManyHostCalls;
 
 /// The store data of one provider call.
 pub(super) struct Lent {
-    pub lease: Lease,
     pub table: ResourceTable,
-    /// Requests sent so far in this call.
-    pub requests: u32,
-    /// The most it may send.
-    pub most_requests: u32,
+    pub outbound: Outbound,
+    settings: Arc<BTreeMap<String, String>>,
+    clock: Clock,
+    /// Made when it is first asked for.
+    wasi: Option<Box<Wasi>>,
     /// How often the host may still be asked for something.
     calls_left: u32,
 }
 
 impl Lent {
     pub fn new(lease: Lease, limits: &Limits) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES);
         Self {
-            lease,
-            table: ResourceTable::new(),
-            requests: 0,
-            most_requests: limits.requests,
+            table,
+            outbound: Outbound::new(lease.label, lease.egress, lease.secrets, limits.requests),
+            settings: lease.settings,
+            clock: lease.clock,
+            wasi: None,
             calls_left: limits.host_calls,
         }
+    }
+
+    /// What WASI works with.
+    pub fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Outbound) {
+        let wasi = self
+            .wasi
+            .get_or_insert_with(|| Box::new(Wasi::new(&self.outbound.label, self.clock)));
+        (wasi, &mut self.table, &mut self.outbound)
     }
 
     /// Counts one call of the host; one too many ends the component's call.
@@ -118,14 +134,14 @@ impl wit::blobs::HostBlob for Lent {
 impl wit::settings::Host for Lent {
     async fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
         self.count()?;
-        Ok(self.lease.settings.get(&key).cloned())
+        Ok(self.settings.get(&key).cloned())
     }
 }
 
 impl wit::secrets::Host for Lent {
     async fn open(&mut self, name: String) -> wasmtime::Result<Option<Resource<Secret>>> {
         self.count()?;
-        match self.lease.secrets.get(&name) {
+        match self.outbound.secrets.get(&name) {
             Some(secret) => Ok(Some(self.table.push(Secret(secret.clone()))?)),
             None => Ok(None),
         }
@@ -160,24 +176,37 @@ impl wit::secrets::HostSecret for Lent {
 }
 
 impl wit::log::Host for Lent {
-    async fn write(&mut self, level: wit::log::Level, mut message: String) -> wasmtime::Result<()> {
+    async fn write(&mut self, level: wit::log::Level, message: String) -> wasmtime::Result<()> {
         self.count()?;
-        let end = message.floor_char_boundary(LOG_LIMIT);
-        message.truncate(end);
-        let component = &self.lease.label;
-        match level {
-            wit::log::Level::Debug => tracing::debug!(component, "{message}"),
-            wit::log::Level::Info => tracing::info!(component, "{message}"),
-            wit::log::Level::Warn => tracing::warn!(component, "{message}"),
-            wit::log::Level::Error => tracing::error!(component, "{message}"),
-        }
+        note(&self.outbound.label, level, message);
         Ok(())
+    }
+}
+
+/// Puts a line of a component into the host's log.
+pub(super) fn note(component: &str, level: wit::log::Level, mut message: String) {
+    message.truncate(message.floor_char_boundary(LOG_LIMIT));
+    match level {
+        wit::log::Level::Debug => tracing::debug!(component, "{message}"),
+        wit::log::Level::Info => tracing::info!(component, "{message}"),
+        wit::log::Level::Warn => tracing::warn!(component, "{message}"),
+        wit::log::Level::Error => tracing::error!(component, "{message}"),
     }
 }
 
 impl wit::clock::Host for Lent {
     async fn now(&mut self) -> wasmtime::Result<u64> {
         self.count()?;
-        Ok(u64::try_from(self.lease.clock.now().as_millis()).unwrap_or_default())
+        Ok(u64::try_from(self.clock.now().as_millis()).unwrap_or_default())
+    }
+}
+
+impl wit::random::Host for Lent {
+    async fn bytes(&mut self, length: u32) -> wasmtime::Result<Vec<u8>> {
+        self.count()?;
+        let mut bytes = vec![0; length.min(RANDOM_LIMIT) as usize];
+        let filled = getrandom::fill(&mut bytes);
+        filled.map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+        Ok(bytes)
     }
 }

@@ -12,11 +12,13 @@
 //! | `rules.rs`, `documents.rs` | calls into the rules slots |
 //! | `providers.rs` | calls into provider plugins |
 //! | `lent.rs` | what the host lends to a provider: blobs, secrets, settings, clock, log |
+//! | `wasi.rs` | what WASI asks for, for languages that cannot do without |
 //! | `egress.rs` | how a provider's request leaves, and where it may go |
 //! | `worlds.rs` | the WIT packages, and what each world grants |
 //! | `inspection.rs` | what an unknown component is, and whether it fits a world |
 //! | `compiler.rs` | compiling it, in a process of its own |
 //! | `conformance.rs` | questions with known answers that a candidate must get right |
+//! | `script.rs` | a far end as a plugin's author writes it down |
 //!
 //! Every call runs in a fresh instance, so that no state passes between
 //! organizations and a trap harms one call alone.
@@ -36,8 +38,10 @@ mod limits;
 pub mod providers;
 mod registry;
 pub mod rules;
+pub mod script;
 mod settings;
 mod slot;
+mod wasi;
 pub mod worlds;
 
 use std::path::PathBuf;

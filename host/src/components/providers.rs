@@ -67,6 +67,7 @@ impl World for SigningPre {
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
         let mut linker: Linker<Limited<Lent>> = Linker::new(engine);
         SigningProvider::add_to_linker::<_, HasSelf<_>>(&mut linker, |limited| &mut limited.data)?;
+        super::wasi::link(&mut linker)?;
         Self::new(linker.instantiate_pre(component)?)
     }
 

@@ -16,6 +16,7 @@ use super::inspection::Reason;
 use super::limits::AllLimits;
 use super::providers::{Gate, SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
+use super::script::{self, Script};
 use super::slot::{self, Loaded};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Conformance, Instance, Slot};
@@ -297,6 +298,19 @@ impl Components {
             tokio::task::spawn_blocking(move || conformance::examine(&engines, &cache, &artifact));
         task.await
             .unwrap_or_else(|error| Err(vec![Reason::new("conformance", error.to_string())]))
+    }
+
+    /// Puts a provider beside a far end that its author has written down.
+    ///
+    /// # Errors
+    /// Everything that it did otherwise.
+    pub async fn rehearse(&self, artifact: Artifact, script: &Script) -> Result<(), Vec<Reason>> {
+        let active = conformance::loaded(&self.engines, &self.cache, &artifact).await?;
+        let reasons = script::rehearse(&active, script).await;
+        match reasons.is_empty() {
+            true => Ok(()),
+            false => Err(reasons),
+        }
     }
 
     /// Puts something in the place of a component that this node cannot load:

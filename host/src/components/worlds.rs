@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::wasi;
 use crate::domain::component::Slot;
 
 /// The imports that providers of every kind may be lent.
@@ -83,9 +84,12 @@ fn grants(slot: Slot) -> Vec<String> {
     if !slot.is_provider() {
         return vec![types];
     }
-    let host = ["blobs", "settings", "secrets", "http", "log", "clock"]
-        .map(|interface| format!("holdfast:host/{interface}"));
-    host.into_iter().chain([types]).collect()
+    let host = [
+        "blobs", "settings", "secrets", "http", "log", "clock", "random",
+    ]
+    .map(|interface| format!("holdfast:host/{interface}"));
+    let wasi = wasi::INTERFACES.map(str::to_owned);
+    host.into_iter().chain([types]).chain(wasi).collect()
 }
 
 /// Whether a slot's world grants an interface (named without its version).

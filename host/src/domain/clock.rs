@@ -103,18 +103,30 @@ impl<'de> Deserialize<'de> for Timestamp {
 /// (`HOLDFAST_CLOCK_OFFSET`, refused in production).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    offset: Duration,
+    /// How many milliseconds it is ahead.
+    offset: i64,
 }
 
 impl Clock {
     /// A clock that runs `offset` ahead.
     pub fn ahead_by(offset: Duration) -> Self {
-        Self { offset }
+        Self {
+            offset: i64::try_from(offset.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// A clock that shows `now` and runs on.
+    pub fn at(now: Timestamp) -> Self {
+        let present = jiff::Timestamp::now().as_millisecond();
+        Self {
+            offset: now.as_millis().saturating_sub(present),
+        }
     }
 
     /// The present.
     pub fn now(&self) -> Timestamp {
-        Timestamp::from_millis(jiff::Timestamp::now().as_millisecond()) + self.offset
+        let present = jiff::Timestamp::now().as_millisecond();
+        Timestamp::from_millis(present.saturating_add(self.offset))
     }
 }
 

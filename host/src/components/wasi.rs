@@ -1,0 +1,376 @@
+//! What WASI 0.2 asks for, for providers in languages whose runtimes cannot do without:
+//! clocks, randomness, standard output, an empty file system, and HTTP. There are no
+//! sockets. `wasi:http` leaves through [`super::egress`] as the host's own interface does,
+//! so that one allow-list and one address guard hold for both.
+
+use std::future::Future;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use wasmtime::component::Linker;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::clocks::HostWallClock;
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
+};
+
+use super::egress::{BLOB_LIMIT, Body, Incoming, Outbound, Outgoing};
+use super::engine::Limited;
+use super::lent::{self, Lent};
+use crate::domain::clock::Clock;
+
+use super::bindings::signing::holdfast::host as wit;
+use wit::http::HttpError;
+use wit::log::Level;
+
+/// The interfaces of WASI that are lent, without versions.
+pub(super) const INTERFACES: [&str; 22] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+];
+
+/// Of a request's body, so much is waited for, so that its length can be told.
+const BUFFERED: usize = 1024 * 1024;
+/// What one call may print.
+const PRINTED: usize = 64 * 1024;
+
+/// Gives a provider everything of [`INTERFACES`].
+pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
+    use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
+    use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
+    use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
+    use wasmtime_wasi::random::WasiRandom;
+
+    type T = Limited<Lent>;
+    wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
+    cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::terminal_input::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::terminal_output::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::terminal_stdin::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::terminal_stdout::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    cli::terminal_stderr::add_to_linker::<T, WasiCli>(linker, T::cli)?;
+    random::insecure::add_to_linker::<T, WasiRandom>(linker, |lent| lent.ctx().ctx.random())?;
+    random::insecure_seed::add_to_linker::<T, WasiRandom>(linker, |lent| lent.ctx().ctx.random())?;
+    filesystem::preopens::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
+    filesystem::types::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
+}
+
+/// What a call that uses WASI has; others never ask for it.
+pub(super) struct Wasi {
+    ctx: WasiCtx,
+    http: WasiHttpCtx,
+}
+
+impl Wasi {
+    pub fn new(label: &str, clock: Clock) -> Self {
+        let left = Arc::new(Mutex::new(PRINTED));
+        let printer = |level| Printer {
+            line: Arc::new(Mutex::new(Line {
+                label: label.to_owned(),
+                level,
+                text: Vec::new(),
+                left: left.clone(),
+            })),
+        };
+        let ctx = WasiCtx::builder()
+            .stdout(printer(Level::Info))
+            .stderr(printer(Level::Warn))
+            .wall_clock(WallClock(clock))
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false)
+            .build();
+        Self {
+            ctx,
+            http: WasiHttpCtx::new(),
+        }
+    }
+}
+
+impl WasiView for Limited<Lent> {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let (wasi, table, _) = self.data.wasi();
+        WasiCtxView {
+            ctx: &mut wasi.ctx,
+            table,
+        }
+    }
+}
+
+impl WasiHttpView for Limited<Lent> {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let (wasi, table, hooks) = self.data.wasi();
+        WasiHttpCtxView {
+            ctx: &mut wasi.http,
+            table,
+            hooks,
+        }
+    }
+}
+
+/// The service's own clock, which rehearsals move.
+struct WallClock(Clock);
+
+impl HostWallClock for WallClock {
+    fn resolution(&self) -> Duration {
+        Duration::from_millis(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.now().as_millis()).unwrap_or_default())
+    }
+}
+
+/// Standard output or standard error: lines for the host's log.
+struct Printer {
+    line: Arc<Mutex<Line>>,
+}
+
+struct Line {
+    label: String,
+    level: Level,
+    text: Vec<u8>,
+    /// Bytes that the call may still print.
+    left: Arc<Mutex<usize>>,
+}
+
+impl Line {
+    fn print(&mut self, bytes: &[u8]) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &bytes[..bytes.len().min(*left)];
+        *left -= bytes.len();
+        drop(left);
+        let mut pieces = bytes.split(|byte| *byte == b'\n');
+        self.text.extend(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            self.end();
+            self.text.extend(piece);
+        }
+    }
+
+    fn end(&mut self) {
+        let text = mem::take(&mut self.text);
+        if !text.is_empty() {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            lent::note(&self.label, self.level, text);
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl IsTerminal for Printer {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Printer {
+    /// Of WASI 0.3, which is not lent.
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(Printer {
+            line: self.line.clone(),
+        })
+    }
+}
+
+#[async_trait]
+impl Pollable for Printer {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait]
+impl OutputStream for Printer {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.print(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PRINTED)
+    }
+}
+
+type Sent = (
+    http::Response<WasiBody>,
+    Box<dyn Future<Output = Result<(), Error>> + Send>,
+);
+
+impl WasiHttpHooks for Outbound {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        _: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
+        let admitted = self.admit(&request.uri().to_string());
+        let headers = self.headers(request.headers());
+        let (egress, label) = (self.egress.clone(), self.label.clone());
+        Box::new(async move {
+            let deadline = tokio::time::Instant::now() + egress.timeout();
+            let exchange = async {
+                let (url, headers) = (admitted?, headers?);
+                let method = request.method().clone();
+                let body = outgoing_body(request.into_body()).await?;
+                let request = Outgoing {
+                    method,
+                    url,
+                    headers,
+                    body,
+                };
+                egress.open(request).await
+            };
+            let ended = tokio::time::timeout_at(deadline, exchange).await;
+            match ended.unwrap_or(Err(HttpError::Timeout)) {
+                Ok(answer) => Ok((
+                    incoming(answer, deadline),
+                    Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>,
+                )),
+                Err(error) => {
+                    // The component is only told of what kind it is.
+                    lent::note(&label, Level::Warn, format!("no answer: {error}"));
+                    Err(told(error))
+                }
+            }
+        })
+    }
+}
+
+impl Outbound {
+    /// The headers with their secrets filled in: `{{secret:NAME}}` in a value.
+    fn headers(&self, headers: &http::HeaderMap) -> Result<Vec<(String, String)>, HttpError> {
+        headers
+            .iter()
+            .filter(|(name, _)| **name != http::header::HOST)
+            .map(|(name, value)| {
+                let value = value.to_str().map_err(|_| {
+                    HttpError::InvalidRequest(format!("header {name} is not plain text"))
+                })?;
+                Ok((name.as_str().to_owned(), self.filled(value)?))
+            })
+            .collect()
+    }
+
+    fn filled(&self, value: &str) -> Result<String, HttpError> {
+        let mut filled = String::with_capacity(value.len());
+        let mut rest = value;
+        while let Some((before, after)) = rest.split_once("{{secret:") {
+            let found = after.split_once("}}");
+            let Some((secret, (_, after))) =
+                found.and_then(|found| Some((self.secrets.get(found.0)?, found)))
+            else {
+                return Err(HttpError::InvalidRequest(
+                    "a header names a secret that this instance has not".into(),
+                ));
+            };
+            filled += before;
+            filled += secret.reveal();
+            rest = after;
+        }
+        Ok(filled + rest)
+    }
+}
+
+/// A body with its length where that is soon known, and in pieces where it is not.
+async fn outgoing_body(body: WasiBody) -> Result<Body, HttpError> {
+    let broken = |error: Error| HttpError::InvalidRequest(format!("its body broke off: {error}"));
+    let mut pieces = body.into_data_stream();
+    let mut begin = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        begin.extend(piece.map_err(broken)?);
+        if begin.len() > BUFFERED {
+            let begin = begin.freeze();
+            let mut left = BLOB_LIMIT;
+            let rest = pieces.map_err(|error| std::io::Error::other(error.to_string()));
+            let limited = stream::once(async { Ok(begin) })
+                .chain(rest)
+                .map(move |piece| {
+                    let piece = piece?;
+                    left = left
+                        .checked_sub(piece.len())
+                        .ok_or_else(|| std::io::Error::other("the body is too long"))?;
+                    Ok(piece)
+                });
+            return Ok(Body {
+                length: None,
+                pieces: limited.boxed(),
+            });
+        }
+    }
+    Ok(Body::whole(begin.freeze()))
+}
+
+/// The answer, whose body ends by the deadline and within the limit.
+fn incoming(answer: Incoming, deadline: tokio::time::Instant) -> http::Response<WasiBody> {
+    let open = Some((answer.body, BLOB_LIMIT));
+    let frames = stream::unfold(open, move |open| async move {
+        let (mut body, left) = open?;
+        let piece = match tokio::time::timeout_at(deadline, body.next()).await {
+            Ok(Some(Ok(piece))) => piece,
+            Ok(Some(Err(error))) => return Some((Err(told(error)), None)),
+            Ok(None) => return None,
+            Err(_) => return Some((Err(Error::HttpResponseTimeout), None)),
+        };
+        match left.checked_sub(piece.len()) {
+            Some(left) => Some((Ok(Frame::data(piece)), Some((body, left)))),
+            None => Some((Err(Error::HttpResponseBodySize(None)), None)),
+        }
+    });
+    let mut response = http::Response::new(StreamBody::new(frames).boxed_unsync());
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    response
+}
+
+fn told(error: HttpError) -> Error {
+    match error {
+        HttpError::Denied(_) => Error::HttpRequestDenied,
+        HttpError::Unreachable(_) => Error::DestinationUnavailable,
+        HttpError::Timeout => Error::HttpResponseTimeout,
+        HttpError::OverLimit(_) => Error::ConnectionLimitReached,
+        HttpError::InvalidRequest(why) | HttpError::Other(why) => Error::InternalError(Some(why)),
+    }
+}

@@ -1,0 +1,11 @@
+// Makes example-sign.wasm.
+import { readFile, writeFile } from "node:fs/promises";
+import { componentize } from "@bytecodealliance/componentize-js";
+
+const { component } = await componentize(await readFile("plugin.js", "utf8"), {
+  witPath: "wit",
+  worldName: "signing-provider",
+  // A plugin asks and is not asked.
+  disableFeatures: ["fetch-event"],
+});
+await writeFile("example-sign.wasm", component);
