@@ -1,19 +1,26 @@
 //! What a call costs by slot, what an upload costs, and who notices.
 
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use holdfast::components::compiler::Compiler;
 use holdfast::components::egress::Egress;
-use holdfast::components::providers::ProviderLease;
+use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::rules::{documents, lifecycle};
 use holdfast::components::{Artifact, Components, embedded};
 use holdfast::config::SecretText;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::envelope::EnvelopeStatus;
+use holdfast_compliance as native;
+use holdfast_lifecycle as native_lifecycle;
+use tokio::runtime::Handle;
+use tower::ServiceExt as _;
 
 use crate::Failure;
 use crate::compliance::records;
@@ -21,48 +28,214 @@ use crate::report::{self, Table, median, micros, millis, percentile};
 use crate::server;
 
 const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
+const ROUNDS: usize = 5;
 const CALLS: usize = 400;
-const FEW: usize = 30;
+const FEW: usize = 20;
 
 /// Measures, and prints three tables.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
+    let cache = tempfile::tempdir()?;
+    let components = Arc::new(Components::with_defaults(cache.path().into(), [0; 32])?);
+    components.load_documents();
+    calls(&components, runtime.handle())?;
     runtime.block_on(async {
-        let cache = tempfile::tempdir()?;
-        let components = Arc::new(Components::with_defaults(cache.path().into(), [0; 32])?);
-        components.load_documents();
-        calls(&components).await?;
         uploads().await?;
         bystanders(&components).await
     })
 }
 
-fn row(table: &mut Table, name: &str, times: &[f64]) {
-    let middle = median(times);
-    table.row([
-        name.into(),
-        format!("{middle:.1}"),
-        format!("{:.1}", percentile(times, 99)),
-        format!("{:.0}", 1e6 / middle),
-    ]);
+type Call<'a> = Box<dyn Fn() -> Result<(), Failure> + Sync + 'a>;
+
+/// A call through the API that services use, and the same work without a component.
+struct Case<'a> {
+    name: &'static str,
+    component: Call<'a>,
+    native: Call<'a>,
+    calls: usize,
 }
 
-/// One call in a fresh instance, by slot, through the API that services use.
-async fn calls(components: &Components) -> Result<(), Failure> {
-    report::heading("One call of each slot, in a fresh instance");
-    let mut table = Table::new(&["call", "median µs", "p99 µs", "a second"]);
-    let facts = records::for_component(&records::passing());
-    let rules = components.compliance(None);
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
-        let began = Instant::now();
-        rules.evaluate(&facts)?;
-        times.push(micros(began.elapsed()));
-    }
-    row(&mut table, "rules.compliance evaluate", &times);
+/// So many calls on each of so many threads: what each took, in microseconds, and how
+/// many there were a second.
+fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64), Failure> {
+    let one_thread = || {
+        let mut times = Vec::with_capacity(calls);
+        for _ in 0..calls {
+            let began = Instant::now();
+            call()?;
+            times.push(micros(began.elapsed()));
+        }
+        Ok::<_, Failure>(times)
+    };
+    let began = Instant::now();
+    let times = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(one_thread)).collect();
+        running
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err("a call panicked".into()))
+            })
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let per_second = (threads * calls) as f64 / began.elapsed().as_secs_f64();
+    Ok((times.concat(), per_second))
+}
 
+/// One call in a fresh instance, by slot.
+fn calls(components: &Components, runtime: &Handle) -> Result<(), Failure> {
+    report::heading("One call of each slot, in a fresh instance");
+    let mut table = Table::new(&[
+        "call",
+        "median µs",
+        "p99 µs",
+        "native µs",
+        "x native",
+        "a second, 1 thread",
+        "2 threads",
+    ]);
+    for case in cases(components, runtime) {
+        // In turns, so that both meet the same noise.
+        let (mut component, mut native) = (Vec::new(), Vec::new());
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let (times, per_second) = timed(1, case.calls, &case.component)?;
+            component.extend(times);
+            one.push(per_second);
+            native.extend(timed(1, case.calls, &case.native)?.0);
+            two.push(timed(2, case.calls, &case.component)?.1);
+        }
+        let (middle, natively) = (median(&component), median(&native));
+        table.row([
+            case.name.into(),
+            format!("{middle:.1}"),
+            format!("{:.1}", percentile(&component, 99)),
+            format!("{natively:.1}"),
+            format!("{:.1}", middle / natively),
+            format!("{:.0}", median(&one)),
+            format!("{:.0}", median(&two)),
+        ]);
+    }
+    table.print();
+    println!(
+        "\n{ROUNDS} rounds of {CALLS} calls, {FEW} of those that work on a document; native is the same source, or for\n\
+         the provider the same request without a plugin."
+    );
+    Ok(())
+}
+
+fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
+    let record = records::passing();
+    let facts = records::for_component(&record);
+    let rules = components.compliance(None);
     let moves = components.lifecycle(None);
-    let asked = lifecycle::EnvelopeFacts {
+    let contract = Bytes::from_static(CONTRACT);
+    let reader = components.placement(None);
+    let writer = components.documents(None);
+    let plugin = components.signing(None, "embedded");
+    let far_end = axum::Router::new().fallback(|| async { (StatusCode::NOT_FOUND, "{}") });
+    let asked_alone = far_end.clone();
+    let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
+    let pdf = contract.clone();
+    vec![
+        Case {
+            name: "rules.compliance evaluate",
+            component: Box::new(move || Ok(drop(black_box(rules.evaluate(black_box(&facts))?)))),
+            native: Box::new(move || Ok(drop(black_box(native::evaluate(black_box(&record)))))),
+            calls: CALLS,
+        },
+        Case {
+            name: "rules.lifecycle envelope",
+            component: Box::new(move || {
+                let sent = Some(EnvelopeStatus::Sent);
+                let view = lifecycle::EnvelopeTrigger::View;
+                black_box(moves.envelope(sent, view, &sent_from_template())?);
+                Ok(())
+            }),
+            native: Box::new(move || {
+                let sent = Some(native_lifecycle::types::EnvelopeStatus::Sent);
+                let view = native_lifecycle::types::EnvelopeTrigger::View;
+                let next = native_lifecycle::envelope(sent, view, &sent_from_template_natively());
+                black_box(next).map_err(|refused| wrong(&refused))?;
+                Ok(())
+            }),
+            calls: CALLS,
+        },
+        Case {
+            name: "rules.placement inspect, 4 pages",
+            component: Box::new(move || {
+                let facts = runtime.block_on(reader.inspect(contract.clone()))?;
+                black_box(facts).map_err(|error| wrong(&error))?;
+                Ok(())
+            }),
+            native: Box::new(move || {
+                let facts = holdfast_placement::inspect(CONTRACT.to_vec());
+                black_box(facts).map_err(|error| wrong(&error))?;
+                Ok(())
+            }),
+            calls: FEW,
+        },
+        Case {
+            name: "rules.documents mark, 4 pages",
+            component: Box::new(move || {
+                let request = documents::MarkRequest {
+                    kind: documents::CopyKind::NonAuthoritative,
+                    envelope_id: ENVELOPE.into(),
+                    secured_party: Some("First Example Bank".into()),
+                    marked_at: "2026-05-04T15:04:05.000Z".into(),
+                    rewrite: false,
+                };
+                let marked = runtime.block_on(writer.mark(pdf.clone(), request))?;
+                black_box(marked).map_err(|error| wrong(&error))?;
+                Ok(())
+            }),
+            native: Box::new(move || {
+                let request = holdfast_documents::MarkRequest {
+                    kind: holdfast_documents::CopyKind::NonAuthoritative,
+                    envelope_id: ENVELOPE.into(),
+                    secured_party: Some("First Example Bank".into()),
+                    marked_at: "2026-05-04T15:04:05.000Z".into(),
+                    rewrite: false,
+                };
+                let marked = holdfast_documents::mark(CONTRACT.to_vec(), &request);
+                black_box(marked).map_err(|error| wrong(&error))?;
+                Ok(())
+            }),
+            calls: FEW,
+        },
+        Case {
+            name: "provider.signing read-submission, far end in process",
+            component: Box::new(move || {
+                let lease = ProviderLease {
+                    label: "bench".into(),
+                    settings: Arc::new(
+                        [("base_url".to_owned(), "http://far-end".to_owned())].into(),
+                    ),
+                    secrets: Arc::new([("api_key".to_owned(), SecretText::new("key"))].into()),
+                    egress: Egress::in_process(far_end.clone(), "far-end"),
+                    clock: Clock::default(),
+                };
+                match runtime.block_on(plugin.read_submission(lease, "1")) {
+                    Err(ProviderError::NotFound) => Ok(()),
+                    other => Err(wrong(&other)),
+                }
+            }),
+            native: Box::new(move || {
+                let request = Request::get("/submissions/1").body(axum::body::Body::empty())?;
+                let answer = runtime.block_on(asked_alone.clone().oneshot(request))?;
+                black_box(answer);
+                Ok(())
+            }),
+            calls: CALLS,
+        },
+    ]
+}
+
+const ENVELOPE: &str = "env_01jt8s5gq2e6m9x4k7w3c5d8fa";
+
+fn sent_from_template() -> lifecycle::EnvelopeFacts {
+    lifecycle::EnvelopeFacts {
         kind: lifecycle::EnvelopeKind::Esign,
         has_template: true,
         is_upload: false,
@@ -70,68 +243,19 @@ async fn calls(components: &Components) -> Result<(), Failure> {
         has_vault_file: false,
         payment: lifecycle::PaymentStatus::NotRequested,
         attributes: Vec::new(),
-    };
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
-        let began = Instant::now();
-        let sent = Some(EnvelopeStatus::Sent);
-        moves.envelope(sent, lifecycle::EnvelopeTrigger::View, &asked)?;
-        times.push(micros(began.elapsed()));
     }
-    row(&mut table, "rules.lifecycle envelope", &times);
+}
 
-    let contract = Bytes::from_static(CONTRACT);
-    let reader = components.placement(None);
-    let mut times = Vec::new();
-    for _ in 0..FEW {
-        let began = Instant::now();
-        let facts = reader.inspect(contract.clone()).await?;
-        facts.map_err(|error| format!("{error:?}"))?;
-        times.push(micros(began.elapsed()));
+fn sent_from_template_natively() -> native_lifecycle::types::EnvelopeFacts {
+    native_lifecycle::types::EnvelopeFacts {
+        kind: native_lifecycle::types::EnvelopeKind::Esign,
+        has_template: true,
+        is_upload: false,
+        has_file: false,
+        has_vault_file: false,
+        payment: native_lifecycle::types::PaymentStatus::NotRequested,
+        attributes: Vec::new(),
     }
-    row(&mut table, "rules.placement inspect, 4 pages", &times);
-
-    let writer = components.documents(None);
-    let request = documents::MarkRequest {
-        kind: documents::CopyKind::NonAuthoritative,
-        envelope_id: "env_01jt8s5gq2e6m9x4k7w3c5d8fa".into(),
-        secured_party: Some("First Example Bank".into()),
-        marked_at: "2026-05-04T15:04:05.000Z".into(),
-        rewrite: false,
-    };
-    let mut times = Vec::new();
-    for _ in 0..FEW {
-        let began = Instant::now();
-        let marked = writer.mark(contract.clone(), request.clone()).await?;
-        marked.map_err(|error| format!("{error:?}"))?;
-        times.push(micros(began.elapsed()));
-    }
-    row(&mut table, "rules.documents mark, 4 pages", &times);
-
-    let plugin = components.signing(None, "embedded");
-    let far_end =
-        axum::Router::new().fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "{}") });
-    let lease = || ProviderLease {
-        label: "bench".into(),
-        settings: Arc::new([("base_url".to_owned(), "http://far-end".to_owned())].into()),
-        secrets: Arc::new([("api_key".to_owned(), SecretText::new("key"))].into()),
-        egress: Egress::in_process(far_end.clone(), "far-end"),
-        clock: Clock::default(),
-    };
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
-        let began = Instant::now();
-        let _ = plugin.read_submission(lease(), "1").await;
-        times.push(micros(began.elapsed()));
-    }
-    row(
-        &mut table,
-        "provider.signing read-submission, far end in process",
-        &times,
-    );
-    table.print();
-    println!("\n{CALLS} calls each, {FEW} of those that work on a document.");
-    Ok(())
 }
 
 /// The server's program, which compiles.

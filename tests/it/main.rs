@@ -32,6 +32,7 @@ mod openapi;
 mod operator;
 mod partner;
 mod pipeline;
+mod plugin_kit;
 mod rate_limits;
 mod seals;
 mod signing;

@@ -22,8 +22,17 @@ use serde_json::json;
 use crate::component_registry::variant;
 use crate::support::{CONTRACT, TestApp};
 
-/// A node with the plugin in slot `provider.signing`, and short limits.
 fn node() -> Components {
+    node_with(Artifact::uploaded(
+        Slot::Signing,
+        "misbehaving",
+        "1.0.0",
+        MISBEHAVING.into(),
+    ))
+}
+
+/// A node with a plugin as the instance `bad` of slot `provider.signing`, and short limits.
+pub fn node_with(artifact: Artifact) -> Components {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
     let limits: BTreeMap<String, LimitSettings> = serde_json::from_value(json!({
@@ -32,7 +41,6 @@ fn node() -> Components {
     .unwrap();
     let limits = AllLimits::new(&limits).unwrap();
     let components = Components::load(cache, [9; 32], limits, Clock::default()).unwrap();
-    let artifact = Artifact::uploaded(Slot::Signing, "misbehaving", "1.0.0", MISBEHAVING.into());
     components.add(&artifact).unwrap();
     let mut activations = Activations::default();
     let live = Live {

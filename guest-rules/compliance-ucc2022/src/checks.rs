@@ -53,7 +53,7 @@ pub(crate) const RULES: [Rule; 9] = [
         statute_reference: "UCC §9-105(c)(2) (2022)",
     },
     Rule {
-        requirement: "Exclusive power to change the assignee and to transfer control",
+        requirement: "Exclusive power to keep others from changing the assignee, and to transfer control",
         ucc_reference: "UCC §9-105(c)(3) (2022)",
         statute_reference: "UCC §9-105(b)(4), (c)(3)(A), (c)(3)(B) and (d) (2022)",
     },
@@ -219,9 +219,10 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(3)(A) and (B), and (b)(4). Power that is shared with somebody else is exclusive
-// too, (d): several custodians are no defect. A copy that was released, or whose
-// contract never came about, is in nobody's power here.
+// (c)(3)(A) and (B), and (b)(4): the power is one to prevent, and one to transfer. It is
+// exclusive even where it is shared, (d)(2), unless the other can use it alone, (e), which
+// no custodian of ours can against the assignee: several custodians are no defect. A copy
+// that was released, or whose contract never came about, is in nobody's power here.
 fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     let held = matches!(
@@ -233,13 +234,13 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
             false,
             ["The copy is not held here (status ", status, ")."].concat(),
         ),
-        (true, None) => (false, "Nobody has the power over the copy.".into()),
+        (true, None) => (false, "Nobody holds the power over the copy.".into()),
         (true, Some(custodian)) => (
             true,
             [
-                "The assignee can be changed, and control transferred, with the consent of ",
+                "Nobody can add or change an assignee, or transfer control, without the consent of ",
                 &custodian.email,
-                " only.",
+                ".",
             ]
             .concat(),
         ),

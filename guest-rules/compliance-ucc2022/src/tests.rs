@@ -79,7 +79,7 @@ fn what_is_missing_is_missed_by_the_paragraphs_that_ask_for_it() {
         without(|facts| facts.custodians.clear()),
         [
             "Maintained by the assignee or its designated custodian",
-            "Exclusive power to change the assignee and to transfer control"
+            "Exclusive power to keep others from changing the assignee, and to transfer control"
         ]
     );
     assert_eq!(
@@ -92,7 +92,7 @@ fn what_is_missing_is_missed_by_the_paragraphs_that_ask_for_it() {
     );
     assert_eq!(
         without(|facts| facts.status = EnvelopeStatus::VaultedOut),
-        ["Exclusive power to change the assignee and to transfer control"]
+        ["Exclusive power to keep others from changing the assignee, and to transfer control"]
     );
     assert_eq!(
         without(|facts| facts.signed_documents.clear()),

@@ -66,17 +66,27 @@ impl Builder {
             watch(&workspace.join(folder));
         }
         watch(&workspace.join("Cargo.lock"));
+        Self::at(workspace, guests_target(out)?)
+    }
+
+    /// For the guests of any workspace, whose code goes into `target`.
+    pub fn at(workspace: PathBuf, target: PathBuf) -> Result<Self> {
         Ok(Self {
-            target: guests_target(out)?,
             toolchain: Toolchain::find()?,
+            target,
             workspace,
         })
+    }
+
+    /// Compiles one guest to a core module.
+    pub fn module(&self, guest: &Guest) -> Result<PathBuf> {
+        self.toolchain.build(&self.workspace, &self.target, guest)
     }
 
     /// Compiles one guest.
     pub fn build(&self, guest: &Guest) -> Result<Built> {
         let version = package_version(&self.workspace, guest.package)?;
-        let module = self.toolchain.build(&self.workspace, &self.target, guest)?;
+        let module = self.module(guest)?;
         let component = encode(&fs::read(&module)?, guest, &version)
             .map_err(|error| format!("{} is no component: {error:#}", guest.package))?;
         Ok(Built { version, component })
@@ -216,6 +226,8 @@ impl Toolchain {
                 "cdylib",
                 "--profile",
                 "guest",
+                "--config",
+                "profile.guest.inherits='release'",
             ])
             .args([
                 "--target",

@@ -233,11 +233,11 @@ export const signing = {
     return blob;
   },
 
-  // `X-Example-Signature` is the HMAC-SHA256 of the body, in hexadecimal.
+  // `X-Vendor-Signature` is the HMAC-SHA256 of the body, in hexadecimal.
   readCallback({ headers, body }) {
     const unverified = (val) => ({ tag: "unverified", val });
-    const header = headers.find(([name]) => name.toLowerCase() === "x-example-signature");
-    if (header === undefined) throw unverified("no X-Example-Signature header");
+    const header = headers.find(([name]) => name.toLowerCase() === "x-vendor-signature");
+    if (header === undefined) throw unverified("no X-Vendor-Signature header");
     const secret = open("webhook_secret");
     if (secret === undefined) throw unverified("no secret webhook_secret is configured");
     const digest = Array.from(secret.hmacSha256(body), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -238,10 +238,10 @@ class Signing(exports.Signing):
         return answer.body
 
     def read_callback(self, callback: types.Callback) -> Any:
-        """``X-Example-Signature`` is the HMAC-SHA256 of the body, in hexadecimal."""
-        signature = [value for name, value in callback.headers if name.lower() == "x-example-signature"]
+        """``X-Vendor-Signature`` is the HMAC-SHA256 of the body, in hexadecimal."""
+        signature = [value for name, value in callback.headers if name.lower() == "x-vendor-signature"]
         if not signature:
-            raise Err(types.CallbackError_Unverified("no X-Example-Signature header"))
+            raise Err(types.CallbackError_Unverified("no X-Vendor-Signature header"))
         secret = secrets.open("webhook_secret")
         if secret is None:
             raise Err(types.CallbackError_Unverified("no secret webhook_secret is configured"))

@@ -5,6 +5,7 @@ pub mod authority;
 pub mod browser;
 mod database;
 pub mod docuseal;
+pub mod example_sign;
 pub mod faulty;
 pub mod form;
 pub mod pdf;

@@ -86,14 +86,14 @@ impl Guest for Component {
         vendor::document(&format!("/submissions/{submission_id}/document"))
     }
 
-    /// `X-Example-Signature` is the HMAC-SHA256 of the body, in hexadecimal.
+    /// `X-Vendor-Signature` is the HMAC-SHA256 of the body, in hexadecimal.
     fn read_callback(callback: Callback) -> Result<CallbackSubject, CallbackError> {
         let unverified = |why: &str| CallbackError::Unverified(why.into());
         let (_, signature) = callback
             .headers
             .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("x-example-signature"))
-            .ok_or_else(|| unverified("no X-Example-Signature header"))?;
+            .find(|(name, _)| name.eq_ignore_ascii_case("x-vendor-signature"))
+            .ok_or_else(|| unverified("no X-Vendor-Signature header"))?;
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
         let digest = secret.hmac_sha256(&callback.body);

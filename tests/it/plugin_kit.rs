@@ -1,0 +1,418 @@
+//! The plugin development kit: what `holdfast component new` begins builds, passes its
+//! tests, and signs a contract.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::components::egress::Egress;
+use holdfast::components::providers::{ProviderError, ProviderLease};
+use holdfast::components::script::Script;
+use holdfast::components::{Artifact, embedded};
+use holdfast::config::{Config, SecretText};
+use holdfast::delivery::guard;
+use holdfast::domain::clock::Clock;
+use holdfast::domain::component::Slot;
+use holdfast::domain::hash::sha256;
+use holdfast::domain::organization::OrgSettings;
+use holdfast_guest_builder::{Builder, Guest, Memory};
+use serde_json::json;
+
+use crate::misbehaving::node_with;
+use crate::support::example_sign::{ExampleSign, KEY, SECRET};
+use crate::support::{CONTRACT, TestApp, envelope_body};
+
+fn target() -> PathBuf {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    tmp.parent().unwrap().to_path_buf()
+}
+
+/// What the operator's tool prints.
+fn holdfast(arguments: &[&str]) -> (bool, String) {
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", nowhere.path())
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+/// A folder as an author begins it.
+fn begun(language: &str, within: &Path) -> PathBuf {
+    let folder = within.join("acme-sign");
+    let (began, said) = holdfast(&[
+        "component",
+        "new",
+        "--world",
+        "signing-provider",
+        "--lang",
+        language,
+        folder.to_str().unwrap(),
+    ]);
+    assert!(began, "{said}");
+    folder
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&said)
+    );
+}
+
+/// The component that `build` makes in a folder as it was begun; kept for the next
+/// run while nothing of it has changed.
+fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
+    let within = tempfile::tempdir().unwrap();
+    let folder = begun(language, within.path());
+    let mut all = Vec::new();
+    for file in crate::support::files_below(&folder) {
+        all.extend(fs::read(file).unwrap());
+    }
+    let kept = target().join("tmp/plugins");
+    let kept = kept.join(format!("{language}-{}.wasm", sha256(&all)));
+    if !kept.exists() {
+        build(&folder);
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::copy(folder.join("acme-sign.wasm"), &kept).unwrap();
+    }
+    fs::read(kept).unwrap()
+}
+
+fn in_javascript() -> Vec<u8> {
+    built("js", |folder| {
+        let tools = target().join("plugin-tools/node_modules");
+        assert!(tools.exists(), "run tests/set-up test");
+        std::os::unix::fs::symlink(tools, folder.join("node_modules")).unwrap();
+        run(Command::new("npm")
+            .args(["run", "--silent", "build"])
+            .current_dir(folder));
+    })
+}
+
+fn in_python() -> Vec<u8> {
+    built("python", |folder| {
+        let tools = target().join("plugin-tools/venv");
+        assert!(tools.exists(), "run tests/set-up test");
+        std::os::unix::fs::symlink(tools, folder.join(".venv")).unwrap();
+        // What is in the folder counts as installed.
+        run(Command::new("make")
+            .args(["--silent", "--old-file=.venv", "build"])
+            .current_dir(folder));
+    })
+}
+
+const FAR_END: &str = include_str!("../../plugins/examples/far-end.json");
+
+fn plugin(bytes: Vec<u8>) -> Artifact {
+    Artifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
+}
+
+/// Goes through the script that every beginning has.
+async fn as_written(bytes: Vec<u8>) {
+    let artifact = plugin(bytes);
+    let components = node_with(artifact.clone());
+    let script = Script::parse(FAR_END).unwrap();
+    assert!(script.calls() >= 14);
+    if let Err(reasons) = components.rehearse(artifact, &script).await {
+        panic!("{reasons:#?}");
+    }
+}
+
+/// A template and an envelope of an organization whose own provider is this plugin,
+/// from its upload to the vault.
+async fn signs_a_contract(bytes: Vec<u8>) {
+    let vendor = ExampleSign::start().await;
+    let patient = |config: &mut Config| {
+        config.providers.allow_insecure = true;
+        // Megabytes are compiled, beside other tests.
+        config.components.compile_limit = Duration::from_secs(600);
+    };
+    let app = TestApp::with(patient, OrgSettings::default()).await;
+    let admin = app.admin();
+    let upload = app.upload_component(&admin, "acme-sign", "1.0.0", &bytes);
+    let component = upload.await.data(201);
+    let activate = json!({
+        "component_id": component["component_id"], "instance": "acme",
+        "config": { "base_url": vendor.url, "secrets": { "api_key": KEY, "webhook_secret": SECRET } },
+    });
+    let path = "/component-slots/provider.signing/activate";
+    let activation = app.post_with_bearer(&admin, path, activate).await.data(201);
+
+    let template = app.contract_template().await;
+    assert_eq!(vendor.document(), CONTRACT, "as it was uploaded");
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let (signature, callback) = vendor.sign();
+    let url = url::Url::parse(activation["callback_url"].as_str().unwrap()).unwrap();
+    let call_back = async |signature: &str| {
+        let request = Request::post(url.path()).header("X-Vendor-Signature", signature);
+        app.send(request.body(Body::from(callback.clone())).unwrap())
+            .await
+            .status
+    };
+    assert_eq!(call_back(&"0".repeat(64)).await, 401);
+    assert_eq!(call_back(&signature).await, 200);
+    app.wait_for(id, "vaulted").await;
+    let asked = vendor.asked();
+    for wanted in [
+        "POST /templates",
+        "POST /submissions",
+        "GET /submissions/s-1/document",
+    ] {
+        assert!(asked.iter().any(|asked| asked == wanted), "{asked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_in_rust_builds_and_signs() {
+    let bytes = built("rust", |folder| {
+        let builder = Builder::at(folder.into(), target().join("guests")).unwrap();
+        let module = builder.module(&Guest {
+            package: "acme-sign",
+            slot: "provider.signing",
+            memory: Memory::Plugin,
+        });
+        let component = folder.join("acme-sign.wasm");
+        let (module, component) = (module.unwrap(), component.to_str().unwrap().to_owned());
+        let module = module.to_str().unwrap();
+        let (encoded, said) = holdfast(&["component", "encode", module, &component]);
+        assert!(encoded, "{said}");
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("acme-sign.wasm");
+    let script = folder.path().join("far-end.json");
+    fs::write(&file, &bytes).unwrap();
+    fs::write(&script, FAR_END).unwrap();
+    let (file, script) = (file.to_str().unwrap(), script.to_str().unwrap());
+    let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
+    assert!(admitted, "{said}");
+    assert_eq!(said.matches("went as the script says").count(), 1, "{said}");
+
+    // A script that says something else.
+    let other = FAR_END.replace("This template is too old", "It is full");
+    let other = other.replacen("It is full", "This template is too old", 1);
+    fs::write(script, other).unwrap();
+    let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
+    assert!(!admitted);
+    let told = "script: call 11, \"read-template\": answers \
+                {\"err\":{\"rejected\":\"This template is too old\"}}, and the script has \
+                {\"err\":{\"rejected\":\"It is full\"}}";
+    assert!(said.contains(told), "{said}");
+    for (change, to, told) in [
+        ("\"settings\"", "\"setings\"", "unknown field `setings`"),
+        ("https://api.sign.example", "nowhere", "settings.base_url"),
+    ] {
+        fs::write(script, FAR_END.replacen(change, to, 1)).unwrap();
+        let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
+        assert!(!admitted && said.contains(told), "{said}");
+    }
+    for (change, to, told) in [
+        (
+            "\"tmpl_1\", \"name\"",
+            "\"tmpl_2\", \"name\"",
+            "asks for POST /templates with body",
+        ),
+        (
+            "\"path\": \"/templates\"",
+            "\"path\": \"/forms\"",
+            "and the script has POST /forms",
+        ),
+        (
+            "Bearer key-for-tests",
+            "Bearer other",
+            "with header authorization",
+        ),
+        (
+            "\"external-id\": \"tmpl_1\"",
+            "\"id\": \"tmpl_1\"",
+            "has no parameter id",
+        ),
+        (
+            "\"required\": true",
+            "\"required\": 1",
+            "fields: required: 1 does not fit",
+        ),
+        (
+            "\"read-submission\"",
+            "\"read-document\"",
+            "has no such function",
+        ),
+    ] {
+        fs::write(script, FAR_END.replacen(change, to, 1)).unwrap();
+        let (admitted, said) = holdfast(&["component", "check", file, "--script", script]);
+        assert!(!admitted && said.contains(told), "{told}: {said}");
+    }
+    signs_a_contract(bytes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_in_javascript_builds_and_signs() {
+    let bytes = in_javascript();
+    as_written(bytes.clone()).await;
+    signs_a_contract(bytes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_in_python_builds_and_signs() {
+    let bytes = in_python();
+    as_written(bytes.clone()).await;
+    let vendor = ExampleSign::start().await;
+    let components = node_with(plugin(bytes));
+    let made = components
+        .signing(None, "bad")
+        .create_template(
+            lease(&vendor.url, KEY),
+            "Lease",
+            "tmpl_1",
+            CONTRACT.into(),
+            &[],
+        )
+        .await
+        .unwrap();
+    assert_eq!(made.template_id, "t-1");
+    assert_eq!(vendor.document(), CONTRACT);
+}
+
+/// What an instance is lent that may ask this vendor and nobody else.
+fn lease(base_url: &str, key: &str) -> ProviderLease {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let insecure = base_url.starts_with("http:");
+    let url = url::Url::parse(base_url).unwrap();
+    let host = url.host_str().unwrap().to_owned();
+    let hosts = match host.ends_with(".example") {
+        true => Vec::new(),
+        false => vec![host],
+    };
+    let secrets = match key {
+        "" => BTreeMap::new(),
+        key => BTreeMap::from([("api_key".to_owned(), SecretText::new(key))]),
+    };
+    ProviderLease {
+        label: "provider.signing acme".into(),
+        settings: Arc::new(BTreeMap::from([(
+            "base_url".to_owned(),
+            base_url.to_owned(),
+        )])),
+        secrets: Arc::new(secrets),
+        egress: Egress::network(
+            guard::client(insecure).unwrap(),
+            hosts,
+            Duration::from_secs(2),
+            insecure,
+        ),
+        clock: Clock::default(),
+    }
+}
+
+/// `fetch` goes the same way as the host's own interface: one allow-list, one address
+/// guard, no redirects, and secrets that the plugin can name and not read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugins_fetch_is_let_out_as_any_other_request() {
+    let vendor = ExampleSign::start().await;
+    let components = node_with(plugin(in_javascript()));
+    let plugin = components.signing(None, "bad");
+    let read = async |base_url: &str, key: &str| match plugin
+        .read_submission(lease(base_url, key), "s-9")
+        .await
+    {
+        Ok(_) => "worked".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let unknown = ProviderError::NotFound.to_string();
+    assert_eq!(read(&vendor.url, KEY).await, unknown, "it was asked");
+    let refused = read(&vendor.url, "another key").await;
+    assert!(refused.contains("does not accept api_key"), "{refused}");
+    let asked = vendor.asked().len();
+    for (base_url, key) in [
+        // Not on the list.
+        ("https://elsewhere.example", KEY),
+        // Inside, literally and by name.
+        ("https://127.0.0.1:1", KEY),
+        ("https://localhost:1", KEY),
+        ("https://169.254.169.254", KEY),
+        // There is no such secret.
+        (vendor.url.as_str(), ""),
+    ] {
+        let told = read(base_url, key).await;
+        assert!(told.contains("no answer"), "{base_url}: {told}");
+    }
+    let redirected = format!("{}/elsewhere", vendor.url);
+    let lease = lease(&redirected, KEY);
+    let told = plugin.add_fields(lease, "t-1", &[]).await.unwrap_err();
+    assert!(told.to_string().contains("answered 302"), "{told}");
+    assert_eq!(vendor.asked().len(), asked + 1);
+}
+
+/// A folder that is there is not written into, and a name must be one.
+#[test]
+fn a_beginning_overwrites_nothing() {
+    let within = tempfile::tempdir().unwrap();
+    let folder = begun("rust", within.path());
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("name = \"acme-sign\""), "{manifest}");
+    fs::write(folder.join("Cargo.toml"), "mine").unwrap();
+    for (place, told) in [
+        (folder.clone(), "is there already"),
+        (within.path().join("Acme Sign"), "lower-case letters"),
+    ] {
+        let place = place.to_str().unwrap();
+        let arguments = [
+            "component",
+            "new",
+            "--world",
+            "signing-provider",
+            "--lang",
+            "js",
+            place,
+        ];
+        let (began, said) = holdfast(&arguments);
+        assert!(!began && said.contains(told), "{said}");
+    }
+    assert_eq!(
+        fs::read_to_string(folder.join("Cargo.toml")).unwrap(),
+        "mine"
+    );
+}
+
+/// What is no core module becomes no component.
+#[test]
+fn only_a_module_is_encoded() {
+    let within = tempfile::tempdir().unwrap();
+    let (module, component) = (within.path().join("a.wasm"), within.path().join("b.wasm"));
+    fs::write(&module, "no module").unwrap();
+    let (module, to) = (module.to_str().unwrap(), component.to_str().unwrap());
+    let (encoded, said) = holdfast(&["component", "encode", module, to]);
+    assert!(
+        !encoded && said.contains("is no module of a component"),
+        "{said}"
+    );
+    assert!(!component.exists());
+}
+
+/// The plugin that comes with the binary has a script too.
+#[tokio::test(flavor = "multi_thread")]
+async fn docuseal_is_spoken_to_as_written() {
+    let artifact = embedded().find(|artifact| artifact.slot == Slot::Signing);
+    let artifact = artifact.unwrap();
+    let components = node_with(artifact.clone());
+    let text = include_str!("../../plugins/signing-docuseal/far-end.json");
+    let script = Script::parse(text).unwrap();
+    if let Err(reasons) = components.rehearse(artifact, &script).await {
+        panic!("{reasons:#?}");
+    }
+}
