@@ -1,0 +1,383 @@
+//! Which component counts for whom, from when on.
+
+use schemars::JsonSchema;
+use semver::Version;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::following::{default_component, prepare, refresh};
+use super::{ComponentView, Owner, Scope, get, named, record};
+use crate::app::App;
+use crate::config::EMBEDDED;
+use crate::domain::clock::Timestamp;
+use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
+use crate::domain::id::{ActivationId, ComponentId};
+use crate::service::provider_instance::InstanceConfig;
+use crate::service::{Issue, ServiceError};
+use crate::store::components;
+
+/// Activations that a slot's history shows.
+const HISTORY: i64 = 100;
+
+/// An activation as the API shows it.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct ActivationView {
+    pub activation_id: ActivationId,
+    pub slot: Slot,
+    /// Of a provider; null for rules.
+    pub instance: Option<String>,
+    pub component_id: ComponentId,
+    pub scope: Scope,
+    pub reason: Option<String>,
+    pub activated_by: String,
+    pub created_at: Timestamp,
+    /// From when on it counts.
+    pub effective_at: Timestamp,
+    pub rolled_back_at: Option<Timestamp>,
+    pub rolled_back_by: Option<String>,
+    pub rollback_reason: Option<String>,
+    /// Where the provider sends its callbacks, for an instance of your own.
+    pub callback_url: Option<String>,
+}
+
+fn shown(app: &App, activation: Activation) -> ActivationView {
+    let (rolled_back_at, rolled_back_by, rollback_reason) = match activation.rolled_back {
+        Some(back) => (Some(back.at), Some(back.by), back.reason),
+        None => (None, None, None),
+    };
+    let callback_url = match (&activation.org, &activation.config) {
+        (Some(org), Some(_)) => Some(format!(
+            "{}/callbacks/signing/{}",
+            app.config.base_url(),
+            Instance::own(org, &activation.instance)
+        )),
+        _ => None,
+    };
+    ActivationView {
+        scope: Scope::of(activation.org.as_ref()),
+        activation_id: activation.id,
+        slot: activation.slot,
+        instance: Some(activation.instance).filter(|instance| !instance.is_empty()),
+        component_id: activation.component,
+        reason: activation.reason,
+        activated_by: activation.activated_by,
+        created_at: activation.created_at,
+        effective_at: activation.effective_at,
+        rolled_back_at,
+        rolled_back_by,
+        rollback_reason,
+        callback_url,
+    }
+}
+
+/// A slot: what is active in it, and what was.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct SlotView {
+    pub slot: Slot,
+    pub world: String,
+    /// What decides for the organization now; of a provider, for new templates.
+    pub active: ComponentView,
+    /// The organization's own activations and the installation's, newest first.
+    pub history: Vec<ActivationView>,
+}
+
+/// Every slot.
+pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let org = owner.org.as_ref();
+    let mut all = Vec::new();
+    for slot in Slot::ALL {
+        let mut history =
+            components::activations(&mut connection, org, Some(slot), HISTORY).await?;
+        if org.is_some() {
+            let global =
+                components::activations(&mut connection, None, Some(slot), HISTORY).await?;
+            history.extend(global);
+        }
+        history.sort_by(|one, other| other.id.cmp(&one.id));
+        let instance = match (slot.is_provider(), org) {
+            (true, Some(org)) => app.signing_instance(org),
+            (true, None) => app.config.providers.signing.default.clone(),
+            (false, _) => String::new(),
+        };
+        let instance = Instance::parse(&instance);
+        let active = app.components.active();
+        let now = app.clock.now();
+        let live = active.at(slot, org, &instance.name, now);
+        let component = match live {
+            Some((live, _)) => components::by_sha256(&mut connection, &live.sha256).await?,
+            None => None,
+        };
+        let component = match component {
+            Some(component) => component,
+            None => default_component(slot, now)?,
+        };
+        all.push(SlotView {
+            slot,
+            world: slot.world().into(),
+            active: component.into(),
+            history: history
+                .into_iter()
+                .map(|activation| shown(app, activation))
+                .collect(),
+        });
+    }
+    Ok(all)
+}
+
+/// Body of `POST /component-slots/{slot}/activate`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "reason": "Amended §9-105 takes effect",
+    "effective_at": "2027-01-01T05:00:00.000Z",
+}]))]
+pub struct Activate {
+    pub component_id: String,
+    /// What a provider's instance of your own is set up with. What was given before
+    /// stays when this is absent.
+    pub config: Option<InstanceConfig>,
+    /// A provider's instance; `embedded` when absent. Another name is an instance
+    /// of your own.
+    #[schemars(length(min = 1, max = 64))]
+    pub instance: Option<String>,
+    #[schemars(length(max = 500))]
+    pub reason: Option<String>,
+    /// From when on it counts; at once when absent. Laws have effective dates.
+    pub effective_at: Option<Timestamp>,
+}
+
+/// Body of `POST /component-slots/{slot}/rollback`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reason": "Check 4 refuses paper" }]))]
+pub struct RollBack {
+    #[schemars(length(min = 1, max = 64))]
+    pub instance: Option<String>,
+    #[schemars(length(max = 500))]
+    pub reason: Option<String>,
+    /// An activation to take back that is not the current one, for example one that
+    /// is yet to take effect.
+    pub activation_id: Option<String>,
+}
+
+/// Puts a component into a slot.
+pub async fn activate(
+    app: &App,
+    owner: &Owner,
+    slot: Slot,
+    request: Activate,
+) -> Result<ActivationView, ServiceError> {
+    let now = app.clock.now();
+    let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
+    let effective_at = request.effective_at.unwrap_or(now);
+    let mut issues = Vec::new();
+    if request.effective_at.is_some_and(|at| at < now) {
+        issues.push(Issue::new(
+            "invalid_date",
+            &["effective_at"],
+            "a time to come",
+            effective_at.to_string(),
+            "What was decided before cannot be decided anew",
+        ));
+    }
+    if request.config.is_some() && !is_own(slot, owner, &instance) {
+        issues.push(Issue::new(
+            "unrecognized_keys",
+            &["config"],
+            "nothing",
+            "an object",
+            "Only a provider's instance of your own is set up here",
+        ));
+    }
+    if let Some(config) = &request.config {
+        issues.extend(config.issues(app.config.providers.allow_insecure));
+    }
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let component = get(app, owner, &request.component_id).await?;
+    if component.slot != slot {
+        return Err(ServiceError::Semantic(format!(
+            "{} {} is for {}, not for {slot}",
+            component.name, component.version, component.slot
+        )));
+    }
+    prepare(app, &component).await?;
+    let mut tx = app.store.begin().await?;
+    components::begin_change(&mut tx).await?;
+    let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
+    let before: Vec<&Activation> = counting(&before, &instance);
+    let current = at(&before, now);
+    if let Some(current) = current
+        && let Some(active) =
+            components::get(&mut tx, owner.org.as_ref(), &current.component).await?
+    {
+        older(&active, &component)?;
+    }
+    let config = match &request.config {
+        Some(config) => Some(config.sealed(&app.sealer, owner.org.as_ref(), &instance)?),
+        None => current.and_then(|current| current.config.clone()),
+    };
+    if is_own(slot, owner, &instance) && config.is_none() {
+        return Err(ServiceError::Invalid(vec![Issue::new(
+            "invalid_type",
+            &["config"],
+            "an object",
+            "undefined",
+            "A new instance needs its settings",
+        )]));
+    }
+    let activation = Activation {
+        id: ActivationId::new(),
+        org: owner.org.clone(),
+        slot,
+        instance,
+        component: component.id.clone(),
+        config,
+        reason: request.reason,
+        activated_by: owner.actor.clone(),
+        created_at: now,
+        effective_at,
+        rolled_back: None,
+    };
+    components::activate(&mut tx, &activation, &component.sha256).await?;
+    let action = match effective_at > now {
+        true => "component.scheduled",
+        false => "component.activated",
+    };
+    let details = json!({
+        "activation_id": activation.id, "slot": slot, "instance": activation.instance,
+        "component": named(&component), "reason": activation.reason, "effective_at": effective_at,
+    });
+    record(app, &mut tx, owner, action, details).await?;
+    tx.commit().await?;
+    refresh(app).await?;
+    Ok(shown(app, activation))
+}
+
+/// Takes the current activation back: what was active before it is again.
+pub async fn roll_back(
+    app: &App,
+    owner: &Owner,
+    slot: Slot,
+    request: RollBack,
+) -> Result<ActivationView, ServiceError> {
+    let now = app.clock.now();
+    let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
+    let mut tx = app.store.begin().await?;
+    components::begin_change(&mut tx).await?;
+    let all = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
+    let counting = counting(&all, &instance);
+    let found = match &request.activation_id {
+        Some(id) => Some(
+            *counting
+                .iter()
+                .find(|activation| activation.id.as_str() == id)
+                .ok_or(ServiceError::NotFound("Activation"))?,
+        ),
+        None => at(&counting, now),
+    };
+    let Some(current) = found else {
+        return Err(ServiceError::Conflict(
+            "There is no activation to go back from".into(),
+        ));
+    };
+    let rolled_back = RolledBack {
+        at: now,
+        by: owner.actor.clone(),
+        reason: request.reason,
+    };
+    components::roll_back(&mut tx, current, &rolled_back).await?;
+    let details = json!({
+        "activation_id": current.id, "slot": slot, "instance": instance,
+        "component_id": current.component, "reason": rolled_back.reason,
+    });
+    record(app, &mut tx, owner, "component.rolled_back", details).await?;
+    tx.commit().await?;
+    let shown = shown(
+        app,
+        Activation {
+            rolled_back: Some(rolled_back),
+            ..current.clone()
+        },
+    );
+    refresh(app).await?;
+    Ok(shown)
+}
+
+/// Those of an instance.
+fn counting<'a>(all: &'a [Activation], instance: &str) -> Vec<&'a Activation> {
+    all.iter()
+        .filter(|activation| activation.instance == instance)
+        .collect()
+}
+
+/// What counts at a time.
+fn at<'a>(counting: &[&'a Activation], now: Timestamp) -> Option<&'a Activation> {
+    let begun = counting.iter().filter(|one| one.effective_at <= now);
+    begun.max_by_key(|one| (one.effective_at, &one.id)).copied()
+}
+
+/// A version is raised; whoever wants the one before rolls back.
+fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
+    let version = |component: &Component| Version::parse(&component.version).ok();
+    if active.name == next.name && version(next) < version(active) {
+        return Err(ServiceError::Conflict(format!(
+            "{} {} is older than the active {}: roll back to go back",
+            next.name, next.version, active.version
+        )));
+    }
+    Ok(())
+}
+
+/// The instance that a request is about; empty for rules.
+fn instance_of(
+    app: &App,
+    owner: &Owner,
+    slot: Slot,
+    named: Option<&str>,
+) -> Result<String, ServiceError> {
+    let refused = |expected: &str, message: String| {
+        let received = named.unwrap_or("undefined");
+        let path = &["instance"];
+        ServiceError::Invalid(vec![Issue::new(
+            "invalid_string",
+            path,
+            expected,
+            received,
+            message,
+        )])
+    };
+    if !slot.is_provider() {
+        return match named {
+            None => Ok(String::new()),
+            Some(_) => Err(refused("undefined", "Rules have no instances".into())),
+        };
+    }
+    let name = named.unwrap_or(EMBEDDED);
+    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || !name.bytes().all(letters) {
+        return Err(refused(
+            "lower-case letters, digits and -",
+            "Not an instance's name".into(),
+        ));
+    }
+    let configured = app.config.providers.signing.instances.contains_key(name);
+    if configured && owner.org.is_some() {
+        return Err(refused(
+            "an instance of your own",
+            format!("{name} is an instance of the installation, whose operator says what runs it"),
+        ));
+    }
+    if !configured && name != EMBEDDED && owner.org.is_none() {
+        return Err(refused(
+            "a configured instance",
+            format!("{name} is not configured"),
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+/// An instance that an organization sets up by itself.
+fn is_own(slot: Slot, owner: &Owner, instance: &str) -> bool {
+    slot.is_provider() && owner.org.is_some() && instance != EMBEDDED
+}

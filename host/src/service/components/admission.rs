@@ -1,0 +1,250 @@
+//! Uploads: what is taken, and why not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use ring::signature::{ED25519, UnparsedPublicKey};
+use semver::Version;
+use serde_json::json;
+
+use super::{ComponentView, Owner, named, object_name, record};
+use crate::app::App;
+use crate::components::Artifact;
+use crate::components::compiler::CompileError;
+use crate::components::inspection::{Inspected, Reason};
+use crate::config::Config;
+use crate::domain::component::{Component, Conformance, Slot};
+use crate::domain::hash::sha256;
+use crate::domain::id::ComponentId;
+use crate::service::{Issue, ServiceError};
+use crate::store::components;
+
+/// The largest component that is taken, in bytes.
+pub const UPLOAD_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// What is uploaded.
+pub struct Upload {
+    /// Lower-case letters, digits and `-`.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    pub bytes: Bytes,
+    /// Ed25519, over the bytes, in base64.
+    pub signature: Option<String>,
+}
+
+/// Admits a component: true when it is new.
+///
+/// # Errors
+/// [`ServiceError::NotAdmitted`] with every reason, and a conflict when its name and
+/// version are taken by other bytes.
+pub async fn upload<E: From<ServiceError>>(
+    app: &App,
+    owner: &Owner,
+    upload: Upload,
+    may: impl Fn(Slot) -> Result<(), E>,
+) -> Result<(ComponentView, bool), E> {
+    let version = checked(&upload)?;
+    let digest = sha256(&upload.bytes);
+    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
+    if let Some(known) = known(&mut connection, owner, &upload, &digest).await? {
+        return Ok((known.into(), false));
+    }
+    let before = newest(&mut connection, owner, &upload.name).await?;
+    drop(connection);
+    let signed_by = signed_by(&app.config, &upload)?;
+    let (inspected, native) = app
+        .compiler
+        .compile(upload.bytes.clone())
+        .await
+        .map_err(ServiceError::from)?;
+    may(inspected.slot)?;
+    let conformance = examine(app, &upload, inspected.slot, &native).await?;
+    let reasons = grown(before.as_ref(), &version, &inspected);
+    if !reasons.is_empty() {
+        return Err(ServiceError::NotAdmitted(reasons).into());
+    }
+    let component = Component {
+        id: ComponentId::new(),
+        org: owner.org.clone(),
+        slot: inspected.slot,
+        name: upload.name.clone(),
+        version: upload.version.clone(),
+        sha256: digest,
+        size: upload.bytes.len() as i64,
+        imports: inspected.imports,
+        conformance,
+        signed_by,
+        uploaded_by: owner.actor.clone(),
+        created_at: app.clock.now(),
+    };
+    Ok(keep(app, owner, &upload, component).await?)
+}
+
+/// Its bytes first: what a row names is there.
+async fn keep(
+    app: &App,
+    owner: &Owner,
+    upload: &Upload,
+    component: Component,
+) -> Result<(ComponentView, bool), ServiceError> {
+    app.files
+        .keep(&object_name(&component.sha256), upload.bytes.clone())
+        .await?;
+    let mut tx = app.store.begin().await?;
+    components::begin_change(&mut tx).await?;
+    if let Some(known) = known(&mut tx, owner, upload, &component.sha256).await? {
+        return Ok((known.into(), false));
+    }
+    components::insert(&mut tx, &component).await?;
+    let details = json!({ "component": named(&component) });
+    record(app, &mut tx, owner, "component.uploaded", details).await?;
+    tx.commit().await?;
+    Ok((component.into(), true))
+}
+
+/// Puts the questions of its slot to a component that is compiled.
+async fn examine(
+    app: &App,
+    upload: &Upload,
+    slot: Slot,
+    native: &[u8],
+) -> Result<Conformance, ServiceError> {
+    let bytes = upload.bytes.clone();
+    let artifact = Artifact::uploaded(slot, &upload.name, &upload.version, bytes);
+    app.components.keep_native(&artifact, native)?;
+    let conformance = app.components.examine(artifact).await;
+    conformance.map_err(ServiceError::NotAdmitted)
+}
+
+impl From<CompileError> for ServiceError {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Refused(reasons) => Self::NotAdmitted(reasons),
+            CompileError::Io(error) => Self::Internal(format!("the compiler: {error}")),
+        }
+    }
+}
+
+fn checked(upload: &Upload) -> Result<Version, ServiceError> {
+    let mut issues = Vec::new();
+    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let name = upload.name.as_str();
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(letters) {
+        issues.push(Issue::new(
+            "invalid_string",
+            &["name"],
+            "1 to 64 lower-case letters, digits and -",
+            name,
+            "Not a component's name",
+        ));
+    }
+    let version = Version::parse(&upload.version);
+    if version.is_err() || upload.version.len() > 64 {
+        issues.push(Issue::new(
+            "invalid_string",
+            &["version"],
+            "a semantic version, for example 1.2.0",
+            upload.version.as_str(),
+            "Not a semantic version",
+        ));
+    }
+    match version {
+        Ok(version) if issues.is_empty() => Ok(version),
+        _ => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+/// The same component, when it was uploaded before.
+async fn known(
+    connection: &mut sqlx::AnyConnection,
+    owner: &Owner,
+    upload: &Upload,
+    digest: &str,
+) -> Result<Option<Component>, ServiceError> {
+    let (org, name) = (owner.org.as_ref(), upload.name.as_str());
+    let found = components::by_version(connection, org, name, &upload.version).await?;
+    match found {
+        Some(other) if other.sha256 != digest => Err(ServiceError::Conflict(format!(
+            "{name} {} was uploaded before with other bytes",
+            upload.version
+        ))),
+        found => Ok(found),
+    }
+}
+
+/// The component of that name which is active, or was uploaded last.
+async fn newest(
+    connection: &mut sqlx::AnyConnection,
+    owner: &Owner,
+    name: &str,
+) -> Result<Option<Component>, ServiceError> {
+    Ok(components::newest_named(connection, owner.org.as_ref(), name).await?)
+}
+
+/// A new version asks for nothing that the one before did not, unless its major
+/// version says so; and it stays in its slot.
+fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<Reason> {
+    let Some(before) = before else {
+        return Vec::new();
+    };
+    if before.slot != now.slot {
+        return vec![Reason::new(
+            "version",
+            format!(
+                "{} {} is for {}, and this is for {}: give it another name",
+                before.name, before.version, before.slot, now.slot
+            ),
+        )];
+    }
+    let same_major =
+        Version::parse(&before.version).is_ok_and(|before| before.major == version.major);
+    let interface = |import: &String| import.split('@').next().unwrap_or_default().to_owned();
+    let had: Vec<String> = before.imports.iter().map(interface).collect();
+    now.imports
+        .iter()
+        .filter(|import| same_major && !had.contains(&interface(import)))
+        .map(|import| {
+            Reason::new(
+                "version",
+                format!(
+                    "asks for `{import}`, which {} {} did not: raise the major version",
+                    before.name, before.version
+                ),
+            )
+        })
+        .collect()
+}
+
+/// The trusted key by which a component is signed; none when signatures are not
+/// asked for.
+fn signed_by(config: &Config, upload: &Upload) -> Result<Option<String>, ServiceError> {
+    let keys = &config.components.trusted_keys;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let refused = |message: &str| {
+        ServiceError::NotAdmitted(vec![Reason::new("signature", message.to_owned())])
+    };
+    let Some(signature) = &upload.signature else {
+        return Err(refused(
+            "this installation admits signed components only: send `signature`, the Ed25519 \
+             signature of the file in base64",
+        ));
+    };
+    let signature = STANDARD
+        .decode(signature.trim())
+        .map_err(|_| refused("the signature is not base64"))?;
+    let by = |key: &String| {
+        let key = hex::decode(key).unwrap_or_default();
+        let key = UnparsedPublicKey::new(&ED25519, key);
+        key.verify(&upload.bytes, &signature).is_ok()
+    };
+    let found = keys.iter().find(|(_, key)| by(key));
+    match found {
+        Some((name, _)) => Ok(Some(name.clone())),
+        None => Err(refused(
+            "the signature is of none of the keys that this installation trusts",
+        )),
+    }
+}

@@ -1,0 +1,241 @@
+//! What this node has loaded: the components that came with it, and those that were
+//! activated here or elsewhere.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use super::object_name;
+use crate::app::App;
+use crate::components::{Activations, Artifact, ComponentError, Failure, Live, built_in, embedded};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::{Activation, Component, Conformance, Slot};
+use crate::domain::id::ComponentId;
+use crate::service::{ServiceError, live_shadow};
+use crate::store::components;
+
+/// How often a node looks whether something was changed.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long it waits before it tries again to load what it could not.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The component that came with the binary, as one that was uploaded.
+pub(super) fn default_component(slot: Slot, at: Timestamp) -> Result<Component, ServiceError> {
+    embedded()
+        .find(|artifact| artifact.slot == slot)
+        .map(|artifact| of_default(&artifact, at))
+        .ok_or_else(|| ServiceError::Internal(format!("{slot} has no default component")))
+}
+
+fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
+    let identity = &artifact.identity;
+    let mut digest = [0; 32];
+    let _ = hex::decode_to_slice(&identity.sha256, &mut digest);
+    Component {
+        id: ComponentId::of_default(&digest),
+        org: None,
+        slot: artifact.slot,
+        name: identity.name.clone(),
+        version: identity.version.clone(),
+        sha256: identity.sha256.clone(),
+        size: artifact.bytes.len() as i64,
+        imports: Vec::new(),
+        conformance: Conformance {
+            vectors_version: "built in".into(),
+            vectors: 0,
+            memory_bytes: 0,
+            fuel: None,
+            slowest_us: 0,
+        },
+        signed_by: None,
+        uploaded_by: "system".into(),
+        created_at: at,
+    }
+}
+
+/// Keeps the components that came with this binary, so that what they decide can be
+/// asked again when another binary serves.
+pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
+    for artifact in built_in() {
+        let component = of_default(&artifact, app.clock.now());
+        let mut connection = app.store.read().await?;
+        let there = components::get(&mut connection, None, &component.id).await?;
+        drop(connection);
+        if there.is_some() {
+            continue;
+        }
+        let bytes = Bytes::from(artifact.bytes.into_owned());
+        app.files
+            .keep(&object_name(&component.sha256), bytes)
+            .await?;
+        let mut tx = app.store.begin().await?;
+        components::insert(&mut tx, &component).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// Loads a component on this node, so that what cannot be loaded is not activated.
+pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
+    if app.components.has(component.slot, &component.sha256) {
+        return Ok(());
+    }
+    let artifact = artifact(app, component).await?;
+    let adding = app.clone();
+    tokio::task::spawn_blocking(move || adding.components.add(&artifact))
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))??;
+    Ok(())
+}
+
+/// A component's bytes, with native code for them on this node.
+pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, ServiceError> {
+    let (slot, name, version) = (component.slot, &component.name, &component.version);
+    let artifact = match built_in().find(|one| one.identity.sha256 == component.sha256) {
+        Some(built_in) if built_in.is_compiled() => return Ok(built_in),
+        Some(built_in) => built_in,
+        None => {
+            let name_of_object = object_name(&component.sha256);
+            let bytes = app
+                .files
+                .kept(&name_of_object, &component.sha256, component.size)
+                .await?;
+            Artifact::uploaded(slot, name, version, bytes)
+        }
+    };
+    let looking = app.clone();
+    let (artifact, compiled) = tokio::task::spawn_blocking(move || {
+        let compiled = looking.components.is_compiled(&artifact);
+        (artifact, compiled)
+    })
+    .await
+    .map_err(|error| ServiceError::Internal(error.to_string()))?;
+    if !compiled {
+        let bytes = Bytes::from(artifact.bytes.clone().into_owned());
+        let (_, native) = app.compiler.compile(bytes).await?;
+        app.components.keep_native(&artifact, &native)?;
+    }
+    Ok(artifact)
+}
+
+/// Which components this node has loaded, as of which revision.
+#[derive(Default)]
+pub struct Followed {
+    revision: Option<i64>,
+    /// What could not be loaded, and why.
+    broken: BTreeMap<String, String>,
+    tried_at: Option<Instant>,
+}
+
+impl Followed {
+    /// What this node cannot load.
+    pub fn broken(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.broken
+            .iter()
+            .map(|(component, why)| (component.as_str(), why.as_str()))
+    }
+}
+
+/// Takes over what was activated since the last look.
+pub async fn refresh(app: &App) -> Result<(), ServiceError> {
+    let mut followed = app.followed.lock().await;
+    let mut connection = app.store.read_urgently().await?;
+    let revision = components::revision(&mut connection).await?;
+    let again =
+        !followed.broken.is_empty() && followed.tried_at.is_none_or(|at| at.elapsed() >= AGAIN);
+    if followed.revision == Some(revision) && !again {
+        return Ok(());
+    }
+    let live = components::live(&mut connection).await?;
+    drop(connection);
+    followed.tried_at = Some(Instant::now());
+    followed.broken.clear();
+    let before = app.components.active();
+    let mut activations = Activations::default();
+    for (activation, digest) in live {
+        if !app.components.has(activation.slot, &digest)
+            && let Err(error) = load(app, &activation, &digest).await
+        {
+            tracing::error!(
+                activation = %activation.id, slot = %activation.slot, %error,
+                "a component cannot be loaded on this node"
+            );
+            followed.broken.insert(digest.clone(), error.to_string());
+            // This node goes on with what it had; where it had nothing, nobody is
+            // answered by other rules than those that were chosen.
+            let org = activation.org.as_ref();
+            let now = app.clock.now();
+            if before
+                .at(activation.slot, org, &activation.instance, now)
+                .is_some()
+            {
+                continue;
+            }
+            let kind = Failure::Link(error.to_string());
+            let component = activation.component.to_string();
+            let error = ComponentError {
+                component,
+                kind,
+                by_document: false,
+            };
+            app.components.add_broken(activation.slot, &digest, &error);
+        }
+        activations.add(
+            activation.slot,
+            activation.org,
+            activation.instance,
+            Live {
+                activation: activation.id,
+                effective_at: activation.effective_at,
+                sha256: digest,
+                config: activation.config,
+            },
+        );
+    }
+    app.components.switch(activations);
+    live_shadow::follow(app).await?;
+    app.metrics
+        .components_broken
+        .set(followed.broken.len() as i64);
+    followed.revision = Some(revision);
+    Ok(())
+}
+
+async fn load(app: &App, activation: &Activation, digest: &str) -> Result<(), ServiceError> {
+    let mut connection = app.store.read_urgently().await?;
+    let org = activation.org.as_ref();
+    let component = components::get(&mut connection, org, &activation.component).await?;
+    drop(connection);
+    let component = component
+        .filter(|component| component.sha256 == digest)
+        .ok_or(ServiceError::NotFound("Component"))?;
+    prepare(app, &component).await
+}
+
+/// Follows what other nodes and operators activate, until told to stop.
+pub async fn follow(app: App, stop: CancellationToken) {
+    let period = app.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
+    while !stop.is_cancelled() {
+        if let Err(error) = refresh(&app).await {
+            tracing::error!(%error, "activations could not be read");
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(period) => {}
+        }
+    }
+}
+
+/// A component by the digest that a decision names.
+pub async fn by_digest(app: &App, digest: &str) -> Result<Artifact, ServiceError> {
+    if let Some(default) = embedded().find(|artifact| artifact.identity.sha256 == digest) {
+        return Ok(default);
+    }
+    let mut connection = app.store.read().await?;
+    let component = components::by_sha256(&mut connection, digest).await?;
+    drop(connection);
+    let component = component.ok_or(ServiceError::NotFound("Component"))?;
+    artifact(app, &component).await
+}

@@ -1,0 +1,194 @@
+//! Components that are replaced at run time (contract, section 6): admitted
+//! (`admission.rs`), activated and rolled back (`activation.rs`), and followed by every
+//! node (`following.rs`).
+
+mod activation;
+mod admission;
+mod following;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Caller, ServiceError};
+use crate::app::App;
+use crate::domain::clock::Timestamp;
+use crate::domain::component::{Component, Conformance, Slot};
+use crate::domain::id::{ComponentId, OrgId};
+use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
+use crate::store::{Tx, components, ledger};
+
+pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
+pub use admission::{UPLOAD_LIMIT, Upload, upload};
+pub use following::{Followed, artifact, by_digest, follow, keep_defaults, refresh};
+
+/// Whose components are changed, and by whom.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// None: the installation.
+    pub org: Option<OrgId>,
+    /// For the ledger.
+    pub actor: String,
+}
+
+impl From<&Caller> for Owner {
+    fn from(caller: &Caller) -> Self {
+        Self {
+            org: Some(caller.org.clone()),
+            actor: caller.actor.clone(),
+        }
+    }
+}
+
+impl Owner {
+    /// The operator, for everybody.
+    pub fn installation() -> Self {
+        Self {
+            org: None,
+            actor: "operator".into(),
+        }
+    }
+}
+
+/// The installation's ledger.
+struct Installation;
+
+impl Chain for Installation {
+    fn chain(&self) -> &str {
+        "installation"
+    }
+}
+
+/// A component as the API shows it.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "slot": "rules.compliance", "world": "compliance-rules",
+    "name": "acme-compliance", "version": "1.2.0", "sha256": "9f86d081…", "size": 75029, "imports": [],
+    "scope": "organization", "signed_by": null, "uploaded_by": "user:ada@acme.example",
+    "created_at": "2026-05-04T15:04:05.000Z",
+    "conformance": { "vectors_version": "1.0.0", "vectors": 56, "memory_bytes": 65536, "fuel": 31000, "slowest_us": 180 },
+}]))]
+pub struct ComponentView {
+    pub component_id: ComponentId,
+    pub slot: Slot,
+    pub world: String,
+    pub name: String,
+    pub version: String,
+    /// Of its bytes.
+    pub sha256: String,
+    /// In bytes.
+    pub size: i64,
+    /// What it asks the host for.
+    pub imports: Vec<String>,
+    /// `organization`: yours; `installation`: everybody's.
+    pub scope: Scope,
+    /// The trusted key that signed it.
+    pub signed_by: Option<String>,
+    pub uploaded_by: String,
+    pub created_at: Timestamp,
+    pub conformance: Conformance,
+}
+
+/// Whose something is.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Organization,
+    Installation,
+}
+
+impl Scope {
+    fn of(org: Option<&OrgId>) -> Self {
+        match org {
+            Some(_) => Self::Organization,
+            None => Self::Installation,
+        }
+    }
+}
+
+impl From<Component> for ComponentView {
+    fn from(component: Component) -> Self {
+        Self {
+            scope: Scope::of(component.org.as_ref()),
+            component_id: component.id,
+            world: component.slot.world().into(),
+            slot: component.slot,
+            name: component.name,
+            version: component.version,
+            sha256: component.sha256,
+            size: component.size,
+            imports: component.imports,
+            signed_by: component.signed_by,
+            uploaded_by: component.uploaded_by,
+            created_at: component.created_at,
+            conformance: component.conformance,
+        }
+    }
+}
+
+/// Where a component's bytes are kept for ever.
+fn object_name(sha256: &str) -> String {
+    format!("components/{sha256}.wasm")
+}
+
+fn named(component: &Component) -> Value {
+    json!({
+        "component_id": component.id, "name": component.name, "version": component.version,
+        "sha256": component.sha256,
+    })
+}
+
+pub(super) async fn record(
+    app: &App,
+    tx: &mut Tx,
+    owner: &Owner,
+    action: &str,
+    details: Value,
+) -> Result<(), ServiceError> {
+    let entry = NewEntry {
+        at: app.clock.now(),
+        actor: owner.actor.clone(),
+        action: action.into(),
+        details,
+    };
+    match &owner.org {
+        Some(org) => ledger::append(tx, Some(org), org, entry).await?,
+        None => ledger::append(tx, None, &Installation, entry).await?,
+    };
+    Ok(())
+}
+
+/// What was decided about an organization's components, or the installation's,
+/// chained as the custody ledgers are.
+pub async fn history(app: &App, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(match &owner.org {
+        Some(org) => ledger::list(&mut connection, Some(org), org).await?,
+        None => ledger::list(&mut connection, None, &Installation).await?,
+    })
+}
+
+/// One of the organization's, or of the installation's.
+pub async fn get(app: &App, owner: &Owner, id: &str) -> Result<Component, ServiceError> {
+    let missing = ServiceError::NotFound("Component");
+    let Some(id) = ComponentId::parse(id) else {
+        return Err(missing);
+    };
+    let mut connection = app.store.read().await?;
+    let found = components::get(&mut connection, owner.org.as_ref(), &id).await?;
+    found.ok_or(missing)
+}
+
+/// The organization's and the installation's.
+pub async fn list(
+    app: &App,
+    owner: &Owner,
+    slot: Option<Slot>,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<ComponentView>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    let org = owner.org.as_ref();
+    let (found, total) = components::list(&mut connection, org, slot, page, limit).await?;
+    Ok((found.into_iter().map(ComponentView::from).collect(), total))
+}
