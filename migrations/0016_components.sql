@@ -33,6 +33,8 @@ create table component_activation (
     -- Of a provider; empty for rules.
     instance text not null,
     component_id text not null,
+    name text not null,
+    version text not null,
     sha256 text not null,
     -- Of a provider's instance; sealed with the installation's key.
     config text,

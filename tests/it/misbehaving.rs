@@ -15,7 +15,7 @@ use holdfast::config::SecretText;
 use holdfast::delivery::guard;
 use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::component::Slot;
-use holdfast::domain::id::ActivationId;
+use holdfast::domain::id::{ActivationId, ComponentId};
 use holdfast_test_guests::MISBEHAVING;
 use serde_json::json;
 
@@ -46,7 +46,8 @@ pub fn node_with(artifact: Artifact) -> Components {
     let live = Live {
         activation: ActivationId::new(),
         effective_at: Timestamp::from_millis(0),
-        sha256: artifact.identity.sha256,
+        component: ComponentId::new(),
+        identity: artifact.identity,
         config: None,
     };
     activations.add(Slot::Signing, None, "bad".into(), live);
@@ -180,7 +181,7 @@ async fn each_misdeed_ends_its_own_call_with_a_reason_by_name() {
 async fn two_hundred_healthy_requests_beside_it_see_nothing() {
     let insecure = |config: &mut holdfast::config::Config| {
         config.providers.allow_insecure = true;
-        let limits = json!({ "provider.signing": { "deadline": "5s", "output_bytes": 1 << 20 } });
+        let limits = json!({ "provider.signing": { "output_bytes": 1 << 20 } });
         config.components.limits = serde_json::from_value(limits).unwrap();
     };
     let app = TestApp::with(insecure, Default::default()).await;
@@ -279,8 +280,8 @@ async fn two_hundred_healthy_requests_beside_it_see_nothing() {
 async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let app = TestApp::start().await;
     let admin = app.admin();
-    let reasons = async |wit: &str, world: &str| {
-        let bytes = dummy(&[wit], world);
+    let reasons_of = async |wit: &[&str], world: &str| {
+        let bytes = dummy(wit, world);
         let answer = app.upload_component(&admin, "dummy", "1.0.0", &bytes).await;
         let details = answer.json()["details"].clone();
         assert_eq!(answer.error(422), "The component is not admitted");
@@ -289,6 +290,7 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
             details[0]["message"].as_str().unwrap().to_owned(),
         )
     };
+    let reasons = async |wit: &str, world: &str| reasons_of(&[wit], world).await;
     let compliance = std::fs::read_to_string("../wit/compliance/compliance.wit").unwrap();
     let sockets = compliance.replace(
         "world compliance-rules {",
@@ -311,6 +313,45 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let (code, text) = reasons(&wider, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("14") && text.contains("15"), "{text}");
+    // A newer minor version is known by its major, and asks for what this host has not.
+    let newer = wider.replace("compliance@1.0.0;", "compliance@1.7.0;");
+    let (code, text) = reasons(&newer, "compliance-rules").await;
+    assert_eq!(code, "type_mismatch");
+    assert!(text.contains("14") && text.contains("15"), "{text}");
+    let host = std::fs::read_to_string("../wit/host/host.wit").unwrap();
+    let signing = std::fs::read_to_string("../wit/signing/signing.wit").unwrap();
+    let newer = host.replace("host@1.0.0;", "host@1.7.0;").replace(
+        "now: func() -> u64;",
+        "now: func() -> u64; zone: func() -> string;",
+    );
+    let asks = signing.replace("holdfast:host/clock@1.0.0", "holdfast:host/clock@1.7.0");
+    let (code, text) = reasons_of(&[&host, &newer, &asks], "signing-provider").await;
+    assert_eq!(code, "type_mismatch");
+    assert!(text.contains("zone"), "{text}");
+    // WASI without sockets, and of the version that there is.
+    for (package, code, told) in [
+        (
+            "wasi:sockets@0.2.0",
+            "import_not_granted",
+            "imports `wasi:sockets/tcp@0.2.0`, which the world `signing-provider` does not grant",
+        ),
+        (
+            "wasi:http@0.3.0",
+            "interface_version",
+            "imports `wasi:http/types@0.3.0`; this host has WASI 0.2",
+        ),
+    ] {
+        let (name, version) = package.split_once('@').unwrap();
+        let interface = if name == "wasi:http" { "types" } else { "tcp" };
+        let wasi = format!("package {package};\ninterface {interface} {{ open: func(); }}");
+        let import = format!("{{\n    import {name}/{interface}@{version};");
+        let asks = signing.replace(
+            "world signing-provider {",
+            &format!("world signing-provider {import}"),
+        );
+        let (found, text) = reasons_of(&[&host, &wasi, &asks], "signing-provider").await;
+        assert_eq!((found.as_str(), text.as_str()), (code, told));
+    }
     let unknown = "package acme:tax@1.0.0;\ninterface tax { rate: func() -> u32; }\nworld tax-rules { export tax; }";
     let (code, text) = reasons(unknown, "tax-rules").await;
     assert_eq!(code, "unknown_world");
@@ -349,7 +390,7 @@ async fn a_corrupted_native_code_cache_is_a_miss() {
         let bytes = variant(Slot::Compliance, "cached");
         let artifact = Artifact::uploaded(Slot::Compliance, "cached", "1.0.0", bytes.into());
         components.add(&artifact).unwrap();
-        components.has(Slot::Compliance, &artifact.identity.sha256)
+        components.has(Slot::Compliance, &artifact.identity)
     };
     assert!(load());
     for file in std::fs::read_dir(folder.path()).unwrap() {

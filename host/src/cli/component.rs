@@ -403,10 +403,15 @@ async fn examined(
         Err(CompileError::Refused(reasons)) => return Ok(Err(reasons)),
         Err(error) => return Err(error.into()),
     };
-    let cache = std::env::temp_dir().join(format!("holdfast-check-{}", std::process::id()));
+    let cache = tempfile::tempdir()?;
     let answer = async {
         let limits = settings.limits()?;
-        let components = Components::load(cache.clone(), random::<32>(), limits, Clock::default())?;
+        let components = Components::load(
+            cache.path().into(),
+            random::<32>(),
+            limits,
+            Clock::default(),
+        )?;
         let artifact = Artifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
         components.keep_native(&artifact, &native)?;
         // What is told is what matters of the calls that failed.
@@ -427,9 +432,7 @@ async fn examined(
         }
         Ok::<_, Failure>(Ok(examined))
     };
-    let answer = answer.await;
-    let _ = std::fs::remove_dir_all(&cache);
-    Ok(answer?.map(|conformance| (inspected, conformance)))
+    Ok(answer.await?.map(|conformance| (inspected, conformance)))
 }
 
 fn read_script(file: &Path) -> Result<Script, Failure> {

@@ -112,7 +112,7 @@ async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<
                 let bundle = Bundle::from_zip(zip)?;
                 let rules = match evidence::deciding_component(&bundle) {
                     Some(named) => {
-                        let rules = components::by_digest(&app, &named.sha256).await?;
+                        let rules = components::that_decided(&app, &named).await?;
                         app.components.compliance_from(&rules)?
                     }
                     None => app.components.compliance(None),

@@ -12,6 +12,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
@@ -27,7 +28,7 @@ use crate::domain::component::Slot;
 const NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Which component something is. Goes into every decision it makes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     pub name: String,
     pub version: String,
@@ -39,6 +40,16 @@ pub struct Identity {
 impl fmt::Display for Identity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.name, self.version)
+    }
+}
+
+impl From<&crate::domain::component::Component> for Identity {
+    fn from(component: &crate::domain::component::Component) -> Self {
+        Self {
+            name: component.name.clone(),
+            version: component.version.clone(),
+            sha256: component.sha256.clone(),
+        }
     }
 }
 
@@ -69,6 +80,9 @@ pub fn embedded() -> impl Iterator<Item = Artifact> {
 pub fn built_in() -> impl Iterator<Item = Artifact> {
     embedded().chain(FURTHER_COMPONENTS.iter().filter_map(Artifact::of))
 }
+
+/// Two versions of the program may share a folder while one takes over from the other.
+const A_DAY: Duration = Duration::from_secs(86_400);
 
 /// Where native code is kept between starts.
 #[derive(Clone)]
@@ -120,7 +134,7 @@ impl NativeCodeCache {
     /// Native code for `artifact`: from the cache, else what came with the
     /// binary, else compiled now.
     pub fn load(&self, engine: &Engine, artifact: &Artifact) -> wasmtime::Result<Component> {
-        let path = self.path(engine, artifact);
+        let path = self.path(engine, &artifact.identity.sha256);
         if let Some(component) = self.read(engine, &path) {
             return Ok(component);
         }
@@ -138,7 +152,13 @@ impl NativeCodeCache {
 
     /// Whether there is native code for `artifact`.
     pub fn has(&self, engine: &Engine, artifact: &Artifact) -> bool {
-        self.read(engine, &self.path(engine, artifact)).is_some()
+        self.read(engine, &self.path(engine, &artifact.identity.sha256))
+            .is_some()
+    }
+
+    /// Whether there is a file for it.
+    pub fn keeps(&self, engine: &Engine, sha256: &str) -> bool {
+        self.path(engine, sha256).exists()
     }
 
     /// Keeps native code that was made elsewhere.
@@ -146,10 +166,34 @@ impl NativeCodeCache {
     /// # Errors
     /// It cannot be written, or is not for this engine or processor.
     pub fn put(&self, engine: &Engine, artifact: &Artifact, native: &[u8]) -> wasmtime::Result<()> {
-        let path = self.path(engine, artifact);
+        let path = self.path(engine, &artifact.identity.sha256);
         match self.keep(engine, &path, native, artifact) {
             Some(_) => Ok(()),
             None => Err(wasmtime::format_err!("the native code could not be kept")),
+        }
+    }
+
+    /// Forgets the code of a component that was not admitted.
+    pub fn forget(&self, engine: &Engine, artifact: &Artifact) {
+        let path = self.path(engine, &artifact.identity.sha256);
+        let _ = fs::remove_file(path.with_extension("mac"));
+        let _ = fs::remove_file(path);
+    }
+
+    /// Forgets code that none of these engines can take up: of an earlier version of
+    /// this program, or half written.
+    pub fn sweep(&self, engines: &[&Engine]) {
+        let known: Vec<String> = engines.iter().map(|engine| suffix(engine)).collect();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let stem = Path::new(&name).file_stem().unwrap_or_default();
+            let stem = stem.to_string_lossy();
+            let taken_up = known.iter().any(|suffix| stem.ends_with(suffix));
+            let age = entry.metadata().and_then(|about| about.modified());
+            let old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > A_DAY));
+            if old && !taken_up {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
 
@@ -173,14 +217,10 @@ impl NativeCodeCache {
         self.read(engine, path)
     }
 
-    fn path(&self, engine: &Engine, artifact: &Artifact) -> PathBuf {
-        let mut hasher = DefaultHasher::new();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        self.folder.join(format!(
-            "{}-{:016x}.cwasm",
-            artifact.identity.sha256,
-            hasher.finish()
-        ))
+    fn path(&self, engine: &Engine, sha256: &str) -> PathBuf {
+        let suffix = suffix(engine);
+        let name = format!("{sha256}{suffix}.cwasm");
+        self.folder.join(name)
     }
 
     #[expect(unsafe_code, reason = "the MAC shows that this node wrote the file")]
@@ -216,6 +256,13 @@ impl NativeCodeCache {
     }
 }
 
+/// What the names of an engine's files end with.
+fn suffix(engine: &Engine) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("-{:016x}", hasher.finish())
+}
+
 fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&temporary, bytes)?;
@@ -239,7 +286,7 @@ mod tests {
         let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         cache.load(&engines.rules, &compliance()).unwrap();
-        let path = cache.path(&engines.rules, &compliance());
+        let path = cache.path(&engines.rules, &compliance().identity.sha256);
         assert!(cache.read(&engines.rules, &path).is_some());
 
         let mut native = fs::read(&path).unwrap();
@@ -259,7 +306,7 @@ mod tests {
         let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);
         ours.load(&engines.rules, &compliance()).unwrap();
         let theirs = NativeCodeCache::new(folder.path().into(), [8; 32]);
-        let path = theirs.path(&engines.rules, &compliance());
+        let path = theirs.path(&engines.rules, &compliance().identity.sha256);
         assert!(theirs.read(&engines.rules, &path).is_none());
     }
 }

@@ -19,9 +19,10 @@ use super::documents::{DocumentsPre, PlacementPre};
 use super::egress::Egress;
 use super::engine::{Engines, Limited};
 use super::error::ComponentError;
+use super::gate::Gate;
 use super::inspection::Reason;
 use super::lent::Lease;
-use super::providers::{Gate, ProviderError, SigningPlugin, SigningPre, signing};
+use super::providers::{ProviderError, SigningPlugin, SigningPre, signing};
 use super::rules::{
     CompliancePre, ComponentIdentity, LifecyclePre, compliance, documents, lifecycle, placement,
 };
@@ -532,15 +533,24 @@ pub(super) async fn examine_signing(
     cache: &NativeCodeCache,
     artifact: &Artifact,
 ) -> Result<Conformance, Vec<Reason>> {
-    let active = loaded(engines, cache, artifact).await?;
+    let mut active = loaded(engines, cache, artifact).await?;
+    active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
     let gate = Gate {
         all: Arc::new(Semaphore::new(1)),
         of_organization: None,
     };
     let plugin = SigningPlugin::new(slot::ready(active), gate);
     let mut examination = Examination::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
+    let began = Instant::now();
     for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
+        if began.elapsed() > IN_ALL {
+            let why = format!("it takes more than {IN_ALL:?} to answer");
+            return Err(vec![Reason::new("over_limit", why)]);
+        }
         ask_all(&mut examination, &plugin, &far_end).await;
+        if examination.wrong.len() >= ENOUGH {
+            break;
+        }
     }
     examination.memory = plugin.memory_peak();
     examination.end(false)
@@ -558,6 +568,12 @@ pub(super) async fn loaded(
         .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
         .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])
 }
+
+/// Nobody else is examined meanwhile: how long a provider may take for one question, and
+/// for those to come until no further are put; and after how many wrong answers.
+const PER_QUESTION: Duration = Duration::from_secs(5);
+const IN_ALL: Duration = Duration::from_secs(60);
+const ENOUGH: usize = 8;
 
 const PROVIDER_VECTORS: &str = include_str!("../../../wit/signing/vectors.json");
 

@@ -1,10 +1,10 @@
 //! Calls into the slots that read and write documents: off the async threads, a
 //! few at a time.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
 
@@ -13,6 +13,7 @@ use super::bindings;
 use super::canaries;
 use super::engine::Limited;
 use super::error::{ComponentError, Failure};
+use super::gate::Gate;
 use super::rules::{documents, placement};
 use super::slot::{Deferred, Probe, World};
 use crate::domain::component::Slot;
@@ -44,19 +45,19 @@ impl World for DocumentsPre {
     }
 }
 
-/// Rights to work on a document: each may use hundreds of MiB.
-pub(super) type Permits = Arc<Semaphore>;
+/// How long a call waits for its turn. Each may use hundreds of MiB, so there are few.
+const TURN: Duration = Duration::from_secs(60);
 
 /// One component of slot `rules.placement`.
 #[derive(Clone)]
 pub struct Placement {
     slot: Deferred<PlacementPre>,
-    permits: Permits,
+    gate: Gate,
 }
 
 impl Placement {
-    pub(super) fn new(slot: Deferred<PlacementPre>, permits: Permits) -> Self {
-        Self { slot, permits }
+    pub(super) fn new(slot: Deferred<PlacementPre>, gate: Gate) -> Self {
+        Self { slot, gate }
     }
 
     /// The component that finds anchors.
@@ -145,7 +146,7 @@ impl Placement {
         + Send
         + 'static,
     ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.permits, move |store, pre| {
+        heavy(&self.slot, &self.gate, move |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
             work(store, &instance)
         })
@@ -157,12 +158,20 @@ impl Placement {
 #[derive(Clone)]
 pub struct Documents {
     slot: Deferred<DocumentsPre>,
-    permits: Permits,
+    gate: Gate,
 }
 
 impl Documents {
-    pub(super) fn new(slot: Deferred<DocumentsPre>, permits: Permits) -> Self {
-        Self { slot, permits }
+    pub(super) fn new(slot: Deferred<DocumentsPre>, gate: Gate) -> Self {
+        Self { slot, gate }
+    }
+
+    /// Which component answers.
+    pub fn identity(&self) -> Result<Identity, ComponentError> {
+        match &**self.slot {
+            Ok(active) => Ok(active.identity.clone()),
+            Err(error) => Err(error.again()),
+        }
     }
 
     /// Removes tags from the pages.
@@ -270,7 +279,7 @@ impl Documents {
         + Send
         + 'static,
     ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.permits, move |store, pre| {
+        heavy(&self.slot, &self.gate, move |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
             work(store, &instance)
         })
@@ -280,13 +289,23 @@ impl Documents {
 
 async fn heavy<P: Send + Sync + 'static, R: Send + 'static>(
     slot: &Deferred<P>,
-    permits: &Permits,
+    gate: &Gate,
     work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
 ) -> Result<R, ComponentError> {
     let slot = slot.clone();
-    let permit = permits.clone().acquire_owned().await;
+    // A default that is still to be loaded is loaded below, off the async threads.
+    if let Some(Err(error)) = LazyLock::get(&slot) {
+        return Err(error.again());
+    }
+    let Some(turn) = gate.pass(TURN).await else {
+        return Err(ComponentError {
+            component: "documents".into(),
+            kind: Failure::Busy,
+            by_document: false,
+        });
+    };
     let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _turn = turn;
         match &**slot {
             Ok(active) => active.call(work).map_err(ComponentError::on_document),
             Err(error) => Err(error.again()),

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt as _;
 use url::Url;
 use wasmtime::component::Resource;
@@ -135,9 +136,13 @@ impl Egress {
                 let outgoing = outgoing
                     .body(axum::body::Body::from_stream(pieces))
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
-                let answer = match router.clone().oneshot(outgoing).await {
-                    Ok(answer) => answer,
-                    Err(never) => match never {},
+                // A task of its own: what the router does is not the plugin's time.
+                let router = router.clone();
+                let task = tokio::spawn(async move { router.oneshot(outgoing).await });
+                let answer = match AbortOnDropHandle::new(task).await {
+                    Ok(Ok(answer)) => answer,
+                    Ok(Err(never)) => match never {},
+                    Err(error) => return Err(HttpError::Other(error.to_string())),
                 };
                 let (head, body) = answer.into_parts();
                 Ok(Incoming {
@@ -215,8 +220,12 @@ impl Outbound {
     }
 
     /// Counts a request, and says whether it may go where it wants to.
-    pub fn admit(&mut self, url: &str) -> Result<Url, HttpError> {
-        self.requests += 1;
+    pub fn admit(&mut self, method: &http::Method, url: &str) -> Result<Url, HttpError> {
+        self.requests = self.requests.saturating_add(1);
+        // One echoes the secrets back, the other is for proxies.
+        if [http::Method::TRACE, http::Method::CONNECT].contains(method) {
+            return Err(HttpError::InvalidRequest(format!("method {method}")));
+        }
         if self.requests > self.most_requests {
             return Err(HttpError::OverLimit(format!(
                 "more than {} requests in one call",
@@ -224,6 +233,11 @@ impl Outbound {
             )));
         }
         self.egress.check(url)
+    }
+
+    /// Whether requests were refused for their number before the last.
+    pub fn is_over(&self) -> bool {
+        self.requests > self.most_requests.saturating_add(1)
     }
 
     /// Sends a request and takes its whole answer.
@@ -249,18 +263,21 @@ struct Answer {
 
 impl Lent {
     fn outgoing(&mut self, request: Request) -> wasmtime::Result<Result<Outgoing, HttpError>> {
-        let url = match self.outbound.admit(&request.url) {
-            Ok(url) => url,
-            Err(error) => return Ok(Err(error)),
-        };
         let Ok(method) = request.method.parse() else {
             return Ok(Err(HttpError::InvalidRequest(format!(
                 "method {}",
                 request.method
             ))));
         };
+        let url = match self.outbound.admit(&method, &request.url) {
+            Ok(url) => url,
+            Err(error) => return Ok(Err(error)),
+        };
         let mut headers = Vec::with_capacity(request.headers.len());
         for (name, value) in request.headers {
+            if is_ours(&name) {
+                continue;
+            }
             let value = match value {
                 HeaderValue::Plain(text) => text,
                 HeaderValue::Secret((before, secret)) => {
@@ -299,6 +316,24 @@ impl Lent {
     fn blob(&self, blob: &Resource<Blob>) -> wasmtime::Result<Bytes> {
         Ok(self.table.get(blob)?.0.clone())
     }
+}
+
+/// Headers that say where a request goes and where it ends: the host's to write.
+pub(super) fn is_ours(name: &str) -> bool {
+    const OURS: [&str; 10] = [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "http2-settings",
+    ];
+    let name = name.to_ascii_lowercase();
+    OURS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
 /// Cuts `bytes` into pieces, encoding each when it is asked for and not before.
@@ -390,12 +425,16 @@ impl wit::http::Host for Lent {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
         };
-        match self.outbound.send(outgoing, BLOB_LIMIT).await {
-            Ok(answer) => Ok(Ok(BlobResponse {
-                status: answer.status,
-                headers: answer.headers,
-                body: self.table.push(Blob(answer.body))?,
-            })),
+        let limit = self.fetch_left.min(BLOB_LIMIT);
+        match self.outbound.send(outgoing, limit).await {
+            Ok(answer) => {
+                self.fetch_left = self.fetch_left.saturating_sub(answer.body.len());
+                Ok(Ok(BlobResponse {
+                    status: answer.status,
+                    headers: answer.headers,
+                    body: self.table.push(Blob(answer.body))?,
+                }))
+            }
             Err(error) => Ok(Err(error)),
         }
     }

@@ -5,14 +5,14 @@
 //! document work that reads hostile files (up to 512 MiB, fuel), and providers
 //! that wait for a network (asynchronous, epoch slices).
 
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wasmtime::{
-    CallHook, Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline,
-};
+use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use super::limits::{AllLimits, Limits};
 use super::settings;
@@ -21,8 +21,13 @@ use crate::metrics::ComponentMetrics;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(10);
-/// Elements of all tables of an instance.
-const TABLE_ELEMENTS: usize = 20_000;
+/// Elements of all tables of a call.
+const TABLE_ELEMENTS: usize = 100_000;
+/// What a component is made of: languages with a runtime come in several modules, and
+/// each interface that is asked for adds one.
+const CORE_INSTANCES: usize = 200;
+const MEMORIES: usize = 4;
+const TABLES: usize = 64;
 
 /// The three engines and the thread that counts their epochs.
 #[derive(Clone)]
@@ -76,40 +81,42 @@ pub(super) struct Limited<T> {
 /// What a store may have, and what it had.
 pub(super) struct Meter {
     limits: StoreLimits,
-    /// Bytes of the largest linear memory so far.
+    most_memory: usize,
+    /// Bytes of all linear memories together; none is ever given back.
     pub memory: usize,
-    /// How long the component itself has run, and since when it does.
-    ran: Duration,
-    since: Instant,
+    table_elements: usize,
 }
 
 impl Meter {
     fn new(memory: usize) -> Self {
         Self {
             limits: StoreLimitsBuilder::new()
-                .memory_size(memory)
-                .table_elements(TABLE_ELEMENTS)
                 .trap_on_grow_failure(true)
+                .instances(CORE_INSTANCES)
+                .memories(MEMORIES)
+                .tables(TABLES)
                 .build(),
+            most_memory: memory,
             memory: 0,
-            ran: Duration::ZERO,
-            since: Instant::now(),
+            table_elements: 0,
         }
     }
 }
 
+/// Limits hold for a call as a whole: a component may have several memories and tables.
 impl ResourceLimiter for Meter {
     fn memory_growing(
         &mut self,
         current: usize,
         desired: usize,
-        maximum: Option<usize>,
+        _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let allowed = self.limits.memory_growing(current, desired, maximum)?;
-        if allowed {
-            self.memory = self.memory.max(desired);
+        let all = self.memory + desired.saturating_sub(current);
+        if all > self.most_memory {
+            return Err(TooMuchMemory(all).into());
         }
-        Ok(allowed)
+        self.memory = all;
+        Ok(true)
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
@@ -120,15 +127,37 @@ impl ResourceLimiter for Meter {
         &mut self,
         current: usize,
         desired: usize,
-        maximum: Option<usize>,
+        _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        self.limits.table_growing(current, desired, maximum)
+        let all = self.table_elements + desired.saturating_sub(current);
+        if all > TABLE_ELEMENTS {
+            return Err(TooMuchMemory(all).into());
+        }
+        self.table_elements = all;
+        Ok(true)
     }
 
     fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         self.limits.table_grow_failed(error)
     }
+
+    fn instances(&self) -> usize {
+        self.limits.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limits.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limits.memories()
+    }
 }
+
+/// A call has come to its limit of memory.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} bytes or table elements in all")]
+pub(super) struct TooMuchMemory(usize);
 
 /// A store for one call of a rules or documents component.
 pub(super) fn fueled_store(
@@ -150,16 +179,17 @@ pub(super) fn fueled_store(
     Ok(store)
 }
 
-/// A store for one call of a provider.
+/// A store for one call of a provider, and the watch that it is to be run under.
 ///
-/// A trapping deadline would count the time a guest waits in a host call, so the
-/// time between two of them is what counts, looked at whenever an epoch ends. Then
-/// everybody else's work goes on; the wall clock is watched outside.
+/// A trapping deadline would count the time a guest waits for a network. What counts
+/// is the time in which it holds a thread, work of the host on its behalf included
+/// ([`Watch::run`]); it is looked at whenever an epoch ends. Then everybody else's work
+/// goes on; the wall clock is watched outside.
 pub(super) fn provider_store<T: Send + 'static>(
     engine: &Engine,
     limits: &Limits,
     data: T,
-) -> Store<Limited<T>> {
+) -> (Store<Limited<T>>, Watch) {
     let meter = Meter::new(limits.memory);
     let mut store = Store::new(
         engine,
@@ -171,27 +201,53 @@ pub(super) fn provider_store<T: Send + 'static>(
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
-    store.call_hook(|mut context, hook| {
-        let meter = &mut context.data_mut().limits;
-        match hook {
-            CallHook::CallingWasm | CallHook::ReturningFromHost => meter.since = Instant::now(),
-            CallHook::CallingHost | CallHook::ReturningFromWasm => {
-                meter.ran += meter.since.elapsed();
-            }
-        }
-        Ok(())
-    });
-    let most = limits.cpu;
-    // Called as the host is, so what has run until now is counted.
-    store.epoch_deadline_callback(move |context| {
-        Ok(if context.data().limits.ran > most {
+    let watch = Watch::default();
+    let (watching, most) = (watch.clone(), limits.cpu);
+    store.epoch_deadline_callback(move |_| {
+        Ok(if watching.shows() > most {
             UpdateDeadline::Interrupt
         } else {
             // Behind the others, which wasmtime's own way of yielding is not.
             UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))
         })
     });
-    store
+    (store, watch)
+}
+
+/// How long a call has held a thread.
+#[derive(Clone, Default)]
+pub(super) struct Watch(Arc<Mutex<Held>>);
+
+#[derive(Default)]
+struct Held {
+    before: Duration,
+    since: Option<Instant>,
+}
+
+impl Watch {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shows(&self) -> Duration {
+        let held = self.held();
+        held.before + held.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Runs a call, and measures it.
+    pub async fn run<F: Future>(&self, call: F) -> F::Output {
+        let mut call = pin!(call);
+        poll_fn(|context| {
+            self.held().since = Some(Instant::now());
+            let polled = call.as_mut().poll(context);
+            let mut held = self.held();
+            if let Some(since) = held.since.take() {
+                held.before += since.elapsed();
+            }
+            polled
+        })
+        .await
+    }
 }
 
 fn ticks(duration: Duration) -> u64 {
@@ -223,5 +279,42 @@ impl Ticker {
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_memory_is_for_all_memories_together() {
+        let mut meter = Meter::new(10 << 20);
+        assert!(meter.memory_growing(0, 6 << 20, None).unwrap());
+        assert!(meter.memory_growing(0, 3 << 20, None).unwrap());
+        assert!(meter.memory_growing(3 << 20, 5 << 20, None).is_err());
+        assert_eq!(meter.memory, 9 << 20);
+        assert!(meter.table_growing(0, TABLE_ELEMENTS, None).unwrap());
+        assert!(meter.table_growing(0, 1, None).is_err());
+        assert_eq!(
+            (meter.instances(), meter.memories()),
+            (CORE_INSTANCES, MEMORIES)
+        );
+    }
+
+    /// Waiting is not counted, and working is, whoever works.
+    #[tokio::test]
+    async fn what_counts_is_the_time_in_which_a_thread_is_held() {
+        let watch = Watch::default();
+        watch
+            .run(async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(20) {}
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            })
+            .await;
+        let shows = watch.shows();
+        assert!(shows >= Duration::from_millis(20), "{shows:?}");
+        assert!(shows < Duration::from_millis(120), "{shows:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! What can go wrong with a component, told apart by what it means for callers.
 
 use super::artifact::Identity;
+use super::engine::TooMuchMemory;
 use super::lent::TooManyHostCalls;
 use crate::metrics::ComponentMeter;
 
@@ -95,6 +96,7 @@ impl ComponentError {
             Some(Trap::Interrupt | Trap::OutOfFuel) => Failure::Timeout,
             Some(trap) => Failure::Trap(trap.to_string()),
             None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
+            None if error.is::<TooMuchMemory>() => Failure::Memory(text),
             None if text.contains("forcing trap when growing memory") => Failure::Memory(text),
             None if text.contains("fuel allocated for hostcalls") => {
                 Failure::Answer("it is larger than its slot allows".into())

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
-use super::egress::{Egress, Outbound};
+use super::egress::{BLOB_LIMIT, Egress, Outbound};
 use super::limits::Limits;
 use super::wasi::Wasi;
 use crate::config::SecretText;
@@ -21,7 +21,9 @@ const READ_LIMIT: usize = 64 * 1024;
 /// How much of a log message is kept.
 const LOG_LIMIT: usize = 4 * 1024;
 /// Handles that a component may hold at once: blobs, secrets, streams.
-const HANDLES: usize = 10_000;
+const HANDLES: usize = 1_000;
+/// Bytes of all documents that one call fetches.
+const FETCHED: usize = 2 * BLOB_LIMIT;
 /// Most that is given of randomness at once, in bytes.
 const RANDOM_LIMIT: u32 = 1024;
 
@@ -58,6 +60,8 @@ pub(super) struct Lent {
     wasi: Option<Box<Wasi>>,
     /// How often the host may still be asked for something.
     calls_left: u32,
+    /// Bytes of documents that may still be fetched.
+    pub fetch_left: usize,
 }
 
 impl Lent {
@@ -71,6 +75,7 @@ impl Lent {
             clock: lease.clock,
             wasi: None,
             calls_left: limits.host_calls,
+            fetch_left: FETCHED,
         }
     }
 

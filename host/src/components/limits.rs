@@ -149,6 +149,13 @@ impl AllLimits {
             let Some(limits) = all.0.get_mut(&slot) else {
                 continue;
             };
+            if !(slot.is_provider() || matches!(slot, Slot::Placement | Slot::Documents))
+                && (changed.instances.is_some() || changed.instances_of_organization.is_some())
+            {
+                return Err(format!(
+                    "{slot} has no limit of instances: its calls take microseconds, one on each thread"
+                ));
+            }
             changed.apply(limits);
             let most = most(slot);
             for (what, is, most) in [
@@ -220,7 +227,11 @@ mod tests {
                 "[\"rules.compliance\"]\nmemory_bytes = 17000000",
                 "memory_bytes",
             ),
-            ("[\"rules.compliance\"]\ninstances = 0", "instances"),
+            (
+                "[\"rules.compliance\"]\ninstances = 9",
+                "no limit of instances",
+            ),
+            ("[\"provider.signing\"]\ninstances = 0", "instances"),
             ("[\"rules.compliance\"]\nmemory = 1", "unknown field"),
         ] {
             let error = read(text).unwrap_err();

@@ -5,6 +5,7 @@
 //! | `settings.rs` | what the engines compile with; the build script reads it too |
 //! | `engine.rs` | the engines, and a store for one call |
 //! | `limits.rs` | what one call may use, by slot |
+//! | `gate.rs` | how many calls there may be at once |
 //! | `artifact.rs` | from bytes to native code, through the cache on disk |
 //! | `bindings.rs` | what `bindgen!` makes of `wit/` |
 //! | `slot.rs` | the components of a slot on this node, and one call |
@@ -32,6 +33,7 @@ mod documents;
 pub mod egress;
 mod engine;
 mod error;
+mod gate;
 pub mod inspection;
 mod lent;
 mod limits;

@@ -3,12 +3,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-
-use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{Component, HasSelf, Linker, Resource};
 use wasmtime::{Engine, Store};
 
@@ -16,6 +12,7 @@ use super::artifact::Identity;
 use super::bindings::signing::{SigningProvider, SigningProviderPre};
 use super::engine::{Limited, provider_store};
 use super::error::{ComponentError, Failure};
+use super::gate::Gate;
 use super::lent::{Blob, Lease, Lent};
 use super::slot::{Active, Deferred, Probe, World};
 use crate::domain::component::Slot;
@@ -282,12 +279,12 @@ impl SigningPlugin {
             return Err(busy.reported(&active.meter));
         };
         let lent = Lent::new(lease, limits);
-        let mut store = provider_store(&active.engine, limits, lent);
+        let (mut store, watch) = provider_store(&active.engine, limits, lent);
         let run = async {
             let plugin = active.pre.instantiate_async(&mut store).await?;
             work(&mut store, &plugin).await
         };
-        let ended = tokio::time::timeout(limits.deadline, run).await;
+        let ended = tokio::time::timeout(limits.deadline, watch.run(run)).await;
         active.meter.used(store.data().limits.memory);
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
@@ -301,29 +298,4 @@ impl SigningPlugin {
 /// The table's handle of a resource the component gave up.
 fn owned(blob: &Resource<Blob>) -> Resource<Blob> {
     Resource::new_own(blob.rep())
-}
-
-/// How many calls of a slot there may be at once: in all, and of the component of
-/// one organization.
-#[derive(Clone)]
-pub(super) struct Gate {
-    pub all: Arc<Semaphore>,
-    pub of_organization: Option<Arc<Semaphore>>,
-}
-
-impl Gate {
-    /// Waits for a turn, not for ever.
-    async fn pass(
-        &self,
-        patience: Duration,
-    ) -> Option<(OwnedSemaphorePermit, Option<OwnedSemaphorePermit>)> {
-        let turn = async {
-            let own = match &self.of_organization {
-                Some(own) => Some(own.clone().acquire_owned().await.ok()?),
-                None => None,
-            };
-            Some((self.all.clone().acquire_owned().await.ok()?, own))
-        };
-        tokio::time::timeout(patience, turn).await.ok().flatten()
-    }
 }

@@ -7,20 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, NativeCodeCache, embedded};
+use super::artifact::{Artifact, Identity, NativeCodeCache};
 use super::conformance;
-use super::documents::{Documents, DocumentsPre, Permits, Placement, PlacementPre};
+use super::documents::{Documents, DocumentsPre, Placement, PlacementPre};
 use super::engine::Engines;
 use super::error::ComponentError;
+use super::gate::Gate;
 use super::inspection::Reason;
 use super::limits::AllLimits;
-use super::providers::{Gate, SigningPlugin, SigningPre};
+use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
 use super::script::{self, Script};
 use super::slot::{self, Loaded};
+use crate::config::EMBEDDED;
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::{Conformance, Instance, Slot};
-use crate::domain::id::{ActivationId, OrgId};
+use crate::domain::component::{Activation, Conformance, Instance, Slot};
+use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::metrics::ComponentMetrics;
 
 /// Every component of this process.
@@ -33,9 +35,12 @@ pub struct Components {
     placement: Loaded<PlacementPre>,
     documents: Loaded<DocumentsPre>,
     signing: Loaded<SigningPre>,
-    document_permits: Permits,
+    document_permits: Arc<Semaphore>,
     signing_permits: Arc<Semaphore>,
-    of_organization: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
+    /// By organization, for signing or for documents.
+    of_organization: Mutex<HashMap<(bool, OrgId), Arc<Semaphore>>>,
+    /// Candidates are asked one at a time, and in nobody's place.
+    candidates: Arc<Semaphore>,
     active: ArcSwap<Activations>,
 }
 
@@ -44,8 +49,8 @@ pub struct Components {
 pub struct Live {
     pub activation: ActivationId,
     pub effective_at: Timestamp,
-    /// Of the component's bytes.
-    pub sha256: String,
+    pub component: ComponentId,
+    pub identity: Identity,
     /// What a provider's instance is set up with, sealed.
     pub config: Option<String>,
 }
@@ -65,6 +70,19 @@ impl Activations {
         let there = self.by_place.entry((slot, org, instance)).or_default();
         let position = there.partition_point(|other| other.effective_at <= live.effective_at);
         there.insert(position, live);
+    }
+
+    /// Adds one as it is recorded.
+    pub fn take(&mut self, activation: &Activation, identity: &Identity) {
+        let live = Live {
+            activation: activation.id.clone(),
+            effective_at: activation.effective_at,
+            component: activation.component.clone(),
+            identity: identity.clone(),
+            config: activation.config.clone(),
+        };
+        let (org, instance) = (activation.org.clone(), activation.instance.clone());
+        self.add(activation.slot, org, instance, live);
     }
 
     /// What counts at a time: the organization's own, else the installation's,
@@ -132,11 +150,15 @@ impl Components {
             document_permits: Arc::new(Semaphore::new(documents.instances)),
             signing_permits: Arc::new(Semaphore::new(signing.instances)),
             of_organization: Mutex::default(),
+            candidates: Arc::new(Semaphore::new(1)),
             active: ArcSwap::default(),
             engines,
             cache,
             clock,
         };
+        let engines = &components.engines;
+        let all = [&engines.rules, &engines.documents, &engines.providers];
+        components.cache.sweep(&all);
         components.compliance.force()?;
         components.lifecycle.force()?;
         components.signing.force()?;
@@ -172,71 +194,83 @@ impl Components {
     /// The rules that decide for an organization; none: for the installation, where
     /// what is found is shown to several.
     pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
-        Compliance::new(
-            self.compliance
-                .get(self.sha256(Slot::Compliance, org).as_deref()),
-        )
+        let (identity, _) = self.at(Slot::Compliance, org);
+        Compliance::new(self.compliance.get(identity.as_ref()))
     }
 
     /// The rules of its envelopes' moves.
     pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
-        Lifecycle::new(
-            self.lifecycle
-                .get(self.sha256(Slot::Lifecycle, org).as_deref()),
-        )
+        let (identity, _) = self.at(Slot::Lifecycle, org);
+        Lifecycle::new(self.lifecycle.get(identity.as_ref()))
     }
 
     /// What reads its documents.
     pub fn placement(&self, org: Option<&OrgId>) -> Placement {
-        let slot = self
-            .placement
-            .get(self.sha256(Slot::Placement, org).as_deref());
-        Placement::new(slot, self.document_permits.clone())
+        let (identity, own) = self.at(Slot::Placement, org);
+        let gate = self.gate(Slot::Placement, own.then_some(org).flatten());
+        Placement::new(self.placement.get(identity.as_ref()), gate)
     }
 
     /// What writes its documents.
     pub fn documents(&self, org: Option<&OrgId>) -> Documents {
-        let slot = self
-            .documents
-            .get(self.sha256(Slot::Documents, org).as_deref());
-        Documents::new(slot, self.document_permits.clone())
+        let (identity, own) = self.at(Slot::Documents, org);
+        let gate = self.gate(Slot::Documents, own.then_some(org).flatten());
+        Documents::new(self.documents.get(identity.as_ref()), gate)
     }
 
-    /// The plugin of a signing provider's instance. Organization none: of the
-    /// installation, or whoever's the instance is.
+    /// The plugin of a signing provider's instance. A plain name is one of the
+    /// installation's, which nobody else's component answers for; the built-in one
+    /// may be answered by a component of the organization's.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
         let at = Instance::parse(instance);
-        let org = at.org.as_ref().or(org);
+        let org = match &at.org {
+            Some(owner) => Some(owner),
+            None if at.name == EMBEDDED => org,
+            None => None,
+        };
         let active = self.active.load();
         let live = active.at(Slot::Signing, org, &at.name, self.clock.now());
-        let sha256 = live.map(|(live, _)| live.sha256.as_str());
+        let identity = live.map(|(live, _)| &live.identity);
         let own = live.filter(|(_, own)| *own).and(org);
-        let gate = Gate {
-            all: self.signing_permits.clone(),
-            of_organization: own.map(|org| self.permits_of(org)),
-        };
-        SigningPlugin::new(self.signing.get(sha256), gate)
+        SigningPlugin::new(self.signing.get(identity), self.gate(Slot::Signing, own))
     }
 
-    fn permits_of(&self, org: &OrgId) -> Arc<Semaphore> {
-        let limits = self.engines.limits.of(Slot::Signing);
+    /// How many calls of a slot there may be, in all and of an organization's own
+    /// component.
+    fn gate(&self, slot: Slot, own: Option<&OrgId>) -> Gate {
+        let all = match slot {
+            Slot::Signing => &self.signing_permits,
+            _ => &self.document_permits,
+        };
+        Gate {
+            all: all.clone(),
+            of_organization: own.map(|org| self.permits_of(slot, org)),
+        }
+    }
+
+    /// Readers and writers of documents share theirs.
+    fn permits_of(&self, slot: Slot, org: &OrgId) -> Arc<Semaphore> {
+        let limits = self.engines.limits.of(slot);
         let mut permits = self
             .of_organization
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         permits
-            .entry(org.clone())
+            .entry((slot == Slot::Signing, org.clone()))
             .or_insert_with(|| Arc::new(Semaphore::new(limits.instances_of_organization)))
             .clone()
     }
 
-    fn sha256(&self, slot: Slot, org: Option<&OrgId>) -> Option<String> {
+    /// Which component of a rules slot counts, and whether it is the organization's own.
+    fn at(&self, slot: Slot, org: Option<&OrgId>) -> (Option<Identity>, bool) {
         let active = self.active.load();
         if active.is_empty() {
-            return None;
+            return (None, false);
         }
-        let (live, _) = active.at(slot, org, "", self.clock.now())?;
-        Some(live.sha256.clone())
+        match active.at(slot, org, "", self.clock.now()) {
+            Some((live, own)) => (Some(live.identity.clone()), own),
+            None => (None, false),
+        }
     }
 
     /// What is active, as of the last look.
@@ -244,18 +278,14 @@ impl Components {
         self.active.load_full()
     }
 
-    /// Whether a component with these bytes can be called.
-    pub fn has(&self, slot: Slot, sha256: &str) -> bool {
-        let mut defaults = embedded().filter(|artifact| artifact.slot == slot);
-        if defaults.any(|artifact| artifact.identity.sha256 == sha256) {
-            return true;
-        }
+    /// Whether a component can be called.
+    pub fn has(&self, slot: Slot, identity: &Identity) -> bool {
         match slot {
-            Slot::Compliance => self.compliance.has(sha256),
-            Slot::Lifecycle => self.lifecycle.has(sha256),
-            Slot::Placement => self.placement.has(sha256),
-            Slot::Documents => self.documents.has(sha256),
-            Slot::Signing => self.signing.has(sha256),
+            Slot::Compliance => self.compliance.has(identity),
+            Slot::Lifecycle => self.lifecycle.has(identity),
+            Slot::Placement => self.placement.has(identity),
+            Slot::Documents => self.documents.has(identity),
+            Slot::Signing => self.signing.has(identity),
         }
     }
 
@@ -278,6 +308,17 @@ impl Components {
         self.cache.has(self.engines.of(artifact.slot), artifact)
     }
 
+    /// Whether there seems to be native code for these bytes, which a look at the code
+    /// itself may show to be none.
+    pub fn keeps_native(&self, slot: Slot, sha256: &str) -> bool {
+        self.cache.keeps(self.engines.of(slot), sha256)
+    }
+
+    /// Forgets the native code of a component that was not admitted.
+    pub fn forget_native(&self, artifact: &Artifact) {
+        self.cache.forget(self.engines.of(artifact.slot), artifact);
+    }
+
     /// Keeps its native code, as [`Compiler`](super::compiler::Compiler) made it.
     pub fn keep_native(&self, artifact: &Artifact, native: &[u8]) -> Result<(), ComponentError> {
         let engine = self.engines.of(artifact.slot);
@@ -290,6 +331,7 @@ impl Components {
     /// # Errors
     /// Every wrong answer.
     pub async fn examine(&self, artifact: Artifact) -> Result<Conformance, Vec<Reason>> {
+        let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         if artifact.slot.is_provider() {
             return conformance::examine_signing(&engines, &cache, &artifact).await;
@@ -305,6 +347,7 @@ impl Components {
     /// # Errors
     /// Everything that it did otherwise.
     pub async fn rehearse(&self, artifact: Artifact, script: &Script) -> Result<(), Vec<Reason>> {
+        let _turn = self.candidates.acquire().await;
         let active = conformance::loaded(&self.engines, &self.cache, &artifact).await?;
         let reasons = script::rehearse(&active, script).await;
         match reasons.is_empty() {
@@ -315,27 +358,28 @@ impl Components {
 
     /// Puts something in the place of a component that this node cannot load:
     /// calls of it fail, and nobody is answered by another.
-    pub fn add_broken(&self, slot: Slot, sha256: &str, error: &ComponentError) {
+    pub fn add_broken(&self, slot: Slot, identity: &Identity, error: &ComponentError) {
         match slot {
-            Slot::Compliance => self.compliance.put_broken(sha256, error),
-            Slot::Lifecycle => self.lifecycle.put_broken(sha256, error),
-            Slot::Placement => self.placement.put_broken(sha256, error),
-            Slot::Documents => self.documents.put_broken(sha256, error),
-            Slot::Signing => self.signing.put_broken(sha256, error),
+            Slot::Compliance => self.compliance.put_broken(identity, error),
+            Slot::Lifecycle => self.lifecycle.put_broken(identity, error),
+            Slot::Placement => self.placement.put_broken(identity, error),
+            Slot::Documents => self.documents.put_broken(identity, error),
+            Slot::Signing => self.signing.put_broken(identity, error),
         }
     }
 
     /// Switches to other activations at once. Calls under way end with the
-    /// component they began with. What is not named any more is forgotten.
+    /// component they began with. What is named neither now nor by the activations
+    /// before, which somebody may be reading still, is forgotten.
     pub fn switch(&self, activations: Activations) {
-        let wanted: HashSet<String> = activations
-            .by_place
-            .values()
-            .flatten()
-            .map(|live| live.sha256.clone())
+        let now = Arc::new(activations);
+        let before = self.active.swap(now.clone());
+        let wanted: HashSet<&Identity> = [&before, &now]
+            .into_iter()
+            .flat_map(|activations| activations.by_place.values().flatten())
+            .map(|live| &live.identity)
             .collect();
-        self.active.store(Arc::new(activations));
-        let wanted = |sha256: &str| wanted.contains(sha256);
+        let wanted = |identity: &Identity| wanted.contains(identity);
         self.compliance.keep(wanted);
         self.lifecycle.keep(wanted);
         self.placement.keep(wanted);
@@ -356,10 +400,20 @@ impl Components {
     /// The same of slot `rules.placement`.
     pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Placement::new(
-            slot::ready(active),
-            self.document_permits.clone(),
-        ))
+        Ok(Placement::new(slot::ready(active), self.candidates_gate()))
+    }
+
+    /// The same of slot `rules.documents`.
+    pub fn documents_from(&self, artifact: &Artifact) -> Result<Documents, ComponentError> {
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        Ok(Documents::new(slot::ready(active), self.candidates_gate()))
+    }
+
+    fn candidates_gate(&self) -> Gate {
+        Gate {
+            all: self.candidates.clone(),
+            of_organization: None,
+        }
     }
 
     /// The same of slot `rules.lifecycle`.
@@ -380,7 +434,12 @@ mod tests {
         Live {
             activation: ActivationId::new(),
             effective_at: Timestamp::from_millis(at),
-            sha256: name.into(),
+            component: ComponentId::new(),
+            identity: Identity {
+                name: name.into(),
+                version: "1.0.0".into(),
+                sha256: name.into(),
+            },
             config: None,
         }
     }
@@ -388,7 +447,7 @@ mod tests {
     fn found(activations: &Activations, org: &OrgId, now: i64) -> Option<String> {
         let now = Timestamp::from_millis(now);
         let found = activations.at(Slot::Compliance, Some(org), "", now);
-        found.map(|(live, _)| live.sha256.clone())
+        found.map(|(live, _)| live.identity.name.clone())
     }
 
     #[test]
@@ -426,5 +485,27 @@ mod tests {
         assert_eq!(found(&activations, &oak, 100).unwrap(), "second");
         assert_eq!(found(&activations, &oak, 499).unwrap(), "second");
         assert_eq!(found(&activations, &oak, 500).unwrap(), "law");
+    }
+
+    /// An organization's own instance may have the name of one of the operator's: the
+    /// operator's is never run by the organization's component.
+    #[test]
+    fn a_plain_name_is_the_operators_instance() {
+        let folder = tempfile::tempdir().unwrap();
+        let components = Components::with_defaults(folder.path().into(), [1; 32]).unwrap();
+        let oak = OrgId::new();
+        let mut activations = Activations::default();
+        for instance in ["cloud", EMBEDDED] {
+            let live = live("oak-plugin", 0);
+            activations.add(Slot::Signing, Some(oak.clone()), instance.into(), live);
+        }
+        components.switch(activations);
+        // Named in an activation and not loaded: its calls fail.
+        let answers = |instance: &str| components.signing(Some(&oak), instance).identity();
+        assert_eq!(answers("cloud").unwrap().name, "holdfast-signing-docuseal");
+        assert!(answers(&Instance::own(&oak, "cloud").to_string()).is_err());
+        assert!(answers(EMBEDDED).is_err());
+        let elm = OrgId::new();
+        assert!(components.signing(Some(&elm), EMBEDDED).identity().is_ok());
     }
 }

@@ -286,7 +286,8 @@ pub(super) async fn rehearse(active: &Active<SigningPre>, script: &Script) -> Ve
 
 async fn answer(active: &Active<SigningPre>, lease: Lease, call: &Call) -> Result<Value, String> {
     let limits = &active.limits;
-    let mut store = provider_store(&active.engine, limits, Lent::new(lease, limits));
+    let lent = Lent::new(lease, limits);
+    let (mut store, watch) = provider_store(&active.engine, limits, lent);
     let told = |error: wasmtime::Error| {
         let error = ComponentError::from_call(&active.identity, &error);
         format!("no answer: {}", error.kind)
@@ -302,7 +303,7 @@ async fn answer(active: &Active<SigningPre>, lease: Lease, call: &Call) -> Resul
     let signature = function.ty(&store);
     let parameters = parameters(&mut store, &signature, &call.with)?;
     let mut results = vec![Val::Bool(false); signature.results().len()];
-    let run = function.call_async(&mut store, &parameters, &mut results);
+    let run = watch.run(function.call_async(&mut store, &parameters, &mut results));
     match tokio::time::timeout(limits.deadline, run).await {
         Ok(ended) => ended.map_err(told)?,
         Err(_) => return Err(format!("no answer within {:?}", limits.deadline)),

@@ -55,29 +55,31 @@ pub(super) type Deferred<P> = Arc<
 
 /// The components of one slot on this node.
 pub(super) struct Loaded<P> {
-    /// The one that came with the binary.
+    /// The one that came with the binary, and what it is.
     default: Deferred<P>,
-    /// Others, by the digest of their bytes.
-    others: RwLock<HashMap<String, Deferred<P>>>,
+    identity: Option<Identity>,
+    /// Others: the same bytes may have been uploaded under two names.
+    others: RwLock<HashMap<Identity, Deferred<P>>>,
 }
+
+type Load<P> = Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>;
 
 impl<P: World> Loaded<P> {
     /// With the default, which is loaded when it is first needed.
     pub fn new(engines: &Engines, cache: &NativeCodeCache) -> Self {
         let (engines, cache) = (engines.clone(), cache.clone());
-        let load = move || {
-            let artifact = embedded()
-                .find(|artifact| artifact.slot == P::SLOT)
-                .ok_or_else(|| ComponentError {
-                    component: P::SLOT.to_string(),
-                    kind: Failure::Link("this binary has no default component for the slot".into()),
-                    by_document: false,
-                })?;
-            load::<P>(&engines, &cache, &artifact)
-        };
-        let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> = Box::new(load);
+        let artifact = embedded().find(|artifact| artifact.slot == P::SLOT);
+        let identity = artifact.as_ref().map(|artifact| artifact.identity.clone());
+        let load: Load<P> = Box::new(move || match artifact {
+            Some(artifact) => load::<P>(&engines, &cache, &artifact),
+            None => Err(missing(
+                P::SLOT.to_string(),
+                "this binary has no default component for the slot",
+            )),
+        });
         Self {
             default: Arc::new(LazyLock::new(load)),
+            identity,
             others: RwLock::default(),
         }
     }
@@ -96,47 +98,64 @@ impl<P: World> Loaded<P> {
             .map(|loaded| loaded.as_ref().map(|_| ()).map_err(ComponentError::again))
     }
 
-    /// The component with these bytes, or the default.
-    pub fn get(&self, sha256: Option<&str>) -> Deferred<P> {
-        let Some(sha256) = sha256 else {
+    /// This component; none: the default. Nobody is answered by another.
+    pub fn get(&self, identity: Option<&Identity>) -> Deferred<P> {
+        let Some(identity) = identity else {
             return self.default.clone();
         };
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        others.get(sha256).unwrap_or(&self.default).clone()
+        if let Some(other) = others.get(identity) {
+            return other.clone();
+        }
+        if self.identity.as_ref() == Some(identity) {
+            return self.default.clone();
+        }
+        let error = missing(identity.to_string(), "it is not loaded on this node");
+        let load: Load<P> = Box::new(move || Err(error));
+        Arc::new(LazyLock::new(load))
     }
 
-    pub fn has(&self, sha256: &str) -> bool {
+    pub fn has(&self, identity: &Identity) -> bool {
+        if self.identity.as_ref() == Some(identity) {
+            return true;
+        }
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        let loaded = others.get(sha256).and_then(|there| LazyLock::get(there));
+        let loaded = others.get(identity).and_then(|there| LazyLock::get(there));
         loaded.is_some_and(Result::is_ok)
     }
 
     pub fn put(&self, active: Active<P>) {
-        let sha256 = active.identity.sha256.clone();
+        let identity = active.identity.clone();
         let ready = ready(active);
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        others.insert(sha256, ready);
+        others.insert(identity, ready);
     }
 
-    pub fn put_broken(&self, sha256: &str, error: &ComponentError) {
+    pub fn put_broken(&self, identity: &Identity, error: &ComponentError) {
         let error = error.again();
-        let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> =
-            Box::new(move || Err(error));
+        let load: Load<P> = Box::new(move || Err(error));
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        others.insert(sha256.to_owned(), Arc::new(LazyLock::new(load)));
+        others.insert(identity.clone(), Arc::new(LazyLock::new(load)));
     }
 
     /// Forgets those nobody asks for any more. Calls under way keep theirs.
-    pub fn keep(&self, wanted: impl Fn(&str) -> bool) {
+    pub fn keep(&self, wanted: impl Fn(&Identity) -> bool) {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        others.retain(|sha256, _| wanted(sha256));
+        others.retain(|identity, _| wanted(identity));
+    }
+}
+
+fn missing(component: String, why: &str) -> ComponentError {
+    ComponentError {
+        component,
+        kind: Failure::Link(why.into()),
+        by_document: false,
     }
 }
 
 /// A component that is loaded already.
 pub(super) fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
-    let load: Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send> =
-        Box::new(move || Ok(active));
+    let load: Load<P> = Box::new(move || Ok(active));
     let ready = Arc::new(LazyLock::new(load));
     LazyLock::force(&ready);
     ready

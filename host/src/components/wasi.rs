@@ -22,7 +22,7 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-use super::egress::{BLOB_LIMIT, Body, Incoming, Outbound, Outgoing};
+use super::egress::{BLOB_LIMIT, Body, Incoming, Outbound, Outgoing, is_ours};
 use super::engine::Limited;
 use super::lent::{self, Lent};
 use crate::domain::clock::Clock;
@@ -61,6 +61,11 @@ pub(super) const INTERFACES: [&str; 22] = [
 const BUFFERED: usize = 1024 * 1024;
 /// What one call may print.
 const PRINTED: usize = 64 * 1024;
+/// Of a set of headers, of what is given of randomness at once, and of what waits of a
+/// request's body, in bytes: each of these exists as often as a call has handles.
+const FIELDS: usize = 32 * 1024;
+const RANDOM: u64 = 64 * 1024;
+const WAITING: usize = 64 * 1024;
 
 /// Gives a provider everything of [`INTERFACES`].
 pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
@@ -109,11 +114,11 @@ impl Wasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)
+            .max_random_size(RANDOM)
             .build();
-        Self {
-            ctx,
-            http: WasiHttpCtx::new(),
-        }
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(FIELDS);
+        Self { ctx, http }
     }
 }
 
@@ -240,15 +245,20 @@ type Sent = (
 );
 
 impl WasiHttpHooks for Outbound {
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        WAITING
+    }
+
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
         _: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        let admitted = self.admit(&request.uri().to_string());
+        let admitted = self.admit(request.method(), &request.uri().to_string());
         let headers = self.headers(request.headers());
         let (egress, label) = (self.egress.clone(), self.label.clone());
+        let told_before = self.is_over();
         Box::new(async move {
             let deadline = tokio::time::Instant::now() + egress.timeout();
             let exchange = async {
@@ -271,7 +281,9 @@ impl WasiHttpHooks for Outbound {
                 )),
                 Err(error) => {
                     // The component is only told of what kind it is.
-                    lent::note(&label, Level::Warn, format!("no answer: {error}"));
+                    if !told_before {
+                        lent::note(&label, Level::Warn, format!("no answer: {error}"));
+                    }
                     Err(told(error))
                 }
             }
@@ -284,7 +296,7 @@ impl Outbound {
     fn headers(&self, headers: &http::HeaderMap) -> Result<Vec<(String, String)>, HttpError> {
         headers
             .iter()
-            .filter(|(name, _)| **name != http::header::HOST)
+            .filter(|(name, _)| !is_ours(name.as_str()))
             .map(|(name, value)| {
                 let value = value.to_str().map_err(|_| {
                     HttpError::InvalidRequest(format!("header {name} is not plain text"))
@@ -372,5 +384,78 @@ fn told(error: HttpError) -> Error {
         HttpError::Timeout => Error::HttpResponseTimeout,
         HttpError::OverLimit(_) => Error::ConnectionLimitReached,
         HttpError::InvalidRequest(why) | HttpError::Other(why) => Error::InternalError(Some(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use axum::Router;
+    use http::{HeaderMap, HeaderName, HeaderValue};
+
+    use super::*;
+    use crate::components::egress::Egress;
+    use crate::config::SecretText;
+
+    fn outbound() -> Outbound {
+        let secrets = [("api_key", "k-1"), ("other", "{{secret:api_key}}")];
+        let secrets = secrets.map(|(name, text)| (name.to_owned(), SecretText::new(text)));
+        let egress = Egress::in_process(Router::new(), "far-end");
+        let secrets = Arc::new(BTreeMap::from(secrets));
+        Outbound::new("test".into(), egress, secrets, 2)
+    }
+
+    #[test]
+    fn a_secret_takes_the_place_of_its_name_once() {
+        let outbound = outbound();
+        for (value, filled) in [
+            ("plain", "plain"),
+            ("Bearer {{secret:api_key}}", "Bearer k-1"),
+            ("{{secret:api_key}}:{{secret:api_key}}", "k-1:k-1"),
+            // What a secret says is not read again.
+            ("{{secret:other}}", "{{secret:api_key}}"),
+            ("}} {{ secret:api_key }}", "}} {{ secret:api_key }}"),
+        ] {
+            assert_eq!(outbound.filled(value).unwrap(), filled);
+        }
+        for value in ["{{secret:unknown}}", "{{secret:api_key", "{{secret:}}"] {
+            let refused = outbound.filled(value).unwrap_err().to_string();
+            assert!(refused.contains("has not"), "{value}: {refused}");
+            assert!(
+                !refused.contains("unknown"),
+                "names are the plugin's own: {refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_a_request_goes_and_ends_is_the_hosts_to_say() {
+        let mut headers = HeaderMap::new();
+        for name in [
+            "Host",
+            "content-length",
+            "Transfer-Encoding",
+            "proxy-authorization",
+            "accept",
+        ] {
+            let name = HeaderName::try_from(name.to_lowercase()).unwrap();
+            headers.insert(name, HeaderValue::from_static("x"));
+        }
+        let left = outbound().headers(&headers).unwrap();
+        assert_eq!(left, [("accept".to_owned(), "x".to_owned())]);
+    }
+
+    #[test]
+    fn requests_are_counted_and_two_methods_are_none() {
+        let mut outbound = outbound();
+        let (get, trace) = (http::Method::GET, http::Method::TRACE);
+        assert!(outbound.admit(&get, "http://far-end/a").is_ok());
+        assert!(outbound.admit(&trace, "http://far-end/a").is_err());
+        let over = outbound.admit(&get, "http://far-end/a").unwrap_err();
+        assert!(over.to_string().contains("more than 2 requests"));
+        assert!(!outbound.is_over(), "the first refusal is told");
+        assert!(outbound.admit(&get, "http://far-end/a").is_err());
+        assert!(outbound.is_over());
     }
 }

@@ -13,12 +13,15 @@ use tokio::sync::mpsc;
 
 use super::ServiceError;
 use super::components::{ComponentView, Owner, artifact, by_digest, get, record};
-use super::shadow::{Answer, Difference, differences, evaluated, gave_no_answer, moved};
+use super::shadow::{
+    Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
+};
 use crate::app::App;
-use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle};
+use crate::components::Placement;
+use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle, placement};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
-use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::envelope::{EnvelopeStatus, StoredFile};
 use crate::domain::id::{OrgId, ShadowId};
 use crate::store::components as rows;
 use crate::store::shadows::{self, Counts, Shadow};
@@ -40,6 +43,11 @@ enum Question {
         trigger: lifecycle::EnvelopeTrigger,
         facts: lifecycle::EnvelopeFacts,
     },
+    /// On a document that is kept: it is read when its turn comes.
+    Placement {
+        document: StoredFile,
+        fields: Vec<placement::FieldRequest>,
+    },
 }
 
 struct Asked {
@@ -52,6 +60,7 @@ struct Asked {
 enum Candidate {
     Compliance(Compliance),
     Lifecycle(Lifecycle),
+    Placement(Placement),
 }
 
 struct Running {
@@ -103,6 +112,25 @@ impl Shadows {
         });
     }
 
+    /// Fields were placed on a document, which is kept.
+    pub fn placed(
+        &self,
+        org: &OrgId,
+        record: &str,
+        document: &StoredFile,
+        fields: impl FnOnce() -> Vec<placement::FieldRequest>,
+        answer: impl FnOnce() -> Answer,
+    ) {
+        self.offer(Slot::Placement, org, || Asked {
+            record: record.into(),
+            question: Question::Placement {
+                document: document.clone(),
+                fields: fields(),
+            },
+            before: answer(),
+        });
+    }
+
     /// Nobody waits for a candidate, and without one nothing is copied.
     fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> Asked) {
         let running = self.running.load();
@@ -148,6 +176,7 @@ async fn begin(app: &App, shadow: &Shadow) -> Result<Arc<Running>, ServiceError>
     let candidate = match shadow.slot {
         Slot::Compliance => Candidate::Compliance(app.components.compliance_from(&artifact)?),
         Slot::Lifecycle => Candidate::Lifecycle(app.components.lifecycle_from(&artifact)?),
+        Slot::Placement => Candidate::Placement(app.components.placement_from(&artifact)?),
         other => return Err(not_live(other)),
     };
     let (asked, questions) = mpsc::channel(WAITING);
@@ -195,9 +224,16 @@ impl Work {
                 return;
             };
             let asked = std::mem::take(&mut batch);
-            let candidate = self.candidate.clone();
-            let compared = tokio::task::spawn_blocking(move || compare(&candidate, asked)).await;
-            let Ok((mut counts, found)) = compared else {
+            let compared = match &self.candidate {
+                Candidate::Placement(rules) => compare_placed(&app, rules, asked).await,
+                rules => {
+                    let rules = rules.clone();
+                    tokio::task::spawn_blocking(move || compare(&rules, asked))
+                        .await
+                        .ok()
+                }
+            };
+            let Some((mut counts, found)) = compared else {
                 continue;
             };
             counts.left_out = left_out();
@@ -254,13 +290,42 @@ fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>
             ) => moved(rules, *from, *trigger, facts),
             _ => continue,
         };
-        counts.compared += 1;
-        counts.failed += i64::from(gave_no_answer(&after));
-        let found = differences(&one.record, &one.before, &after);
-        counts.differing += i64::from(!found.is_empty());
-        all.extend(found);
+        note(&mut counts, &mut all, &one, &after);
     }
     (counts, all)
+}
+
+/// The same for documents, one after the other: none when they cannot be read.
+async fn compare_placed(
+    app: &App,
+    rules: &Placement,
+    asked: Vec<Asked>,
+) -> Option<(Counts, Vec<Difference>)> {
+    let mut counts = Counts::default();
+    let mut all = Vec::new();
+    for one in asked {
+        let Question::Placement { document, fields } = &one.question else {
+            continue;
+        };
+        let pdf = match app.files.get(document).await {
+            Ok(pdf) => pdf,
+            Err(error) => {
+                tracing::warn!(%error, "a document for a candidate could not be read");
+                return None;
+            }
+        };
+        let after = asked_to_place(rules, pdf, fields.clone()).await;
+        note(&mut counts, &mut all, &one, &after);
+    }
+    Some((counts, all))
+}
+
+fn note(counts: &mut Counts, all: &mut Vec<Difference>, one: &Asked, after: &Answer) {
+    counts.compared += 1;
+    counts.failed += i64::from(gave_no_answer(after));
+    let found = differences(&one.record, &one.before, after);
+    counts.differing += i64::from(!found.is_empty());
+    all.extend(found);
 }
 
 /// Body of `POST /component-slots/{slot}/shadow`.
@@ -298,7 +363,7 @@ pub async fn start(
     slot: Slot,
     request: &StartShadow,
 ) -> Result<LiveShadow, ServiceError> {
-    if !matches!(slot, Slot::Compliance | Slot::Lifecycle) {
+    if !matches!(slot, Slot::Compliance | Slot::Lifecycle | Slot::Placement) {
         return Err(not_live(slot));
     }
     let component = get(app, owner, &request.component_id).await?;

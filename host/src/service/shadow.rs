@@ -7,14 +7,19 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
-use super::components::{Owner, artifact, by_digest, get};
+use super::components::{Owner, artifact, get, that_decided};
+use super::templates::resolved;
 use super::{Caller, ServiceError};
 use crate::app::App;
-use crate::components::rules::{Compliance, Lifecycle, TransitionError, compliance, lifecycle};
-use crate::components::{ComponentError, Identity, Placement};
+use crate::components::rules::{
+    Compliance, Lifecycle, TransitionError, compliance, documents, lifecycle, placement,
+};
+use crate::components::{ComponentError, Documents, Identity, Placement};
 use crate::domain::component::Slot;
 use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
 use crate::store::decisions::{self, Evaluated, Move};
@@ -24,15 +29,21 @@ use crate::store::{envelopes, ledger, templates};
 const RECORDS: i64 = 1000;
 /// Differences that are shown; all are counted.
 const SHOWN: usize = 1000;
+/// Records that are asked about at once.
+const BATCH: usize = 64;
+/// Runs at once: each holds its records, and a thread.
+static RUNS: Semaphore = Semaphore::const_new(1);
 /// Documents take longer than records.
 const DOCUMENTS: i64 = 50;
+/// Width of a picture that is drawn of a page, in pixels.
+const PICTURE: u32 = 400;
 
 /// Body of `POST /components/{id}/shadow`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "records": 1000 }]))]
 pub struct Shadow {
     /// How many of the last records; 1,000 when absent.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = 20_000))]
     pub records: Option<i64>,
 }
 
@@ -222,6 +233,7 @@ pub async fn replay(
 ) -> Result<ShadowReport, ServiceError> {
     let owner = Owner::from(caller);
     let component = get(app, &owner, id).await?;
+    let _turn = RUNS.acquire().await;
     let candidate = artifact(app, &component).await?;
     let org = &caller.org;
     let records = request.records.unwrap_or(RECORDS);
@@ -233,26 +245,21 @@ pub async fn replay(
             drop(connection);
             let active = app.components.compliance(Some(org));
             let candidate = app.components.compliance_from(&candidate)?;
-            let total = all.len() as u64;
-            for (number, record) in (1..).zip(all) {
-                compare_evaluation(&mut comparison, &active, &candidate, &record)?;
-                progress(number, total);
-                breathe(number).await;
-            }
-            active.identity()?
+            let identity = active.identity()?;
+            let compare =
+                move |record: &Evaluated| compared_evaluation(&active, &candidate, record);
+            in_batches(&mut comparison, all, &progress, compare).await?;
+            identity
         }
         Slot::Lifecycle => {
             let all = decisions::last_moves(&mut connection, org, records).await?;
             drop(connection);
             let active = app.components.lifecycle(Some(org));
             let candidate = app.components.lifecycle_from(&candidate)?;
-            let total = all.len() as u64;
-            for (number, record) in (1..).zip(all) {
-                compare_move(&mut comparison, &active, &candidate, &record)?;
-                progress(number, total);
-                breathe(number).await;
-            }
-            active.identity()?
+            let identity = active.identity()?;
+            let compare = move |record: &Move| compared_move(&active, &candidate, record);
+            in_batches(&mut comparison, all, &progress, compare).await?;
+            identity
         }
         Slot::Placement => {
             let records = records.min(DOCUMENTS);
@@ -274,7 +281,27 @@ pub async fn replay(
             }
             active.identity()?
         }
-        Slot::Documents | Slot::Signing => {
+        Slot::Documents => {
+            let records = records.min(DOCUMENTS);
+            let all = templates::last_documents(&mut connection, org, records).await?;
+            drop(connection);
+            let active = app.components.documents(Some(org));
+            let candidate = app.components.documents_from(&candidate)?;
+            let total = all.len() as u64;
+            for (number, (template, document)) in (1..).zip(all) {
+                let pdf = app.files.get(&document).await?;
+                let began = Instant::now();
+                let before = written(&active, pdf.clone()).await;
+                comparison.active += began.elapsed();
+                let began = Instant::now();
+                let after = written(&candidate, pdf).await;
+                comparison.candidate += began.elapsed();
+                comparison.note(template.as_str(), &before, &after);
+                progress(number, total);
+            }
+            active.identity()?
+        }
+        Slot::Signing => {
             return Err(ServiceError::Semantic(format!(
                 "Of {} nothing is recorded that could be asked again",
                 component.slot
@@ -295,10 +322,42 @@ pub async fn replay(
     })
 }
 
-/// Requests go on in between.
-async fn breathe(number: u64) {
-    if number.is_multiple_of(64) {
-        tokio::task::yield_now().await;
+/// Two answers about one record, and what they took.
+struct Compared {
+    record: String,
+    before: Answer,
+    after: Answer,
+    active: Duration,
+    candidate: Duration,
+}
+
+/// Compares off the async threads, a few dozen records at a time.
+async fn in_batches<T: Send + 'static>(
+    comparison: &mut Comparison,
+    all: Vec<T>,
+    progress: &impl Fn(u64, u64),
+    compare: impl Fn(&T) -> Result<Compared, ServiceError> + Clone + Send + 'static,
+) -> Result<(), ServiceError> {
+    let total = all.len() as u64;
+    let mut left = all.into_iter();
+    loop {
+        let batch: Vec<T> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let compare = compare.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            batch.iter().map(compare).collect::<Result<Vec<_>, _>>()
+        });
+        let compared = task
+            .await
+            .map_err(|error| ServiceError::Internal(error.to_string()))??;
+        for one in compared {
+            comparison.active += one.active;
+            comparison.candidate += one.candidate;
+            comparison.note(&one.record, &one.before, &one.after);
+            progress(comparison.compared, total);
+        }
     }
 }
 
@@ -307,40 +366,50 @@ fn stored<T: for<'de> Deserialize<'de>>(record: &str, value: &Value) -> Result<T
         .map_err(|error| ServiceError::Internal(format!("the record {record}: {error}")))
 }
 
-fn compare_evaluation(
-    comparison: &mut Comparison,
+fn compared_evaluation(
     active: &Compliance,
     candidate: &Compliance,
     record: &Evaluated,
-) -> Result<(), ServiceError> {
+) -> Result<Compared, ServiceError> {
     let facts: compliance::EnvelopeFacts = stored(record.envelope.as_str(), &record.facts)?;
-    let began = Instant::now();
-    let before = evaluated(active, &facts);
-    comparison.active += began.elapsed();
-    let began = Instant::now();
-    let after = evaluated(candidate, &facts);
-    comparison.candidate += began.elapsed();
-    comparison.note(record.envelope.as_str(), &before, &after);
-    Ok(())
+    Ok(compared(
+        record.envelope.as_str(),
+        || evaluated(active, &facts),
+        || evaluated(candidate, &facts),
+    ))
 }
 
-fn compare_move(
-    comparison: &mut Comparison,
+fn compared_move(
     active: &Lifecycle,
     candidate: &Lifecycle,
     record: &Move,
-) -> Result<(), ServiceError> {
+) -> Result<Compared, ServiceError> {
     let name = record.envelope.as_str();
     let facts: lifecycle::EnvelopeFacts = stored(name, &record.facts)?;
     let trigger = stored(name, &json!(record.trigger))?;
+    Ok(compared(
+        name,
+        || moved(active, record.from, trigger, &facts),
+        || moved(candidate, record.from, trigger, &facts),
+    ))
+}
+
+fn compared(
+    record: &str,
+    active: impl FnOnce() -> Answer,
+    candidate: impl FnOnce() -> Answer,
+) -> Compared {
     let began = Instant::now();
-    let before = moved(active, record.from, trigger, &facts);
-    comparison.active += began.elapsed();
-    let began = Instant::now();
-    let after = moved(candidate, record.from, trigger, &facts);
-    comparison.candidate += began.elapsed();
-    comparison.note(name, &before, &after);
-    Ok(())
+    let before = active();
+    let middle = Instant::now();
+    let after = candidate();
+    Compared {
+        record: record.into(),
+        before,
+        after,
+        active: middle - began,
+        candidate: middle.elapsed(),
+    }
 }
 
 /// What a reader says of a document.
@@ -360,6 +429,55 @@ async fn read(rules: &Placement, pdf: Bytes) -> Answer {
             json!(sha256(format!("{text:?}").as_bytes())),
         ),
     ]
+}
+
+/// What a writer makes of a document.
+async fn written(rules: &Documents, pdf: Bytes) -> Answer {
+    let request = documents::MarkRequest {
+        kind: documents::CopyKind::NonAuthoritative,
+        envelope_id: "env_shadow".into(),
+        secured_party: Some("First Example Bank".into()),
+        marked_at: "2026-01-02T03:04:05.000Z".into(),
+        rewrite: false,
+    };
+    let marked = match rules.mark(pdf.clone(), request).await {
+        Ok(Ok(documents::Marked::Unchanged)) => json!("as it was"),
+        Ok(Ok(documents::Marked::Appended(bytes) | documents::Marked::Rewritten(bytes))) => {
+            json!(sha256(&bytes))
+        }
+        Ok(Err(refused)) => json!(format!("{refused:?}")),
+        Err(error) => return failure(&error),
+    };
+    let picture = match rules.page_image(pdf, 1, PICTURE).await {
+        Ok(Ok(picture)) => json!(sha256(&picture.png)),
+        Ok(Err(refused)) => json!(format!("{refused:?}")),
+        Err(error) => return failure(&error),
+    };
+    vec![
+        ("the document with a copy's mark, SHA-256".into(), marked),
+        ("picture of the first page, SHA-256".into(), picture),
+    ]
+}
+
+/// Where fields were placed, by their names.
+pub fn placed(fields: &[Field]) -> Answer {
+    fields
+        .iter()
+        .map(|field| (format!("field {}", field.name), json!(field.areas)))
+        .collect()
+}
+
+/// Where placement rules put fields.
+pub async fn asked_to_place(
+    rules: &Placement,
+    pdf: Bytes,
+    fields: Vec<placement::FieldRequest>,
+) -> Answer {
+    match rules.place(pdf, fields).await {
+        Ok(Ok(fields)) => placed(&fields.into_iter().map(resolved).collect::<Vec<_>>()),
+        Ok(Err(refused)) => vec![("fields".into(), json!(format!("{refused:?}")))],
+        Err(error) => failure(&error),
+    }
 }
 
 /// A decision that was asked again.
@@ -387,7 +505,7 @@ pub async fn replay_envelope(
     drop(connection);
     let mut replayed = Vec::new();
     for record in moves {
-        let rules = by_digest(app, digest(&record.component)).await?;
+        let rules = that_decided(app, &identity(&record.component)?).await?;
         let rules = app.components.lifecycle_from(&rules)?;
         let facts = stored(id.as_str(), &record.facts)?;
         let trigger = stored(id.as_str(), &json!(record.trigger))?;
@@ -417,7 +535,7 @@ async fn recertified(
     id: &EnvelopeId,
     record: Evaluated,
 ) -> Result<Replayed, ServiceError> {
-    let rules = by_digest(app, digest(&record.component)).await?;
+    let rules = that_decided(app, &identity(&record.component)?).await?;
     let rules = app.components.compliance_from(&rules)?;
     let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
     let mut connection = app.store.read().await?;
@@ -449,8 +567,8 @@ async fn recertified(
     })
 }
 
-fn digest(component: &Value) -> &str {
-    component["sha256"].as_str().unwrap_or_default()
+fn identity(component: &Value) -> Result<Identity, ServiceError> {
+    stored("of a decision", component)
 }
 
 #[cfg(test)]

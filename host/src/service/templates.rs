@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::idempotency::Answering;
 use super::uploads::{Upload, admit, read_whole};
-use super::{Caller, Issue, ServiceError};
+use super::{Caller, Issue, ServiceError, shadow};
 use crate::app::App;
 use crate::components::Placement as PlacementRules;
 use crate::components::providers::signing as provider;
@@ -204,7 +204,24 @@ pub async fn create(
     templates::insert(&mut tx, &template).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     answer.commit(tx, &template).await?;
+    if let Some(requested) = &request.fields {
+        let fields = &template.fields;
+        shadow_placement(app, &template, requested, fields);
+    }
     Ok(template)
+}
+
+/// A candidate beside the placement rules is asked the same.
+fn shadow_placement(app: &App, template: &Template, requested: &[RequestedField], to: &[Field]) {
+    if let Some(document) = &template.document {
+        app.shadows.placed(
+            &template.org,
+            template.id.as_str(),
+            document,
+            || requested.iter().map(placement_request).collect(),
+            || shadow::placed(to),
+        );
+    }
 }
 
 /// Adds fields to a template and returns the added ones with their areas.
@@ -230,12 +247,13 @@ pub async fn add_fields(
     let mut tx = app.store.begin().await?;
     templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
-    let added = AddedFields {
-        template: template.id,
+    let shown = AddedFields {
+        template: template.id.clone(),
         fields: added,
     };
-    answer.commit(tx, &added).await?;
-    Ok(added)
+    answer.commit(tx, &shown).await?;
+    shadow_placement(app, &template, &request.fields, &shown.fields);
+    Ok(shown)
 }
 
 /// Says where fields would land, and everywhere their anchors occur; writes
@@ -496,7 +514,7 @@ fn area(area: placement::Area) -> Area {
     }
 }
 
-fn resolved(field: placement::ResolvedField) -> Field {
+pub(super) fn resolved(field: placement::ResolvedField) -> Field {
     Field {
         name: field.name,
         field_type: field.field_type,

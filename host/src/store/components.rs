@@ -7,6 +7,7 @@ use sqlx::{AnyConnection, Row as _};
 
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx, owned};
+use crate::components::Identity;
 use crate::domain::component::{Activation, Component, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 
@@ -173,13 +174,14 @@ pub async fn list(
 pub async fn activate(
     tx: &mut Tx,
     activation: &Activation,
-    sha256: &str,
+    component: &Component,
 ) -> Result<(), StoreError> {
     let (bucket, org) = owned(activation.org.as_ref());
     sqlx::query(
         "insert into component_activation (bucket, activation_id, org_id, slot, instance,
-             component_id, sha256, config, reason, activated_by, created_at, effective_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+             component_id, name, version, sha256, config, reason, activated_by, created_at,
+             effective_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(bucket)
     .bind(activation.id.as_str())
@@ -187,12 +189,34 @@ pub async fn activate(
     .bind(activation.slot.as_str())
     .bind(&activation.instance)
     .bind(activation.component.as_str())
-    .bind(sha256)
+    .bind(&component.name)
+    .bind(&component.version)
+    .bind(&component.sha256)
     .bind(activation.config.as_deref())
     .bind(activation.reason.as_deref())
     .bind(&activation.activated_by)
     .bind(activation.created_at.to_string())
     .bind(activation.effective_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives an activation other settings, under [`begin_change`].
+pub async fn set_config(
+    tx: &mut Tx,
+    activation: &Activation,
+    config: &str,
+) -> Result<(), StoreError> {
+    let (bucket, org) = owned(activation.org.as_ref());
+    sqlx::query(
+        "update component_activation set config = $4
+         where bucket = $1 and org_id = $2 and activation_id = $3",
+    )
+    .bind(bucket)
+    .bind(org)
+    .bind(activation.id.as_str())
+    .bind(config)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -266,16 +290,24 @@ pub async fn live_of(
     .collect()
 }
 
-/// What was not rolled back, of everybody, oldest first, with the digests of the
-/// components' bytes.
-pub async fn live(connection: &mut AnyConnection) -> Result<Vec<(Activation, String)>, StoreError> {
+/// What was not rolled back, of everybody, oldest first, with what their components are.
+pub async fn live(
+    connection: &mut AnyConnection,
+) -> Result<Vec<(Activation, Identity)>, StoreError> {
     sqlx::query(
         "select * from component_activation where rolled_back_at is null order by activation_id",
     )
     .fetch_all(connection)
     .await?
     .iter()
-    .map(|row| Ok((activation(row)?, row.try_get("sha256")?)))
+    .map(|row| {
+        let identity = Identity {
+            name: row.try_get("name")?,
+            version: row.try_get("version")?,
+            sha256: row.try_get("sha256")?,
+        };
+        Ok((activation(row)?, identity))
+    })
     .collect()
 }
 

@@ -23,31 +23,24 @@ function check(status, header, body) {
   if (status === 401 || status === 403) throw notConfigured("the vendor does not accept api_key");
   if (status === 404) throw { tag: "not-found" };
   if (status === 429) {
-    const seconds = Number.parseInt(header("retry-after") ?? "", 10);
-    throw { tag: "rate-limited", val: Number.isNaN(seconds) ? undefined : seconds };
+    const seconds = header("retry-after");
+    throw { tag: "rate-limited", val: /^[0-9]{1,6}$/.test(seconds) ? Number(seconds) : undefined };
   }
   if (status >= 500) throw unreachable(`answered ${status}`);
   let why;
   try {
     why = JSON.parse(body).error;
   } catch {}
-  throw { tag: "rejected", val: why ?? `answered ${status}` };
-}
-
-// The text of the error is left out: it may quote the answer.
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw unreachable("the answer is not understood");
-  }
+  throw { tag: "rejected", val: typeof why === "string" ? why : `answered ${status}` };
 }
 
 // Sends JSON with `fetch`. The host puts the secret in place of its name, on the way out.
 async function ask(method, path, body) {
+  const url = address(path);
+  if (open("api_key") === undefined) throw notConfigured("secret api_key");
   let status, headers, text;
   try {
-    const answer = await fetch(address(path), {
+    const answer = await fetch(url, {
       method,
       headers: {
         authorization: "Bearer {{secret:api_key}}",
@@ -58,8 +51,8 @@ async function ask(method, path, body) {
     });
     ({ status, headers } = answer);
     text = await answer.text();
-  } catch (error) {
-    if (error?.tag) throw error;
+  } catch {
+    // Why, `fetch` does not say. The host's log does: a host that is not allowed, perhaps.
     throw unreachable("no answer");
   }
   check(status, (name) => headers.get(name), text);
@@ -94,9 +87,9 @@ function pass(call, method, path, body) {
   return answer.body;
 }
 
-const sent = ({ fieldType, attributes, ...field }) => ({
+const sent = (field) => ({
   name: field.name,
-  type: fieldType,
+  type: field.fieldType,
   role: field.role,
   required: field.required,
   readonly: field.readonly,
@@ -105,63 +98,81 @@ const sent = ({ fieldType, attributes, ...field }) => ({
   areas: field.areas,
 });
 
+// A value of another type than the world's ends the whole call: each is looked at.
+function is(type, value) {
+  if (typeof value !== type) throw new TypeError(`${value} is no ${type}`);
+  return value;
+}
+
+const optional = (type, value) => (value == null ? undefined : is(type, value));
+
 const received = (field) => ({
-  name: field.name,
-  fieldType: field.type,
-  role: field.role,
-  required: field.required,
-  readonly: field.readonly,
-  defaultValue: field.default_value ?? undefined,
-  options: field.options,
-  areas: field.areas,
+  name: is("string", field.name),
+  fieldType: is("string", field.type),
+  role: is("string", field.role),
+  required: is("boolean", field.required),
+  readonly: is("boolean", field.readonly),
+  defaultValue: optional("string", field.default_value),
+  options: field.options.map((option) => is("string", option)),
+  areas: field.areas.map(({ page, x, y, w, h }) => ({
+    page: is("number", page),
+    x: is("number", x),
+    y: is("number", y),
+    w: is("number", w),
+    h: is("number", h),
+  })),
   attributes: [],
 });
 
-// A member that is missing makes it an answer that is not understood.
-function understood(make) {
+// A member that is missing, or something else, makes it an answer that is not understood.
+function understood(text, make) {
   try {
-    return make();
+    return make(JSON.parse(text));
   } catch {
     throw unreachable("the answer is not understood");
   }
 }
 
-function template(text) {
-  const { id, name, roles, fields, documents } = parsed(text) ?? {};
-  if (typeof id !== "string" || !Array.isArray(roles)) throw unreachable("the answer is not understood");
-  return understood(() => ({ templateId: id, name, roles, fields: fields.map(received), documents }));
-}
+const template = (text) =>
+  understood(text, ({ id, name, roles, fields, documents }) => ({
+    templateId: is("string", id),
+    name: is("string", name),
+    roles: roles.map((role) => is("string", role)),
+    fields: fields.map(received),
+    documents: is("number", documents),
+  }));
 
 const STATUSES = ["pending", "completed", "declined", "expired"];
 const OF_SIGNERS = ["pending", "viewed", "started", "completed", "declined"];
 
 function known(status, all) {
-  if (!all.includes(status)) throw unreachable(`${status} is no known status`);
+  if (!all.includes(status)) throw new TypeError(`${status} is no known status`);
   return status;
 }
 
-function submission(text) {
-  const { id, status, archived, completed_at, submitters } = parsed(text) ?? {};
-  if (typeof id !== "string" || !Array.isArray(submitters)) throw unreachable("the answer is not understood");
-  return {
-    submissionId: id,
+const submission = (text) =>
+  understood(text, ({ id, status, archived, completed_at, submitters }) => ({
+    submissionId: is("string", id),
     status: known(status, STATUSES),
-    archived,
-    completedAt: completed_at ?? undefined,
+    archived: is("boolean", archived),
+    completedAt: optional("string", completed_at),
     submitters: submitters.map((one) => ({
-      submitterId: one.id,
-      name: one.name,
-      email: one.email,
-      role: one.role,
+      submitterId: is("string", one.id),
+      name: is("string", one.name),
+      email: is("string", one.email),
+      role: is("string", one.role),
       status: known(one.status, OF_SIGNERS),
-      signingUrl: one.signing_url,
-      completedAt: one.completed_at ?? undefined,
-      declineReason: one.decline_reason ?? undefined,
-      values: one.values.map(({ name, type, value }) => ({ name, fieldType: type, value })),
+      signingUrl: is("string", one.signing_url),
+      completedAt: optional("string", one.completed_at),
+      declineReason: optional("string", one.decline_reason),
+      values: one.values.map(({ name, type, value }) => ({
+        name: is("string", name),
+        fieldType: is("string", type),
+        value: is("string", value),
+      })),
       attributes: [],
     })),
-  };
-}
+  }));
 
 // What is gone already is as good as archived.
 async function archive(path) {
@@ -190,9 +201,8 @@ export const signing = {
 
   // The host repeats a call whose end it did not see: what is there is not added again.
   async addFields(id, fields) {
-    const there = parsed(await ask("GET", `/templates/${id}`)).fields ?? [];
-    const same = (field) => JSON.stringify(sent(received(field)));
-    const known = new Set(understood(() => there.map(same)));
+    const there = template(await ask("GET", `/templates/${id}`)).fields;
+    const known = new Set(there.map((field) => JSON.stringify(sent(field))));
     const added = fields.map(sent).filter((field) => !known.has(JSON.stringify(field)));
     return template(await ask("POST", `/templates/${id}/fields`, { fields: added }));
   },
@@ -242,14 +252,17 @@ export const signing = {
     if (secret === undefined) throw unverified("no secret webhook_secret is configured");
     const digest = Array.from(secret.hmacSha256(body), (byte) => byte.toString(16).padStart(2, "0")).join("");
     if (!equal(digest, header[1])) throw unverified("the signature does not match");
-    let about;
+    let submission, submitter;
     try {
-      about = JSON.parse(new TextDecoder().decode(body));
-    } catch {}
-    if (about === null || typeof about !== "object") throw { tag: "malformed", val: "not an Example Sign callback" };
-    if (about.submission_id === undefined) return { tag: "ignored" };
-    if (about.submitter_id === undefined) return { tag: "submission", val: about.submission_id };
-    return { tag: "submitter", val: [about.submitter_id, about.submission_id] };
+      const about = JSON.parse(new TextDecoder().decode(body));
+      submission = optional("string", about.submission_id);
+      submitter = optional("string", about.submitter_id);
+    } catch {
+      throw { tag: "malformed", val: "not an Example Sign callback" };
+    }
+    if (submission === undefined) return { tag: "ignored" };
+    if (submitter === undefined) return { tag: "submission", val: submission };
+    return { tag: "submitter", val: [submitter, submission] };
   },
 };
 

@@ -7,7 +7,8 @@ raised is an error of the world: ``Err(ProviderError_…)``.
 
 import hmac
 import json
-from typing import Any, Callable, NoReturn
+import re
+from typing import Any, Callable, NoReturn, TypeVar
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -70,8 +71,9 @@ def check(status: int, headers: list[tuple[str, str]], body: bytes) -> None:
     if status == 404:
         raise Err(types.ProviderError_NotFound())
     if status == 429:
-        seconds = [value for name, value in headers if name.lower() == "retry-after" and value.isdigit()]
-        raise Err(types.ProviderError_RateLimited(int(seconds[0]) if seconds else None))
+        seconds = [value for name, value in headers if name.lower() == "retry-after"]
+        told = seconds and re.fullmatch("[0-9]{1,6}", seconds[0])
+        raise Err(types.ProviderError_RateLimited(int(seconds[0]) if told else None))
     if status >= 500:
         raise unreachable(f"answered {status}")
     try:
@@ -121,27 +123,50 @@ def sent(field: types.Field) -> Json:
     }
 
 
+T = TypeVar("T")
+
+
+def an(kind: type[T], value: Any) -> T:
+    """A value of another type than the world's ends the whole call: each is looked at."""
+    if type(value) is not kind:
+        raise TypeError(f"no {kind.__name__}")
+    return value
+
+
+def optional(value: Any) -> str | None:
+    return None if value is None else an(str, value)
+
+
 def received(field: Json) -> types.Field:
-    areas = [types.Area(area["page"], *(float(area[side]) for side in "xywh")) for area in field["areas"]]
+    areas = [types.Area(an(int, area["page"]), *(float(area[side]) for side in "xywh")) for area in field["areas"]]
     return types.Field(
-        field["name"],
-        field["type"],
-        field["role"],
-        field["required"],
-        field["readonly"],
-        field.get("default_value"),
-        field["options"],
+        an(str, field["name"]),
+        an(str, field["type"]),
+        an(str, field["role"]),
+        an(bool, field["required"]),
+        an(bool, field["readonly"]),
+        optional(field.get("default_value")),
+        [an(str, option) for option in field["options"]],
         areas,
         [],
     )
 
 
+# A member that is missing, or something else.
+MISUNDERSTOOD = (AttributeError, KeyError, TypeError, ValueError)
+
+
 def template(body: bytes) -> types.Template:
     value = parsed(body)
     try:
-        fields = [received(field) for field in value["fields"]]
-        return types.Template(value["id"], value["name"], value["roles"], fields, value["documents"])
-    except (KeyError, TypeError, ValueError):
+        return types.Template(
+            an(str, value["id"]),
+            an(str, value["name"]),
+            [an(str, role) for role in value["roles"]],
+            [received(field) for field in value["fields"]],
+            an(int, value["documents"]),
+        )
+    except MISUNDERSTOOD:
         not_understood()
 
 
@@ -149,27 +174,30 @@ def submission(body: bytes) -> types.Submission:
     value = parsed(body)
     try:
         return types.Submission(
-            value["id"],
+            an(str, value["id"]),
             types.SubmissionStatus[value["status"].upper()],
-            value["archived"],
-            value.get("completed_at"),
+            an(bool, value["archived"]),
+            optional(value.get("completed_at")),
             [submitter(one) for one in value["submitters"]],
         )
-    except (KeyError, TypeError, AttributeError):
+    except MISUNDERSTOOD:
         not_understood()
 
 
 def submitter(one: Json) -> types.Submitter:
-    values = [types.SignedValue(value["name"], value["type"], value["value"]) for value in one["values"]]
+    values = [
+        types.SignedValue(an(str, value["name"]), an(str, value["type"]), an(str, value["value"]))
+        for value in one["values"]
+    ]
     return types.Submitter(
-        one["id"],
-        one["name"],
-        one["email"],
-        one["role"],
+        an(str, one["id"]),
+        an(str, one["name"]),
+        an(str, one["email"]),
+        an(str, one["role"]),
         types.SignerStatus[one["status"].upper()],
-        one["signing_url"],
-        one.get("completed_at"),
-        one.get("decline_reason"),
+        an(str, one["signing_url"]),
+        optional(one.get("completed_at")),
+        optional(one.get("decline_reason")),
         values,
         [],
     )
@@ -249,8 +277,8 @@ class Signing(exports.Signing):
             raise Err(types.CallbackError_Unverified("the signature does not match"))
         try:
             about = json.loads(callback.body)
-            about = (about.get("submission_id"), about.get("submitter_id"))
-        except (ValueError, AttributeError, RecursionError):
+            about = (optional(about.get("submission_id")), optional(about.get("submitter_id")))
+        except (*MISUNDERSTOOD, RecursionError):
             raise Err(types.CallbackError_Malformed("not an Example Sign callback"))
         match about:
             case None, _:

@@ -105,7 +105,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
         let now = app.clock.now();
         let live = active.at(slot, org, &instance.name, now);
         let component = match live {
-            Some((live, _)) => components::by_sha256(&mut connection, &live.sha256).await?,
+            Some((live, _)) => components::get(&mut connection, org, &live.component).await?,
             None => None,
         };
         let component = match component {
@@ -239,7 +239,17 @@ pub async fn activate(
         effective_at,
         rolled_back: None,
     };
-    components::activate(&mut tx, &activation, &component.sha256).await?;
+    components::activate(&mut tx, &activation, &component).await?;
+    if let (Some(config), Some(current)) = (&activation.config, current)
+        && request.config.is_some()
+        && effective_at <= now
+    {
+        // What is to take effect later with the settings as they were has these then.
+        let later = before.iter().filter(|one| one.effective_at > now);
+        for one in later.filter(|one| one.config == current.config) {
+            components::set_config(&mut tx, one, config).await?;
+        }
+    }
     let action = match effective_at > now {
         true => "component.scheduled",
         false => "component.activated",

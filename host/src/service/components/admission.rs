@@ -113,8 +113,11 @@ async fn examine(
     let bytes = upload.bytes.clone();
     let artifact = Artifact::uploaded(slot, &upload.name, &upload.version, bytes);
     app.components.keep_native(&artifact, native)?;
-    let conformance = app.components.examine(artifact).await;
-    conformance.map_err(ServiceError::NotAdmitted)
+    let examined = app.components.examine(artifact.clone()).await;
+    examined.map_err(|reasons| {
+        app.components.forget_native(&artifact);
+        ServiceError::NotAdmitted(reasons)
+    })
 }
 
 impl From<CompileError> for ServiceError {

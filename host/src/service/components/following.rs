@@ -1,7 +1,8 @@
 //! What this node has loaded: the components that came with it, and those that were
 //! activated here or elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -9,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::object_name;
 use crate::app::App;
-use crate::components::{Activations, Artifact, ComponentError, Failure, Live, built_in, embedded};
+use crate::components::{
+    Activations, Artifact, ComponentError, Failure, Identity, built_in, embedded,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Conformance, Slot};
-use crate::domain::id::ComponentId;
+use crate::domain::id::{ComponentId, OrgId};
 use crate::service::{ServiceError, live_shadow};
 use crate::store::components;
 
@@ -20,6 +23,8 @@ use crate::store::components;
 const LOOK: Duration = Duration::from_millis(500);
 /// How long it waits before it tries again to load what it could not.
 const AGAIN: Duration = Duration::from_secs(5);
+/// The same where it could not be compiled, which costs a processor for minutes.
+const COMPILE_AGAIN: Duration = Duration::from_secs(60);
 
 /// The component that came with the binary, as one that was uploaded.
 pub(super) fn default_component(slot: Slot, at: Timestamp) -> Result<Component, ServiceError> {
@@ -79,7 +84,10 @@ pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
 
 /// Loads a component on this node, so that what cannot be loaded is not activated.
 pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
-    if app.components.has(component.slot, &component.sha256) {
+    if app
+        .components
+        .has(component.slot, &Identity::from(component))
+    {
         return Ok(());
     }
     let artifact = artifact(app, component).await?;
@@ -127,6 +135,23 @@ pub struct Followed {
     /// What could not be loaded, and why.
     broken: BTreeMap<String, String>,
     tried_at: Option<Instant>,
+    /// Something that counts is still being compiled.
+    waiting: bool,
+    compiling: Arc<Mutex<HashMap<Identity, Compiling>>>,
+}
+
+/// A component that is compiled beside all else, or was in vain.
+enum Compiling {
+    Underway,
+    Failed { at: Instant, why: String },
+}
+
+/// Whether a component can be called on this node.
+enum Fitness {
+    Ready,
+    /// Soon.
+    Waiting,
+    Broken(String),
 }
 
 impl Followed {
@@ -136,6 +161,77 @@ impl Followed {
             .iter()
             .map(|(component, why)| (component.as_str(), why.as_str()))
     }
+
+    /// Loads what can be loaded at once. What must be compiled is compiled beside all
+    /// else, except before this node serves anybody.
+    async fn fitness(&self, app: &App, activation: &Activation, identity: &Identity) -> Fitness {
+        if app.components.has(activation.slot, identity) {
+            return Fitness::Ready;
+        }
+        match self.compiling().get(identity) {
+            Some(Compiling::Underway) => return Fitness::Waiting,
+            Some(Compiling::Failed { at, why }) if at.elapsed() < COMPILE_AGAIN => {
+                return Fitness::Broken(why.clone());
+            }
+            _ => {}
+        }
+        let comes_along = built_in().any(|one| one.identity.sha256 == identity.sha256);
+        let kept = app
+            .components
+            .keeps_native(activation.slot, &identity.sha256);
+        if self.revision.is_none() || comes_along || kept {
+            return match load(app, activation, identity).await {
+                Ok(()) => Fitness::Ready,
+                Err(error) => Fitness::Broken(error.to_string()),
+            };
+        }
+        self.compiling()
+            .insert(identity.clone(), Compiling::Underway);
+        let (app, compiling) = (app.clone(), self.compiling.clone());
+        let (activation, identity) = (activation.clone(), identity.clone());
+        tokio::spawn(async move {
+            let ended = load(&app, &activation, &identity).await;
+            let mut compiling = compiling.lock().unwrap_or_else(PoisonError::into_inner);
+            match ended {
+                Ok(()) => compiling.remove(&identity),
+                Err(error) => {
+                    let (at, why) = (Instant::now(), error.to_string());
+                    compiling.insert(identity, Compiling::Failed { at, why })
+                }
+            };
+        });
+        Fitness::Waiting
+    }
+
+    fn compiling(&self) -> MutexGuard<'_, HashMap<Identity, Compiling>> {
+        self.compiling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What may count at one place: the activations for it, oldest first.
+type Place = Vec<(Activation, Identity)>;
+
+fn places(live: Vec<(Activation, Identity)>) -> Vec<Place> {
+    let mut places: BTreeMap<(Slot, Option<OrgId>, String), Place> = BTreeMap::new();
+    for (activation, identity) in live {
+        let place = (
+            activation.slot,
+            activation.org.clone(),
+            activation.instance.clone(),
+        );
+        places
+            .entry(place)
+            .or_default()
+            .push((activation, identity));
+    }
+    for place in places.values_mut() {
+        place.sort_by(|(one, _), (other, _)| {
+            (one.effective_at, &one.id).cmp(&(other.effective_at, &other.id))
+        });
+    }
+    places.into_values().collect()
 }
 
 /// Takes over what was activated since the last look.
@@ -145,54 +241,17 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
     let revision = components::revision(&mut connection).await?;
     let again =
         !followed.broken.is_empty() && followed.tried_at.is_none_or(|at| at.elapsed() >= AGAIN);
-    if followed.revision == Some(revision) && !again {
+    if followed.revision == Some(revision) && !again && !followed.waiting {
         return Ok(());
     }
     let live = components::live(&mut connection).await?;
     drop(connection);
     followed.tried_at = Some(Instant::now());
     followed.broken.clear();
-    let before = app.components.active();
+    followed.waiting = false;
     let mut activations = Activations::default();
-    for (activation, digest) in live {
-        if !app.components.has(activation.slot, &digest)
-            && let Err(error) = load(app, &activation, &digest).await
-        {
-            tracing::error!(
-                activation = %activation.id, slot = %activation.slot, %error,
-                "a component cannot be loaded on this node"
-            );
-            followed.broken.insert(digest.clone(), error.to_string());
-            // This node goes on with what it had; where it had nothing, nobody is
-            // answered by other rules than those that were chosen.
-            let org = activation.org.as_ref();
-            let now = app.clock.now();
-            if before
-                .at(activation.slot, org, &activation.instance, now)
-                .is_some()
-            {
-                continue;
-            }
-            let kind = Failure::Link(error.to_string());
-            let component = activation.component.to_string();
-            let error = ComponentError {
-                component,
-                kind,
-                by_document: false,
-            };
-            app.components.add_broken(activation.slot, &digest, &error);
-        }
-        activations.add(
-            activation.slot,
-            activation.org,
-            activation.instance,
-            Live {
-                activation: activation.id,
-                effective_at: activation.effective_at,
-                sha256: digest,
-                config: activation.config,
-            },
-        );
+    for place in places(live) {
+        take_over(app, &mut followed, &mut activations, place).await;
     }
     app.components.switch(activations);
     live_shadow::follow(app).await?;
@@ -203,13 +262,59 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
     Ok(())
 }
 
-async fn load(app: &App, activation: &Activation, digest: &str) -> Result<(), ServiceError> {
+/// What counts at a place now, and what will. In place of what this node cannot load
+/// it goes on with the last before it that it has; where there is none, nobody is
+/// answered by other rules than those that were chosen.
+async fn take_over(app: &App, followed: &mut Followed, to: &mut Activations, place: Place) {
+    let now = app.clock.now();
+    let begun = place.partition_point(|(activation, _)| activation.effective_at <= now);
+    let first = begun.saturating_sub(1);
+    for (index, (activation, identity)) in place.iter().enumerate().skip(first) {
+        let why = match followed.fitness(app, activation, identity).await {
+            Fitness::Ready => {
+                to.take(activation, identity);
+                continue;
+            }
+            Fitness::Waiting => {
+                followed.waiting = true;
+                None
+            }
+            Fitness::Broken(why) => {
+                tracing::error!(
+                    activation = %activation.id, slot = %activation.slot, error = why,
+                    "a component cannot be loaded on this node"
+                );
+                followed.broken.insert(identity.sha256.clone(), why.clone());
+                Some(why)
+            }
+        };
+        let earlier = place[..index]
+            .iter()
+            .rev()
+            .find(|(earlier, identity)| app.components.has(earlier.slot, identity));
+        match (earlier, why) {
+            (Some((earlier, identity)), _) if index == first => to.take(earlier, identity),
+            (Some(_), _) | (None, None) => {}
+            (None, Some(why)) => {
+                let error = ComponentError {
+                    component: identity.to_string(),
+                    kind: Failure::Link(why),
+                    by_document: false,
+                };
+                app.components.add_broken(activation.slot, identity, &error);
+                to.take(activation, identity);
+            }
+        }
+    }
+}
+
+async fn load(app: &App, activation: &Activation, identity: &Identity) -> Result<(), ServiceError> {
     let mut connection = app.store.read_urgently().await?;
     let org = activation.org.as_ref();
     let component = components::get(&mut connection, org, &activation.component).await?;
     drop(connection);
     let component = component
-        .filter(|component| component.sha256 == digest)
+        .filter(|component| Identity::from(component) == *identity)
         .ok_or(ServiceError::NotFound("Component"))?;
     prepare(app, &component).await
 }
@@ -228,7 +333,14 @@ pub async fn follow(app: App, stop: CancellationToken) {
     }
 }
 
-/// A component by the digest that a decision names.
+/// A component that a decision names: these bytes, under the name that they had.
+pub async fn that_decided(app: &App, identity: &Identity) -> Result<Artifact, ServiceError> {
+    let mut found = by_digest(app, &identity.sha256).await?;
+    found.identity = identity.clone();
+    Ok(found)
+}
+
+/// A component by the digest of its bytes.
 pub async fn by_digest(app: &App, digest: &str) -> Result<Artifact, ServiceError> {
     if let Some(default) = embedded().find(|artifact| artifact.identity.sha256 == digest) {
         return Ok(default);

@@ -20,7 +20,7 @@ use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
 pub use admission::{UPLOAD_LIMIT, Upload, upload};
-pub use following::{Followed, artifact, by_digest, follow, keep_defaults, refresh};
+pub use following::{Followed, artifact, by_digest, follow, keep_defaults, refresh, that_decided};
 
 /// Whose components are changed, and by whom.
 #[derive(Clone, Debug)]

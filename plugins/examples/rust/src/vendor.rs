@@ -217,7 +217,7 @@ pub fn template(body: &[u8]) -> Result<signing::Template, ProviderError> {
 
 pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
     let submission: Submission = parsed(body)?;
-    let unknown = |what: &str| ProviderError::Unreachable(format!("{what} is no known status"));
+    let unknown = || ProviderError::Unreachable("the answer is not understood".into());
     let submitters = submission.submitters.into_iter().map(|submitter| {
         Ok(types::Submitter {
             status: match submitter.status.as_str() {
@@ -226,7 +226,7 @@ pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
                 "started" => types::SignerStatus::Started,
                 "completed" => types::SignerStatus::Completed,
                 "declined" => types::SignerStatus::Declined,
-                other => return Err(unknown(other)),
+                _ => return Err(unknown()),
             },
             submitter_id: submitter.id,
             name: submitter.name,
@@ -245,7 +245,7 @@ pub fn submission(body: &[u8]) -> Result<signing::Submission, ProviderError> {
             "completed" => types::SubmissionStatus::Completed,
             "declined" => types::SubmissionStatus::Declined,
             "expired" => types::SubmissionStatus::Expired,
-            other => return Err(unknown(other)),
+            _ => return Err(unknown()),
         },
         submission_id: submission.id,
         archived: submission.archived,
