@@ -15,7 +15,8 @@ pub struct Limits {
     pub memory: usize,
     /// Units of deterministic CPU time (Wasmtime's fuel); rules only.
     pub fuel: u64,
-    /// The wall clock. For rules a backstop for what fuel does not count.
+    /// The wall clock. For rules a backstop for what fuel does not count, and long
+    /// enough for a disk to bring in their code.
     pub deadline: Duration,
     /// CPU time of a provider, which mostly waits.
     pub cpu: Duration,
@@ -78,7 +79,7 @@ fn defaults(slot: Slot) -> Limits {
     let rules = Limits {
         memory: 12 * MIB,
         fuel: 10_000_000,
-        deadline: Duration::from_millis(200),
+        deadline: Duration::from_secs(2),
         cpu: Duration::from_millis(200),
         output: 4 * MIB,
         host_calls: 0,
