@@ -86,7 +86,14 @@ fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
     let kept = kept.join(format!("{language}-{}.wasm", sha256(&all)));
     if !kept.exists() {
         build(&folder);
-        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        let plugins = kept.parent().unwrap();
+        fs::create_dir_all(plugins).unwrap();
+        for other in fs::read_dir(plugins).unwrap().flatten() {
+            let name = other.file_name().into_string().unwrap();
+            if name.starts_with(&format!("{language}-")) {
+                fs::remove_file(other.path()).unwrap();
+            }
+        }
         fs::copy(folder.join("acme-sign.wasm"), &kept).unwrap();
     }
     fs::read(kept).unwrap()
