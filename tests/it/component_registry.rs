@@ -136,6 +136,9 @@ async fn a_name_and_version_stand_for_the_same_bytes_for_ever() {
     let first = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
     let again = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
     assert_eq!(first["component_id"], again["component_id"]);
+    let far = format!("/components?page={}&limit=100", i64::MAX);
+    let none = app.get_with_bearer(&admin, &far).await.data(200);
+    assert_eq!(none, json!([]), "there is no such page");
     let other = variant(Slot::Lifecycle, "something else");
     let refused = app.upload_component(&admin, "moves", "1.0.0", &other).await;
     assert_eq!(

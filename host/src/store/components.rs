@@ -154,7 +154,7 @@ pub async fn list(
         .bind(owner)
         .bind(slot)
         .bind(limit)
-        .bind((page - 1) * limit)
+        .bind((page - 1).saturating_mul(limit))
         .fetch_all(&mut *connection)
         .await?
         .iter()
