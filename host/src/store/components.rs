@@ -290,6 +290,20 @@ pub async fn live_of(
     .collect()
 }
 
+/// What was uploaded last, by everybody.
+pub async fn newest(
+    connection: &mut AnyConnection,
+    limit: i64,
+) -> Result<Vec<Component>, StoreError> {
+    sqlx::query("select * from component order by component_id desc limit $1")
+        .bind(limit)
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(component)
+        .collect()
+}
+
 /// What was not rolled back, of everybody, oldest first, with what their components are.
 pub async fn live(
     connection: &mut AnyConnection,

@@ -21,6 +21,8 @@ use crate::store::components;
 
 /// How often a node looks whether something was changed.
 const LOOK: Duration = Duration::from_millis(500);
+/// So many of the last uploads are compiled before they are activated.
+const AHEAD: i64 = 16;
 /// How long it waits before it tries again to load what it could not.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The same where it could not be compiled, which costs a processor for minutes.
@@ -203,6 +205,29 @@ impl Followed {
         Fitness::Waiting
     }
 
+    /// Compiles what was uploaded at another node, so that this one can follow at once
+    /// when it is activated.
+    fn compile_ahead(&self, app: &App, component: Component) {
+        let identity = Identity::from(&component);
+        let comes_along = built_in().any(|one| one.identity.sha256 == identity.sha256);
+        let kept = app
+            .components
+            .keeps_native(component.slot, &identity.sha256);
+        let mut compiling = self.compiling();
+        if comes_along || kept || compiling.contains_key(&identity) {
+            return;
+        }
+        compiling.insert(identity.clone(), Compiling::Underway);
+        let (app, compiling) = (app.clone(), self.compiling.clone());
+        tokio::spawn(async move {
+            if let Err(error) = artifact(&app, &component).await {
+                tracing::warn!(component = %identity, %error, "an upload could not be compiled");
+            }
+            let mut compiling = compiling.lock().unwrap_or_else(PoisonError::into_inner);
+            compiling.remove(&identity);
+        });
+    }
+
     fn compiling(&self) -> MutexGuard<'_, HashMap<Identity, Compiling>> {
         self.compiling
             .lock()
@@ -245,6 +270,7 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
         return Ok(());
     }
     let live = components::live(&mut connection).await?;
+    let uploaded = components::newest(&mut connection, AHEAD).await?;
     drop(connection);
     followed.tried_at = Some(Instant::now());
     followed.broken.clear();
@@ -259,6 +285,9 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
         .components_broken
         .set(followed.broken.len() as i64);
     followed.revision = Some(revision);
+    for component in uploaded {
+        followed.compile_ahead(app, component);
+    }
     Ok(())
 }
 
