@@ -177,11 +177,7 @@ impl Followed {
             }
             _ => {}
         }
-        let comes_along = built_in().any(|one| one.identity.sha256 == identity.sha256);
-        let kept = app
-            .components
-            .keeps_native(activation.slot, &identity.sha256);
-        if self.revision.is_none() || comes_along || kept {
+        if self.revision.is_none() || is_at_hand(app, activation.slot, identity) {
             return match load(app, activation, identity).await {
                 Ok(()) => Fitness::Ready,
                 Err(error) => Fitness::Broken(error.to_string()),
@@ -209,12 +205,9 @@ impl Followed {
     /// when it is activated.
     fn compile_ahead(&self, app: &App, component: Component) {
         let identity = Identity::from(&component);
-        let comes_along = built_in().any(|one| one.identity.sha256 == identity.sha256);
-        let kept = app
-            .components
-            .keeps_native(component.slot, &identity.sha256);
+        let at_hand = is_at_hand(app, component.slot, &identity);
         let mut compiling = self.compiling();
-        if comes_along || kept || compiling.contains_key(&identity) {
+        if at_hand || compiling.contains_key(&identity) {
             return;
         }
         compiling.insert(identity.clone(), Compiling::Underway);
@@ -233,6 +226,12 @@ impl Followed {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a component needs no compiling on this node.
+fn is_at_hand(app: &App, slot: Slot, identity: &Identity) -> bool {
+    built_in().any(|one| one.identity.sha256 == identity.sha256)
+        || app.components.keeps_native(slot, &identity.sha256)
 }
 
 /// What may count at one place: the activations for it, oldest first.
