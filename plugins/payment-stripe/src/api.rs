@@ -1,0 +1,140 @@
+//! One request to Stripe and its answer.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::exports::holdfast::payment::payment::ProviderError;
+use crate::bindings::holdfast::host::http::{
+    self, BodyPart, HeaderValue, HttpError, Request, Response,
+};
+use crate::bindings::holdfast::host::{secrets, settings};
+use crate::form;
+
+/// The version of the API whose shapes are read here; the account's own may be another.
+const VERSION: &str = "2025-03-31.basil";
+
+pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
+
+/// A setting that has to be there.
+pub(crate) fn setting(name: &str) -> Result<String> {
+    settings::get(name).ok_or_else(|| ProviderError::NotConfigured(format!("setting {name}")))
+}
+
+/// Reads JSON.
+pub(crate) fn get<T: DeserializeOwned>(path: &str) -> Result<T> {
+    call("GET", path, None, &[])
+}
+
+/// Sends a form and reads JSON. The same key within a day gives the same answer again.
+pub(crate) fn post<T: DeserializeOwned>(
+    path: &str,
+    key: &str,
+    pairs: &[(&str, String)],
+) -> Result<T> {
+    call("POST", path, Some(key), pairs)
+}
+
+fn call<T: DeserializeOwned>(
+    method: &str,
+    path: &str,
+    idempotency_key: Option<&str>,
+    pairs: &[(&str, String)],
+) -> Result<T> {
+    let base = setting("base_url")?;
+    let key = secrets::open("secret_key")
+        .ok_or_else(|| ProviderError::NotConfigured("secret secret_key".into()))?;
+    let plain = |text: &str| HeaderValue::Plain(text.to_owned());
+    let mut headers = vec![
+        (
+            "Authorization".to_owned(),
+            HeaderValue::Secret(("Bearer ".to_owned(), &key)),
+        ),
+        ("Stripe-Version".to_owned(), plain(VERSION)),
+        ("Accept".to_owned(), plain("application/json")),
+    ];
+    let mut body = Vec::new();
+    if let Some(idempotency_key) = idempotency_key {
+        headers.push(("Idempotency-Key".to_owned(), plain(idempotency_key)));
+        let form = "application/x-www-form-urlencoded";
+        headers.push(("Content-Type".to_owned(), plain(form)));
+        body.push(BodyPart::Text(form::encoded(pairs)));
+    }
+    let request = Request {
+        method: method.into(),
+        url: format!("{}{path}", base.trim_end_matches('/')),
+        headers,
+        body,
+    };
+    let response = http::send(&request).map_err(unreachable)?;
+    check(&response)?;
+    // The place of the error and not its text: an answer holds a client secret.
+    serde_json::from_slice(&response.body).map_err(|error| {
+        ProviderError::Unreachable(format!(
+            "an answer to {method} is not understood at line {}, column {}",
+            error.line(),
+            error.column()
+        ))
+    })
+}
+
+#[derive(Default, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    error: Details,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    code: Option<String>,
+    param: Option<String>,
+}
+
+impl Refusal {
+    /// Type, code and parameter. The message is for the account's developer and may
+    /// quote what was sent.
+    fn reason(&self, status: u16) -> String {
+        let details = [&self.error.kind, &self.error.code, &self.error.param];
+        let known: Vec<&str> = details.into_iter().filter_map(Option::as_deref).collect();
+        match known.is_empty() {
+            true => format!("answered {status}"),
+            false => known.join(", "),
+        }
+    }
+}
+
+fn check(response: &Response) -> Result<()> {
+    let refusal = || serde_json::from_slice::<Refusal>(&response.body).unwrap_or_default();
+    match response.status {
+        200..=299 => Ok(()),
+        401 | 403 => Err(ProviderError::NotConfigured(
+            "the provider does not accept the secret secret_key".into(),
+        )),
+        404 => Err(ProviderError::NotFound),
+        // The same request is being worked on.
+        409 => Err(ProviderError::Unreachable("answered 409".into())),
+        429 => Err(ProviderError::RateLimited(retry_after(response))),
+        status @ 400..=499 => Err(ProviderError::Rejected(refusal().reason(status))),
+        status => Err(ProviderError::Unreachable(format!("answered {status}"))),
+    }
+}
+
+fn retry_after(response: &Response) -> Option<u32> {
+    let (_, seconds) = response
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
+    seconds.parse().ok()
+}
+
+fn unreachable(error: HttpError) -> ProviderError {
+    match error {
+        HttpError::Denied(why) => ProviderError::NotConfigured(why),
+        HttpError::Timeout => ProviderError::Unreachable("timed out".into()),
+        HttpError::Unreachable(why)
+        | HttpError::OverLimit(why)
+        | HttpError::InvalidRequest(why)
+        | HttpError::Other(why) => ProviderError::Unreachable(why),
+    }
+}

@@ -1,0 +1,206 @@
+//! Verifying and reading a Stripe webhook.
+//!
+//! `Stripe-Signature: t=<unix>,v1=<hex>[,v1=…]`, where v1 is HMAC-SHA256 over `<t>.` and
+//! the raw body with the endpoint's whole secret as the key. While a secret is being
+//! rotated there is a v1 for each; other schemes are ignored. One that is older than
+//! five minutes is refused.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Seconds a signature's time may be off.
+const TOLERANCE_SECONDS: u64 = 300;
+
+/// A signature header taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Signature<'a> {
+    /// Unix seconds, as text: part of the signed message.
+    pub time: &'a str,
+    /// Digests in hexadecimal, one for each secret that is in force.
+    pub digests: Vec<&'a str>,
+}
+
+/// None when there is no time, or no digest of the scheme that is known.
+pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
+    let mut time = None;
+    let mut digests = Vec::new();
+    for part in header.split(',') {
+        match part.trim().split_once('=') {
+            Some(("t", value)) => time = Some(value),
+            Some(("v1", value)) => digests.push(value),
+            _ => {}
+        }
+    }
+    let time = time?;
+    let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+    (digits && !digests.is_empty()).then_some(Signature { time, digests })
+}
+
+/// Whether the signature's time is near enough to `now` (Unix seconds).
+pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
+    signature
+        .time
+        .parse::<u64>()
+        .is_ok_and(|time| time.abs_diff(now) <= TOLERANCE_SECONDS)
+}
+
+/// `<t>.` and the body.
+pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
+    [signature.time.as_bytes(), b".", body].concat()
+}
+
+/// Whether any of the header's digests is this one, each compared without stopping at
+/// the first difference.
+pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
+    let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let same = |given: &&&str| {
+        let given = given.to_ascii_lowercase();
+        let difference = expected
+            .bytes()
+            .zip(given.bytes())
+            .fold(expected.len() ^ given.len(), |sum, (left, right)| {
+                sum | usize::from(left ^ right)
+            });
+        difference == 0
+    };
+    // All of them, whichever it is.
+    signature.digests.iter().filter(same).count() > 0
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    event_type: String,
+    data: EventData,
+}
+
+#[derive(Deserialize)]
+struct EventData {
+    object: Value,
+}
+
+/// What a verified webhook is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Something happened to this intent.
+    Intent(String),
+    /// Money went back: intent, minor units in all, Stripe's word for it.
+    Reversal(String, u64, String),
+    Ignored,
+}
+
+/// None when the body is not what Stripe documents.
+pub(crate) fn read(body: &[u8]) -> Option<Subject> {
+    let event: Event = serde_json::from_slice(body).ok()?;
+    let object = &event.data.object;
+    let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
+    let amount = |name: &str| object.get(name).and_then(Value::as_u64);
+    let kind = event.event_type.as_str();
+    if kind.starts_with("payment_intent.") {
+        return Some(Subject::Intent(text("id")?));
+    }
+    // A charge that belongs to no intent is none of ours.
+    let intent = text("payment_intent");
+    let reversed = match kind {
+        "charge.refunded" => amount("amount_refunded"),
+        "charge.dispute.created" | "charge.dispute.closed" | "charge.dispute.funds_withdrawn" => {
+            amount("amount")
+        }
+        _ => return Some(Subject::Ignored),
+    };
+    match intent {
+        None => Some(Subject::Ignored),
+        Some(intent) => Some(Subject::Reversal(intent, reversed?, kind.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    const TWO: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+    fn digest() -> Vec<u8> {
+        (0..32).map(|index| (index % 16) * 0x11).collect()
+    }
+
+    #[test]
+    fn a_signature_is_a_time_and_digests_of_the_known_scheme() {
+        let header = format!("t=1763720000,v0=abc,v1={TWO}, v1={ONE}");
+        let signature = parse_signature(&header).unwrap();
+        assert_eq!(signature.time, "1763720000");
+        assert_eq!(signature.digests, [TWO, ONE]);
+        assert_eq!(signed_message(&signature, b"{}"), b"1763720000.{}");
+        for wrong in [
+            "",
+            "t=1763720000",
+            &format!("v1={ONE}"),
+            &format!("t=,v1={ONE}"),
+            &format!("t=soon,v1={ONE}"),
+            &format!("t=1763720000,v0={ONE}"),
+        ] {
+            assert_eq!(parse_signature(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_digests_is_enough() {
+        let matching = |header: String| matches(&parse_signature(&header).unwrap(), &digest());
+        assert!(matching(format!("t=1,v1={ONE}")));
+        assert!(matching(format!("t=1,v1={TWO},v1={ONE}")));
+        assert!(matching(format!("t=1,v1={}", ONE.to_ascii_uppercase())));
+        assert!(!matching(format!("t=1,v1={TWO}")));
+        assert!(!matching(format!("t=1,v1={}", &ONE[..63])));
+    }
+
+    #[test]
+    fn a_signature_is_good_for_five_minutes_either_way() {
+        let header = format!("t=1000,v1={ONE}");
+        let signature = parse_signature(&header).unwrap();
+        assert!(is_fresh(&signature, 700) && is_fresh(&signature, 1300));
+        assert!(!is_fresh(&signature, 699) && !is_fresh(&signature, 1301));
+    }
+
+    #[test]
+    fn events_are_about_an_intent_or_money_that_went_back() {
+        let subject = |text: &str| read(text.as_bytes());
+        assert_eq!(
+            subject(r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_1"}}}"#),
+            Some(Subject::Intent("pi_1".into()))
+        );
+        let refund = r#"{"type":"charge.refunded","data":{"object":
+            {"id":"ch_1","payment_intent":"pi_1","amount":900,"amount_refunded":400}}}"#;
+        assert_eq!(
+            subject(refund),
+            Some(Subject::Reversal(
+                "pi_1".into(),
+                400,
+                "charge.refunded".into()
+            ))
+        );
+        let dispute = r#"{"type":"charge.dispute.created","data":{"object":
+            {"id":"dp_1","payment_intent":"pi_1","amount":900}}}"#;
+        assert_eq!(
+            subject(dispute),
+            Some(Subject::Reversal(
+                "pi_1".into(),
+                900,
+                "charge.dispute.created".into()
+            ))
+        );
+        for ignored in [
+            r#"{"type":"customer.created","data":{"object":{"id":"cus_1"}}}"#,
+            r#"{"type":"charge.refunded","data":{"object":{"id":"ch_1","payment_intent":null,"amount_refunded":1}}}"#,
+        ] {
+            assert_eq!(subject(ignored), Some(Subject::Ignored));
+        }
+        for malformed in [
+            "[]",
+            r#"{"type":"payment_intent.succeeded","data":{"object":{}}}"#,
+            r#"{"type":"charge.refunded","data":{"object":{"payment_intent":"pi_1"}}}"#,
+        ] {
+            assert_eq!(subject(malformed), None, "{malformed}");
+        }
+    }
+}

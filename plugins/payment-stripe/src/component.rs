@@ -1,0 +1,84 @@
+//! The component's export.
+
+#![expect(unsafe_code, reason = "the export macro writes the entry points")]
+
+use crate::api::{self, Result};
+use crate::bindings::exports::holdfast::payment::payment::{
+    Callback, CallbackError, CallbackSubject, Guest, Intent, IntentRequest, ProviderError,
+};
+use crate::bindings::holdfast::host::{clock, secrets};
+use crate::bindings::holdfast::payment::types::PaymentStatus;
+use crate::callback::{self, Subject};
+use crate::intent::{Answer, Wanted, parameters};
+
+struct Component;
+
+impl Guest for Component {
+    fn create_intent(request: IntentRequest) -> Result<Intent> {
+        let wanted = Wanted {
+            payment_id: &request.payment_id,
+            envelope_id: &request.envelope_id,
+            amount: request.amount,
+            currency: &request.currency,
+            connected_account: request.connected_account.as_deref(),
+            platform_fee: request.platform_fee,
+            payer_email: request.payer_email.as_deref(),
+        };
+        let key = &request.payment_id;
+        ours(api::post("/v1/payment_intents", key, &parameters(&wanted))?)
+    }
+
+    fn read_intent(intent_id: String) -> Result<Intent> {
+        // What comes from a callback goes into a path: only an id may.
+        let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if intent_id.is_empty() || !intent_id.bytes().all(is_id) {
+            return Err(ProviderError::NotFound);
+        }
+        ours(api::get(&format!("/v1/payment_intents/{intent_id}"))?)
+    }
+
+    fn read_callback(callback: Callback) -> std::result::Result<CallbackSubject, CallbackError> {
+        let unverified = |why: &str| CallbackError::Unverified(why.into());
+        let (_, header) = callback
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("stripe-signature"))
+            .ok_or_else(|| unverified("no Stripe-Signature header"))?;
+        let signature = callback::parse_signature(header)
+            .ok_or_else(|| unverified("the signature header is malformed"))?;
+        if !callback::is_fresh(&signature, clock::now() / 1000) {
+            return Err(unverified("the signature is too old"));
+        }
+        let secret = secrets::open("webhook_secret")
+            .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
+        let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
+        if !callback::matches(&signature, &digest) {
+            return Err(unverified("the signature does not match"));
+        }
+        match callback::read(&callback.body) {
+            Some(Subject::Intent(id)) => Ok(CallbackSubject::Intent(id)),
+            Some(Subject::Reversal(intent, amount, word)) => {
+                Ok(CallbackSubject::Reversal((intent, amount, word)))
+            }
+            Some(Subject::Ignored) => Ok(CallbackSubject::Ignored),
+            None => Err(CallbackError::Malformed("not a Stripe webhook".into())),
+        }
+    }
+}
+
+fn ours(answer: Answer) -> Result<Intent> {
+    let publishable_key = api::setting("publishable_key")?;
+    Ok(Intent {
+        status: match answer.is_paid() {
+            true => PaymentStatus::Paid,
+            false => PaymentStatus::RequiresPayment,
+        },
+        intent_id: answer.id,
+        client_secret: answer.client_secret,
+        publishable_key,
+        amount: answer.amount,
+        currency: answer.currency.to_ascii_uppercase(),
+    })
+}
+
+crate::bindings::export!(Component with_types_in crate::bindings);

@@ -1,0 +1,124 @@
+//! Payment intents: what is asked of Stripe, and what its answers mean.
+
+use serde::Deserialize;
+
+/// A payment as the host asks for it.
+pub(crate) struct Wanted<'a> {
+    pub payment_id: &'a str,
+    pub envelope_id: &'a str,
+    /// Minor units of the currency.
+    pub amount: u64,
+    /// ISO 4217, upper case.
+    pub currency: &'a str,
+    pub connected_account: Option<&'a str>,
+    pub platform_fee: Option<u64>,
+    pub payer_email: Option<&'a str>,
+}
+
+/// The parameters of `POST /v1/payment_intents`. With a connected account it is a
+/// destination charge: the money goes there, less the platform's fee.
+pub(crate) fn parameters(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
+    let mut pairs = vec![
+        ("amount", wanted.amount.to_string()),
+        ("currency", wanted.currency.to_ascii_lowercase()),
+        ("automatic_payment_methods[enabled]", "true".to_owned()),
+        ("metadata[payment_id]", wanted.payment_id.to_owned()),
+        ("metadata[envelope_id]", wanted.envelope_id.to_owned()),
+    ];
+    if let Some(account) = wanted.connected_account {
+        pairs.push(("transfer_data[destination]", account.to_owned()));
+        if let Some(fee) = wanted.platform_fee.filter(|fee| *fee > 0) {
+            pairs.push(("application_fee_amount", fee.to_string()));
+        }
+    }
+    if let Some(email) = wanted.payer_email {
+        pairs.push(("receipt_email", email.to_owned()));
+    }
+    pairs
+}
+
+/// A payment intent in Stripe's words.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Answer {
+    pub id: String,
+    /// For the payer's browser.
+    pub client_secret: String,
+    pub status: String,
+    /// Minor units.
+    pub amount: u64,
+    /// ISO 4217, lower case.
+    pub currency: String,
+}
+
+impl Answer {
+    /// Money has arrived; that it is on its way, or reserved, is not enough.
+    pub fn is_paid(&self) -> bool {
+        self.status == "succeeded"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted<'_> = Wanted {
+        payment_id: "pay_1",
+        envelope_id: "env_1",
+        amount: 4900,
+        currency: "USD",
+        connected_account: Some("acct_1"),
+        platform_fee: Some(100),
+        payer_email: Some("kim@birch.example"),
+    };
+
+    fn value<'a>(pairs: &'a [(&str, String)], name: &str) -> Option<&'a str> {
+        let found = pairs.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn a_connected_account_gets_the_money_less_the_fee() {
+        let pairs = parameters(&WANTED);
+        assert_eq!(value(&pairs, "amount"), Some("4900"));
+        assert_eq!(value(&pairs, "currency"), Some("usd"));
+        assert_eq!(value(&pairs, "transfer_data[destination]"), Some("acct_1"));
+        assert_eq!(value(&pairs, "application_fee_amount"), Some("100"));
+        assert_eq!(value(&pairs, "metadata[envelope_id]"), Some("env_1"));
+        assert_eq!(value(&pairs, "receipt_email"), Some("kim@birch.example"));
+    }
+
+    #[test]
+    fn without_one_there_is_no_fee_either() {
+        let pairs = parameters(&Wanted {
+            connected_account: None,
+            ..WANTED
+        });
+        assert_eq!(value(&pairs, "transfer_data[destination]"), None);
+        assert_eq!(value(&pairs, "application_fee_amount"), None);
+    }
+
+    #[test]
+    fn only_what_succeeded_is_paid() {
+        for (status, paid) in [
+            ("requires_payment_method", false),
+            ("requires_confirmation", false),
+            ("requires_action", false),
+            ("processing", false),
+            ("requires_capture", false),
+            ("canceled", false),
+            ("succeeded", true),
+            ("something_new", false),
+        ] {
+            let text = format!(
+                r#"{{"id":"pi_1","client_secret":"pi_1_secret_x","status":"{status}","amount":1,"currency":"usd"}}"#
+            );
+            let answer: Answer = serde_json::from_str(&text).unwrap();
+            assert_eq!(answer.is_paid(), paid, "{status}");
+            assert_eq!(
+                (answer.id, answer.client_secret),
+                ("pi_1".into(), "pi_1_secret_x".into())
+            );
+            assert_eq!((answer.amount, answer.currency), (1, "usd".into()));
+        }
+    }
+}
