@@ -53,11 +53,11 @@ fuzz-pdf:
 
 # Kills servers: 300 times with SQLite, 100 times with PostgreSQL, at every step
 # of vault-in and vault-out and at random; 20 times while 30,000 webhook events
-# flow, on both; and lets disks fail to sync. About twenty minutes.
+# flow and 20 times in a bulk batch of 1,000, on both; and lets disks fail to sync. About twenty minutes.
 crash:
 	@tests/set-up test
 	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
-	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash)'
+	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::)'
 
 # Prints ratios; asserts nothing.
 bench:

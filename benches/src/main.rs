@@ -9,12 +9,14 @@
 //! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
 //! | `signing` | how long does a signer wait, alone and among a hundred? |
 //! | `webhooks` | how soon is an event received, at what cost, and what does a slow receiver cost the others? |
+//! | `bulk` | how long does a batch take beside single creates, and who notices? what do two nodes do with ten? |
 //! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
 //! here passes or fails on a time; it fails when engines that are compared do
 //! not give the same answers.
 
+mod bulk;
 mod compliance;
 mod components;
 mod documents;
@@ -37,7 +39,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     ("compliance", compliance::run),
     ("components", components::run),
     ("start-up", start_up::run),
@@ -46,6 +48,7 @@ const SECTIONS: [Section; 8] = [
     ("signing", signing::run),
     ("vault", vault::run),
     ("webhooks", webhooks::run),
+    ("bulk", bulk::run),
 ];
 
 fn main() -> ExitCode {

@@ -155,6 +155,17 @@ impl Partner {
         Ok(server)
     }
 
+    /// A web-app admin's token.
+    pub fn web_token(&self) -> Result<String, Failure> {
+        let org = self.org.as_str();
+        let email = "bench@example.com";
+        let issue = [
+            "token", "issue", "--org", org, "--email", email, "--role", "admin",
+        ];
+        let issued = self.operator.operate(&issue)?;
+        Ok(issued["token"].as_str().unwrap_or_default().to_owned())
+    }
+
     /// Another organization on the same server.
     pub fn another(&self) -> Result<Tenant, Failure> {
         self.operator.tenant()

@@ -213,15 +213,20 @@ struct Sent {
 
 const SETTINGS: [(&str, &str); 1] = [("HOLDFAST_WEBHOOKS__ALLOW_INSECURE", "true")];
 
-async fn database(kind: &str, server: &str, name: &str, folder: &Path) -> Result<String, Failure> {
+pub async fn database(
+    kind: &str,
+    server: &str,
+    name: &str,
+    folder: &Path,
+) -> Result<String, Failure> {
     if kind == "SQLite" {
         return Ok(format!("sqlite://{}", folder.join("holdfast.db").display()));
     }
     let store = Store::connect(&format!("{server}/postgres")).await?;
     let mut connection = store.read().await?;
-    let create = sqlx::AssertSqlSafe(format!("create database webhooks_{name}"));
+    let create = sqlx::AssertSqlSafe(format!("create database bench_{name}"));
     sqlx::query(create).execute(&mut *connection).await?;
-    Ok(format!("{server}/webhooks_{name}"))
+    Ok(format!("{server}/bench_{name}"))
 }
 
 /// An active endpoint for everything, as the API would make it.

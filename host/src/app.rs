@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
-use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles};
+use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles, VERIFIED};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
@@ -25,6 +26,8 @@ use crate::metrics::Metrics;
 use crate::room::{self, Room};
 use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
+use crate::service::bulk::drive::Gates;
+use crate::service::bulk::watch::Streams;
 use crate::service::components::{Followed, refresh};
 use crate::service::issuer::Issuer;
 use crate::service::live_shadow::Shadows;
@@ -72,6 +75,12 @@ pub struct Service {
     pub(crate) log: Sequencer,
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) metrics: Metrics,
+    /// Who may be at a provider for a bulk batch.
+    pub(crate) bulk: Gates,
+    /// Who watches bulk batches.
+    pub(crate) streams: Streams,
+    /// Cancelled when the process is to end: streams end then.
+    pub(crate) stopping: CancellationToken,
     /// Bytes of uploads that may be held in memory.
     pub(crate) document_memory: Arc<Semaphore>,
     /// Pages of documents that were shown lately.
@@ -221,6 +230,9 @@ pub async fn start_over(
         key_usage: KeyUsage::default(),
         known_keys: KnownKeys::default(),
         pages: Pages::default(),
+        bulk: Gates::default(),
+        streams: Streams::default(),
+        stopping: CancellationToken::new(),
         document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
         issuer,
         sealing,
@@ -244,13 +256,24 @@ pub async fn start_over(
 }
 
 impl Service {
-    /// The instance that an organization's new templates use: the last that it set
-    /// up itself, else the installation's default.
-    pub(crate) fn signing_instance(&self, org: &OrgId) -> String {
-        let active = self.components.active();
-        match active.newest_instance(Slot::Signing, org, self.clock.now()) {
+    /// The instance that an organization's new documents use: the last that it set
+    /// up itself, else the installation's default. Those whose signers are asked about
+    /// their identity go to the instance called [`VERIFIED`], where there is one.
+    pub(crate) fn signing_instance(&self, org: &OrgId, kba_required: bool) -> String {
+        let (active, now) = (self.components.active(), self.clock.now());
+        let configured = &self.config.providers.signing;
+        if kba_required {
+            let own = active.at(Slot::Signing, Some(org), VERIFIED, now);
+            if own.is_some_and(|(live, own)| own && live.config.is_some()) {
+                return Instance::own(org, VERIFIED).to_string();
+            }
+            if configured.instances.contains_key(VERIFIED) {
+                return VERIFIED.into();
+            }
+        }
+        match active.newest_instance(Slot::Signing, org, now) {
             Some(own) => Instance::own(org, own).to_string(),
-            None => self.config.providers.signing.default.clone(),
+            None => configured.default.clone(),
         }
     }
 

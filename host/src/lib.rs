@@ -47,6 +47,7 @@ pub mod files;
 pub mod http;
 mod mail;
 pub mod metrics;
+mod patience;
 mod room;
 pub mod sealing;
 pub mod server;

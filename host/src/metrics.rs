@@ -9,6 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::store::bulk::Outcome;
+
 /// From a millisecond to ten seconds.
 const DURATIONS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -40,6 +42,28 @@ pub struct JobLabels {
 pub struct AttemptLabels {
     /// `delivered`, `retried` or `failed`.
     pub outcome: String,
+}
+
+/// Labels of an item of a bulk batch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ItemLabels {
+    /// `sent`, `failed`, `skipped`, `cancelled` or `retried`.
+    pub outcome: String,
+}
+
+impl From<&Outcome> for ItemLabels {
+    fn from(outcome: &Outcome) -> Self {
+        let outcome = match outcome {
+            Outcome::Sent(_) => "sent",
+            Outcome::Failed(_) => "failed",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Later { .. } => "retried",
+        };
+        Self {
+            outcome: outcome.into(),
+        }
+    }
 }
 
 /// Labels of a component.
@@ -107,6 +131,8 @@ pub struct Metrics {
     pub jobs_waiting: Gauge,
     /// Jobs set aside after their last attempt, as of the last look.
     pub jobs_failed: Gauge,
+    /// Items of bulk batches that were settled.
+    pub bulk_items: Family<ItemLabels, Counter>,
     /// Attempts to deliver webhooks.
     pub webhook_attempts: Family<AttemptLabels, Counter>,
     /// Deliveries that are due, as of the last look.
@@ -164,6 +190,7 @@ impl Metrics {
             jobs: Family::default(),
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
+            bulk_items: Family::default(),
             webhook_attempts: Family::default(),
             webhook_due: Gauge::default(),
             webhook_lag: Gauge::default(),
@@ -205,6 +232,11 @@ impl Metrics {
             metrics.rate_limited.clone(),
         );
         registry.register("jobs", "Jobs settled", metrics.jobs.clone());
+        registry.register(
+            "bulk_items",
+            "Items of bulk batches that were settled",
+            metrics.bulk_items.clone(),
+        );
         registry.register(
             "jobs_waiting",
             "Jobs that wait",

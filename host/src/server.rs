@@ -46,7 +46,7 @@ pub async fn serve(
     if let Err(error) = idempotency::forget_claims(&app.store).await {
         tracing::error!(%error, "requests of an earlier run could not be given back");
     }
-    let stopping = CancellationToken::new();
+    let stopping = app.stopping.clone();
     let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
     // The large components do not delay the listening.

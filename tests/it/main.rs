@@ -10,6 +10,8 @@
 mod browser;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod builder;
+mod bulk;
+mod bulk_drills;
 mod compatibility;
 mod component_registry;
 mod components;
@@ -30,15 +32,18 @@ mod mail;
 mod misbehaving;
 mod openapi;
 mod operator;
+mod packages;
 mod partner;
 mod pipeline;
 mod plugin_kit;
 mod rate_limits;
 mod seals;
+mod sending;
 mod signing;
 mod specification;
 mod store;
 mod support;
+mod template_library;
 mod tokens;
 mod trusted_time;
 mod vault;

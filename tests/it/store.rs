@@ -10,6 +10,7 @@ use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Sc
 use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::Confirmed;
 use holdfast::store::idempotency::RequestKey;
+use holdfast::store::jobs::Class;
 use holdfast::store::{
     Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
     provider_poll, rate_windows,
@@ -169,17 +170,21 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
     for index in 0..60 {
-        let kind = if index % 3 == 0 { "mail.test" } else { "test" };
+        let kind = ["mail.test", "bulk.test", "test"][index % 3];
         jobs::insert(&mut tx, &org, kind, None, &json!({}), now)
             .await
             .unwrap();
     }
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(30);
-    for (mails, limit) in [(false, 5), (true, 3), (false, 8)] {
-        let claimed = jobs::claim(&store, mails, now, lease, limit).await.unwrap();
+    for (class, wanted, limit) in [
+        (Class::Other, "test", 5),
+        (Class::Mail, "mail.test", 3),
+        (Class::Bulk, "bulk.test", 4),
+        (Class::Other, "test", 8),
+    ] {
+        let claimed = jobs::claim(&store, class, now, lease, limit).await.unwrap();
         assert_eq!(claimed.len() as i64, limit);
-        let wanted = if mails { "mail.test" } else { "test" };
         assert!(claimed.iter().all(|job| job.kind == wanted));
         let mut tx = store.begin().await.unwrap();
         sqlx::query("analyze").execute(&mut *tx).await.unwrap();
@@ -199,15 +204,23 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     tx.commit().await.unwrap();
 
     let lease = Duration::from_secs(30);
-    let early = jobs::claim(&store, false, now - Duration::from_secs(1), lease, 10)
+    let early = jobs::claim(
+        &store,
+        Class::Other,
+        now - Duration::from_secs(1),
+        lease,
+        10,
+    )
+    .await
+    .unwrap();
+    assert!(early.is_empty());
+    let first = jobs::claim(&store, Class::Other, now, lease, 10)
         .await
         .unwrap();
-    assert!(early.is_empty());
-    let first = jobs::claim(&store, false, now, lease, 10).await.unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
     assert_eq!(first[0].payload, json!({ "a": 1 }));
     assert!(
-        jobs::claim(&store, false, now, lease, 10)
+        jobs::claim(&store, Class::Other, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -215,14 +228,18 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = jobs::claim(&store, false, later, lease, 10).await.unwrap();
+    let second = jobs::claim(&store, Class::Other, later, lease, 10)
+        .await
+        .unwrap();
     assert_eq!(
         second[0].attempts, 0,
         "a worker that died is no failure of the job's"
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = jobs::claim(&store, false, after, lease, 10).await.unwrap();
+    let third = jobs::claim(&store, Class::Other, after, lease, 10)
+        .await
+        .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
     let longer = after + Duration::from_secs(60);
     assert!(jobs::renew(&store, &third[0], longer).await.unwrap());
@@ -230,18 +247,20 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
         !jobs::renew(&store, &second[0], longer).await.unwrap(),
         "no longer its own"
     );
-    let while_renewed = jobs::claim(&store, false, after + lease, lease, 10)
+    let while_renewed = jobs::claim(&store, Class::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = jobs::claim(&store, false, after, lease, 10).await.unwrap();
+    let fourth = jobs::claim(&store, Class::Other, after, lease, 10)
+        .await
+        .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     let end = after + Duration::from_secs(3600);
     assert!(
-        jobs::claim(&store, false, end, lease, 10)
+        jobs::claim(&store, Class::Other, end, lease, 10)
             .await
             .unwrap()
             .is_empty()

@@ -243,6 +243,20 @@ impl Documents {
         .await
     }
 
+    /// One document with the pages of all, in this order.
+    pub async fn merge(
+        &self,
+        pdfs: Vec<Bytes>,
+    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
+        self.work(move |store, instance| {
+            let pdfs: Vec<Vec<u8>> = pdfs.iter().map(|pdf| pdf.to_vec()).collect();
+            instance
+                .holdfast_documents_documents()
+                .call_merge(store, &pdfs)
+        })
+        .await
+    }
+
     /// A page as a picture, `width` pixels wide.
     pub async fn page_image(
         &self,

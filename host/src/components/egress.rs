@@ -23,6 +23,7 @@ use super::bindings::signing::holdfast::host as wit;
 use super::lent::{Blob, Lent};
 use crate::config::SecretText;
 use crate::delivery::guard;
+use crate::patience;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
 
@@ -138,7 +139,8 @@ impl Egress {
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
                 // A task of its own: what the router does is not the plugin's time.
                 let router = router.clone();
-                let task = tokio::spawn(async move { router.oneshot(outgoing).await });
+                let answer = async move { router.oneshot(outgoing).await };
+                let task = tokio::spawn(patience::as_patiently(answer));
                 let answer = match AbortOnDropHandle::new(task).await {
                     Ok(Ok(answer)) => answer,
                     Ok(Err(never)) => match never {},

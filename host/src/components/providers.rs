@@ -35,6 +35,9 @@ pub enum ProviderError {
     /// No answer; later may be better.
     #[error("the provider could not be reached: {0}")]
     Unreachable(String),
+    /// Asked too often; seconds to wait when it said so.
+    #[error("the provider limits the rate{}", .0.map_or(String::new(), |seconds| format!(" for {seconds} seconds")))]
+    RateLimited(Option<u32>),
     /// The plugin failed.
     #[error(transparent)]
     Component(#[from] ComponentError),
@@ -47,10 +50,7 @@ impl From<signing::ProviderError> for ProviderError {
             signing::ProviderError::Rejected(why) => Self::Rejected(why),
             signing::ProviderError::NotFound => Self::NotFound,
             signing::ProviderError::Unreachable(why) => Self::Unreachable(why),
-            signing::ProviderError::RateLimited(wait) => Self::Unreachable(match wait {
-                Some(seconds) => format!("rate limited for {seconds} seconds"),
-                None => "rate limited".into(),
-            }),
+            signing::ProviderError::RateLimited(wait) => Self::RateLimited(wait),
             signing::ProviderError::Other(why) => Self::Rejected(why),
         }
     }
@@ -164,6 +164,25 @@ impl SigningPlugin {
                 plugin
                     .holdfast_signing_signing()
                     .call_clone_template(store, &template, &name, &external_id)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
+    /// Makes a template one that nothing more is sent of; safe to repeat.
+    pub async fn archive_template(
+        &self,
+        lease: Lease,
+        template: &str,
+    ) -> Result<(), ProviderError> {
+        let template = template.to_owned();
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_archive_template(store, &template)
                     .await
             })
         })

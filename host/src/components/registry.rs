@@ -19,7 +19,7 @@ use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
 use super::script::{self, Script};
 use super::slot::{self, Loaded};
-use crate::config::EMBEDDED;
+use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, Conformance, Instance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
@@ -111,7 +111,8 @@ impl Activations {
         let own = self
             .by_place
             .iter()
-            .filter(|((of, whose, _), _)| *of == slot && whose.as_ref() == Some(org));
+            .filter(|((of, whose, _), _)| *of == slot && whose.as_ref() == Some(org))
+            .filter(|((_, _, instance), _)| instance != VERIFIED);
         own.filter_map(|((_, _, instance), there)| {
             let position = there.partition_point(|live| live.effective_at <= now);
             let live = there.get(position.checked_sub(1)?)?;

@@ -10,6 +10,7 @@ use super::canaries;
 use super::engine::{Engines, Limited};
 use super::error::ComponentError;
 use super::slot::{Active, Deferred, Loaded, Probe, World, ready};
+use crate::domain::bulk::BatchStatus;
 use crate::domain::component::Slot;
 use crate::domain::envelope::EnvelopeStatus;
 
@@ -161,6 +162,46 @@ impl Lifecycle {
             })?
             .map(from_lifecycle)
             .map_err(TransitionError::Refused)
+    }
+
+    /// Which status `trigger` leads a bulk batch to from `current`.
+    pub fn batch(
+        &self,
+        current: Option<BatchStatus>,
+        trigger: lifecycle::BatchTrigger,
+    ) -> Result<BatchStatus, TransitionError> {
+        let current = current.map(to_batch);
+        self.active()?
+            .call(|store, pre| {
+                let instance = pre.instantiate(&mut *store)?;
+                instance
+                    .holdfast_lifecycle_lifecycle()
+                    .call_batch(store, current, trigger)
+            })?
+            .map(from_batch)
+            .map_err(TransitionError::Refused)
+    }
+}
+
+fn to_batch(status: BatchStatus) -> lifecycle::BatchStatus {
+    match status {
+        BatchStatus::Draft => lifecycle::BatchStatus::Draft,
+        BatchStatus::Ready => lifecycle::BatchStatus::Ready,
+        BatchStatus::Running => lifecycle::BatchStatus::Running,
+        BatchStatus::Completed => lifecycle::BatchStatus::Completed,
+        BatchStatus::Cancelled => lifecycle::BatchStatus::Cancelled,
+        BatchStatus::Failed => lifecycle::BatchStatus::Failed,
+    }
+}
+
+fn from_batch(status: lifecycle::BatchStatus) -> BatchStatus {
+    match status {
+        lifecycle::BatchStatus::Draft => BatchStatus::Draft,
+        lifecycle::BatchStatus::Ready => BatchStatus::Ready,
+        lifecycle::BatchStatus::Running => BatchStatus::Running,
+        lifecycle::BatchStatus::Completed => BatchStatus::Completed,
+        lifecycle::BatchStatus::Cancelled => BatchStatus::Cancelled,
+        lifecycle::BatchStatus::Failed => BatchStatus::Failed,
     }
 }
 

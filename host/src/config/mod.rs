@@ -67,6 +67,8 @@ pub struct Config {
     pub seal: Seal,
     /// Webhook delivery.
     pub webhooks: Webhooks,
+    /// Bulk send.
+    pub bulk: Bulk,
     /// Components that are replaced at run time.
     pub components: ComponentSettings,
     /// Logging.
@@ -212,8 +214,29 @@ impl Default for SigningProviders {
     }
 }
 
+/// `[bulk]`: bulk send.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bulk {
+    /// Items at one provider instance at once, from this node. 0: bulk send is off.
+    pub concurrency: usize,
+}
+
+/// Items of bulk batches at one provider at once.
+const MOST_AT_ONCE: usize = 1_000;
+
+impl Default for Bulk {
+    fn default() -> Self {
+        Self { concurrency: 8 }
+    }
+}
+
 /// The name of the built-in instance of every provider kind.
 pub const EMBEDDED: &str = "embedded";
+
+/// The name of the signing instance for documents whose signers are asked about
+/// their identity (specification, "KBA and template composition").
+pub const VERIFIED: &str = "verified";
 
 /// One configured provider.
 #[derive(Clone, Debug, Deserialize)]
@@ -347,6 +370,7 @@ impl Default for Config {
             providers: Providers::default(),
             seal: Seal::default(),
             webhooks: Webhooks::default(),
+            bulk: Bulk::default(),
             components: ComponentSettings::default(),
             log: Log::default(),
         }
@@ -413,6 +437,12 @@ impl Config {
             return Err(ConfigError::Refused {
                 key: "webhooks".into(),
                 why: "needs at least one attempt and one delay".into(),
+            });
+        }
+        if self.bulk.concurrency > MOST_AT_ONCE {
+            return Err(ConfigError::Refused {
+                key: "bulk.concurrency".into(),
+                why: format!("must be at most {MOST_AT_ONCE}"),
             });
         }
         if let Some(oidc) = &self.auth.oidc

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
-use super::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 
 /// A closed set of words: text in the API and in the database.
 macro_rules! words {
@@ -232,6 +232,27 @@ pub struct Envelope {
     pub expires_at: Option<Timestamp>,
     /// Where its payment stands; none when none was asked for.
     pub payment: Option<PaymentStatus>,
+    /// Whether it is vaulted by itself once signed; none: as the organization has it.
+    pub auto_vault: Option<bool>,
+    /// Who accepted that it is vaulted unattended, and when.
+    pub vault_terms: Option<VaultTerms>,
+    /// The bulk batch it was made in.
+    pub batch: Option<BatchId>,
+    /// Its signers are asked about their identity before they see it.
+    pub kba_required: bool,
+    /// Signers are invited by mail.
+    pub send_email: bool,
+    /// From the sender to the signers.
+    pub message: Option<String>,
+}
+
+/// The acceptance that authorizes unattended vaulting (specification, "Bulk send").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultTerms {
+    /// When.
+    pub accepted_at: Timestamp,
+    /// E-mail address of the user.
+    pub accepted_by: String,
 }
 
 /// An envelope as lists show it.
@@ -291,7 +312,22 @@ impl Envelope {
             signed_at: None,
             expires_at: None,
             payment: None,
+            auto_vault: None,
+            vault_terms: None,
+            batch: None,
+            kba_required: false,
+            send_email: true,
+            message: None,
         }
+    }
+
+    /// Whether it goes into the vault by itself once signed, in an organization
+    /// whose setting is `standing`. One of a bulk batch only where that was accepted.
+    pub fn is_vaulted_unattended(&self, standing: bool) -> bool {
+        if self.batch.is_some() {
+            return self.vault_terms.is_some() && self.auto_vault != Some(false);
+        }
+        self.auto_vault.unwrap_or(standing)
     }
 
     /// Where its creator can be written to; a key without an owner has no address.

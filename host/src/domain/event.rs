@@ -81,7 +81,7 @@ impl EventType {
                 "A signer has answered the identity questions",
                 &["signer", "status"],
             ),
-            Self::BulkCompleted => ("A bulk send has ended", &["batch_id", "counts"]),
+            Self::BulkCompleted => ("A bulk send has ended", &["batch_id", "status", "counts"]),
             Self::WebhookTest => ("An administrator tests an endpoint", &["message"]),
         }
     }
@@ -102,6 +102,18 @@ impl Event {
     /// What receivers get, byte for byte.
     pub fn body(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// An event that no envelope is concerned with.
+    pub fn of_organization(org: OrgId, event_type: EventType, at: Timestamp, data: Value) -> Self {
+        Self {
+            event_type,
+            event_id: EventId::new(),
+            org_id: org,
+            envelope_id: None,
+            timestamp: at,
+            data,
+        }
     }
 
     /// An event about an envelope. `data` must be an object; the envelope's

@@ -119,6 +119,18 @@ prefixed_id!(
     /// Both prefixes of the specification name the same kind of thing.
     TemplateId, "tmpl_", or "tpl_"
 );
+prefixed_id!(
+    /// A package of templates.
+    PackageId, "pkg_"
+);
+prefixed_id!(
+    /// A bulk batch.
+    BatchId, "bsb_"
+);
+prefixed_id!(
+    /// One client of a bulk batch.
+    ItemId, "bsi_"
+);
 prefixed_id!(SubmissionId, "sub_");
 prefixed_id!(EventId, "evt_");
 prefixed_id!(

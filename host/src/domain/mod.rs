@@ -15,12 +15,16 @@
 //! | event | something a webhook receiver may want to know |
 //! | endpoint | where an organization has its events delivered |
 //! | delivery | one event on its way to one endpoint, with its attempts |
+//! | package | templates that go out together, as one document |
+//! | batch, item | one document for many clients; one of them |
+//! | master template | what a batch's document is cloned from for each client |
 //! | slot | what a component is for: `rules.compliance`, `provider.signing` … |
 //! | activation | a component put into a slot, from a time on |
 //! | instance | a provider that is set up, by its name |
 //! | job | work that has to be done after a change was committed |
 
 pub mod brand;
+pub mod bulk;
 pub mod checkpoint;
 pub mod clock;
 pub mod component;
@@ -32,6 +36,8 @@ pub mod id;
 pub mod ledger;
 pub mod merkle;
 pub mod organization;
+pub mod package;
+pub mod prefill;
 pub mod seal;
 pub mod template;
 pub mod token;

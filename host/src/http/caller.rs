@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
-use aide::openapi::Operation;
+use aide::openapi::{Operation, Parameter, ReferenceOr};
+use aide::operation::{ParamLocation, parameters_from_schema};
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use ipnet::IpNet;
+use schemars::json_schema;
 use serde_json::json;
 
 use super::error::HttpError;
@@ -297,6 +299,39 @@ impl OperationInput for Admin {
         for status in [401, 403] {
             openapi::error(operation, status);
         }
+    }
+}
+
+/// A web-app admin who names the organization, as bulk send requires it.
+pub struct BulkAdmin(pub Caller);
+
+impl FromRequestParts<App> for BulkAdmin {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let Admin(caller) = Admin::from_request_parts(parts, app).await?;
+        // That it is the token's organization is looked at with the token.
+        if !parts.headers.contains_key("x-org-id") {
+            return Err(HttpError::bad_request("X-Org-Id is required"));
+        }
+        Ok(Self(caller))
+    }
+}
+
+impl OperationInput for BulkAdmin {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Admin::operation_input(context, operation);
+        let schema = json_schema!({
+            "properties": { "X-Org-Id": {
+                "type": "string", "description": "The organization of the token.",
+            } },
+            "required": ["X-Org-Id"],
+        });
+        let parameters: Vec<Parameter> =
+            parameters_from_schema(context, schema, ParamLocation::Header);
+        let parameters = parameters.into_iter().map(ReferenceOr::Item);
+        operation.parameters.extend(parameters);
+        openapi::error(operation, 400);
     }
 }
 

@@ -95,6 +95,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::Invalid(issues) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
             }
+            ServiceError::Malformed(_) => Self::bad_request(text),
             ServiceError::UnsupportedType(_) => Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text),
             ServiceError::Unreadable { message, reason } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)

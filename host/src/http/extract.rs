@@ -427,6 +427,62 @@ pub fn page_and_limit(
     Ok((page, limit))
 }
 
+/// `page` and `limit` of a list that has no other parameters.
+#[derive(serde::Deserialize, JsonSchema)]
+pub struct PageQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+impl PageQuery {
+    /// Both, checked.
+    pub fn checked(&self) -> Result<(i64, i64), HttpError> {
+        page_and_limit(self.page, self.limit, 20, 100)
+    }
+}
+
+/// JSON, or a multipart form.
+pub enum JsonOrForm<T, F> {
+    Json(T),
+    Form(Form<F>),
+}
+
+impl<T: DeserializeOwned + JsonSchema, F> FromRequest<App> for JsonOrForm<T, F> {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
+        let content_type = request.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let is_form = content_type.is_some_and(|text| {
+            let essence = text.split(';').next().unwrap_or_default();
+            essence.trim().eq_ignore_ascii_case("multipart/form-data")
+        });
+        if is_form {
+            return Ok(Self::Form(Form::from_request(request, app).await?));
+        }
+        let ValidJson(json) = ValidJson::from_request(request, app).await?;
+        Ok(Self::Json(json))
+    }
+}
+
+impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (json, example) = schema_and_example::<T>(context);
+        let (form, _) = schema_and_example::<F>(context);
+        let mut both = body("application/json", json, example);
+        both.content
+            .extend(body("multipart/form-data", form, None).content);
+        set_body(context, operation, both);
+        for status in [400, 413, 415, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
 /// A multipart body: one file and text fields. `T` documents it.
 pub struct Form<T> {
     file: Option<Upload>,

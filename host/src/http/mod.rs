@@ -325,13 +325,207 @@ fn api() -> ApiRouter<App> {
             ),
         )
         .api_route(
+            "/envelopes/{id}/send",
+            post_with(
+                web::send,
+                describe(
+                    "sendEnvelope",
+                    "Send an envelope that waits: a template, some or all of a package, several templates, or its own document",
+                    &[409, 502, 503],
+                ),
+            ),
+        )
+        .api_route(
+            "/envelopes/{id}/signing-links",
+            get_with(
+                web::signing_links,
+                describe("readSigningLinks", "A short-lived link for each signer", &[409]),
+            ),
+        )
+        .api_route(
+            "/envelopes/{id}/vault-consent",
+            post_with(
+                web::vault_consent,
+                describe(
+                    "consentToVaulting",
+                    "Accept that an envelope is vaulted unattended, or take it back",
+                    &[409],
+                ),
+            ),
+        )
+        // Templates and packages.
+        .api_route(
+            "/templates",
+            get_with(
+                web::templates::list,
+                describe("listTemplates", "List the template library, newest first", &[]),
+            )
+            .post_with(
+                web::templates::create,
+                describe(
+                    "createLibraryTemplate",
+                    "Make a template, with its PDF or without",
+                    &[502, 503],
+                ),
+            ),
+        )
+        .api_route(
+            "/templates/{id}",
+            get_with(
+                web::templates::read,
+                describe("getTemplate", "Read a template", &[]),
+            )
+            .patch_with(
+                web::templates::change,
+                describe("changeTemplate", "Change what a template is called", &[409]),
+            )
+            .delete_with(
+                web::templates::delete,
+                describe(
+                    "deleteTemplate",
+                    "Delete a template; what was sent of it stays",
+                    &[],
+                ),
+            ),
+        )
+        .api_route(
+            "/document-packages",
+            get_with(
+                web::packages::list,
+                describe("listPackages", "List packages, newest first", &[]),
+            )
+            .post_with(
+                web::packages::create,
+                describe("createPackage", "Put templates into a package", &[404, 409, 502, 503]),
+            ),
+        )
+        .api_route(
+            "/document-packages/{id}",
+            get_with(
+                web::packages::read,
+                describe("getPackage", "Read a package", &[]),
+            )
+            .patch_with(
+                web::packages::change,
+                describe("changePackage", "Change a package", &[409, 502, 503]),
+            ),
+        )
+        .api_route(
             "/esign/builder-session",
             post_with(
                 web::builder_session,
                 describe(
                     "startBuilderSession",
-                    "A session of the field builder for one template",
-                    &[404],
+                    "A session of the field builder: for a template, an envelope's document or a batch's master",
+                    &[404, 409, 502, 503],
+                ),
+            ),
+        )
+        // Customers (web app).
+        .api_route(
+            "/customers",
+            get_with(
+                web::customers::list,
+                describe("listCustomers", "List customers, newest first", &[]),
+            )
+            .post_with(
+                web::customers::create,
+                describe("createCustomer", "Create a customer", &[409]),
+            ),
+        )
+        .api_route(
+            "/customers/{id}",
+            get_with(
+                web::customers::read,
+                describe("getCustomer", "Read a customer", &[]),
+            )
+            .patch_with(
+                web::customers::change,
+                describe("changeCustomer", "Change a customer", &[409]),
+            ),
+        )
+        // Bulk send.
+        .api_route(
+            "/bulk-send",
+            get_with(
+                web::bulk::list,
+                describe("listBatches", "List bulk batches, newest first", &[]),
+            )
+            .post_with(
+                web::bulk::create,
+                describe("createBatch", "Set a bulk batch up", &[404, 409]),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}",
+            get_with(
+                web::bulk::read,
+                describe("getBatch", "A batch with its counts and items", &[]),
+            )
+            .patch_with(
+                web::bulk::change,
+                describe("changeBatch", "Change a batch before it is submitted", &[409]),
+            )
+            .delete_with(
+                web::bulk::delete,
+                describe("deleteBatch", "Delete a batch that was not submitted", &[409]),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/vault-consent",
+            post_with(
+                web::bulk::consent,
+                describe(
+                    "consentToBulkVaulting",
+                    "Accept that a batch's envelopes are vaulted unattended, or take it back",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/items",
+            post_with(
+                web::bulk::set_clients,
+                describe("setClients", "Set the clients of a batch", &[409]),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/submit",
+            post_with(
+                web::bulk::submit,
+                describe("submitBatch", "Submit a batch", &[409, 422, 502, 503]),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/cancel",
+            post_with(
+                web::bulk::cancel,
+                describe(
+                    "cancelBatch",
+                    "Cancel a running batch; what was sent stays",
+                    &[409],
+                ),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/retry",
+            post_with(
+                web::bulk::retry,
+                describe(
+                    "retryBatch",
+                    "Try the failed items of a batch again",
+                    &[409, 503],
+                ),
+            ),
+        )
+        .api_route(
+            "/bulk-send/{id}/events",
+            get_with(
+                web::bulk::events,
+                describe(
+                    "watchBatch",
+                    "The progress of a batch as server-sent events",
+                    &[503],
                 ),
             ),
         )

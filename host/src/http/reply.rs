@@ -24,6 +24,8 @@ pub struct Reply<const STATUS: u16, T> {
 
 /// 200 with `{ data }`.
 pub type Found<T> = Reply<200, T>;
+/// 202 with `{ data }`.
+pub type Accepted<T> = Reply<202, T>;
 /// 201 with `{ data }`.
 pub type Created<T> = Reply<201, T>;
 

@@ -45,10 +45,19 @@ pub(super) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: Strin
     Letter {
         subject: format!("{sender} asks you to sign: {document}"),
         to: Some(one_line(to)),
-        paragraphs: vec![format!("{sender} asks you to sign “{document}”.")],
+        paragraphs: [format!("{sender} asks you to sign “{document}”.")]
+            .into_iter()
+            .chain(message(envelope))
+            .collect(),
         button: Some(read_and_sign(url)),
         notes: vec![LINK_NOTE.into(), reference(envelope)],
     }
+}
+
+/// What the sender writes to the signers, a paragraph for each of its lines.
+fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
+    let lines = envelope.message.as_deref().unwrap_or_default().lines();
+    lines.map(one_line).filter(|line| !line.is_empty())
 }
 
 /// Asks somebody again.

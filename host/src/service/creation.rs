@@ -6,23 +6,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::envelopes::{invited_now, signer_view};
+use super::dispatch::{self, RequestedSigner, Wanted, planned};
 use super::idempotency::Answering;
 use super::lifecycle::Decision;
-use super::{
-    Caller, Issue, ServiceError, events, lifecycle, links, mails, templates as template_service,
-};
+use super::{Caller, ServiceError, events, lifecycle, links};
 use crate::app::App;
-use crate::components::providers::{ProviderError, signing as provider};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{
-    Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer, SignerStatus,
-};
+use crate::domain::envelope::{Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer};
 use crate::domain::event::EventType;
-use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings};
 use crate::domain::template::Template;
-use crate::store::{customers, envelopes, organizations, payments, signers, templates};
+use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -79,16 +74,16 @@ pub struct RequestedPayment {
     pub payer: Option<String>,
 }
 
-/// One of `signers[]`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub struct RequestedSigner {
-    #[schemars(email)]
-    pub email: String,
-    #[schemars(length(min = 1, max = 500))]
-    pub name: String,
-    /// A submitter role of the template.
-    #[schemars(length(min = 1, max = 200))]
-    pub role: String,
+impl CreateEnvelope {
+    fn wanted(&self) -> Wanted<'_> {
+        let payment = self.payment.as_ref();
+        Wanted {
+            signers: self.signers.clone(),
+            customer: Some((self.customer_email.clone(), self.customer_name.clone())),
+            prefilled: self.prefilled_data.as_ref(),
+            payer: payment.and_then(|payment| payment.payer.as_deref()),
+        }
+    }
 }
 
 /// A created envelope and, when it was sent, where the first signer signs.
@@ -107,11 +102,11 @@ pub async fn create(
 ) -> Result<Created, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     let template = match (&request.template_id, kind) {
-        (Some(id), EnvelopeKind::Esign) => Some(find_template(app, caller, id).await?),
+        (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(app, caller, id).await?),
         _ => None,
     };
     let now = app.clock.now();
-    let organization = organization(app, caller).await?;
+    let organization = dispatch::organization(app, &caller.org).await?;
     let mut envelope = draft(
         caller,
         &request,
@@ -125,30 +120,17 @@ pub async fn create(
     let begun = lifecycle::first_status(app, &envelope)?;
     envelope.status = begun.status;
     let mut signers = match &template {
-        Some(template) => plan_signers(&request, template)?,
+        Some(template) => dispatch::plan(template, &request.wanted())?,
         // Kept for when the envelope is sent.
         None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
         None => Vec::new(),
     };
     if let Some(template) = &template {
-        let submission = submit(app, &envelope, template, &request, &signers).await?;
-        for signer in &mut signers {
-            signer.provider_submitter = submission
-                .submitters
-                .iter()
-                .find(|submitter| submitter.role.eq_ignore_ascii_case(&signer.role))
-                .map(|submitter| submitter.submitter_id.clone());
-        }
-        let instance = &template.provider_instance;
-        if signers
-            .iter()
-            .any(|signer| signer.provider_submitter.is_none())
-        {
-            withdraw(app, &caller.org, instance, &submission.submission_id).await;
-            let why = "a signer is missing from the submission".into();
-            return Err(ProviderError::Rejected(why).into());
-        }
-        envelope.submission = Some(submission.submission_id);
+        dispatch::check_identity_step(template.kba_required)?;
+        let prefilled = request.prefilled_data.as_ref();
+        let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
+        let submission = dispatch::submit(app, &envelope, asked, &mut signers).await?;
+        envelope.submission = Some(submission);
     }
     let id = envelope.id.clone();
     let submitted = (
@@ -166,7 +148,7 @@ pub async fn create(
         && let (Some(instance), Some(submission)) = submitted
         && is_surely_absent(app, &caller.org, &id).await
     {
-        withdraw(app, &caller.org, &instance, &submission).await;
+        dispatch::withdraw(app, &caller.org, &instance, &submission).await;
     }
     saved
 }
@@ -189,13 +171,6 @@ struct Plan {
     payment: Option<PaymentSettings>,
 }
 
-async fn organization(app: &App, caller: &Caller) -> Result<Organization, ServiceError> {
-    let mut connection = app.store.read().await?;
-    organizations::get(&mut connection, &caller.org)
-        .await?
-        .ok_or(ServiceError::NotFound("Organization"))
-}
-
 /// What has to be paid before vault-in: what the request says, else what the
 /// organization always asks.
 fn payment(request: &CreateEnvelope, organization: &Organization) -> Option<PaymentSettings> {
@@ -213,20 +188,6 @@ fn payment(request: &CreateEnvelope, organization: &Organization) -> Option<Paym
                 .unwrap_or_else(|| FIRST_PAYER.into()),
         }),
     }
-}
-
-async fn find_template(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
-    let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
-    let mut connection = app.store.read().await?;
-    let template = templates::get(&mut connection, &caller.org, &id)
-        .await?
-        .ok_or(ServiceError::NotFound("Template"))?;
-    drop(connection);
-    let template = template_service::synced(app, template).await?;
-    if template.document.is_none() || template.provider_template.is_none() {
-        return Err(ServiceError::Conflict("Template has no document".into()));
-    }
-    Ok(template)
 }
 
 /// The record before anything is decided. The customer's id is filled in when
@@ -267,176 +228,9 @@ fn draft(
         secured_party: request.secured_party.clone(),
         provider_instance: template.map(|template| template.provider_instance.clone()),
         preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
+        kba_required: template.is_some_and(|template| template.kba_required),
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
-    }
-}
-
-/// Who signs, checked against the template's roles and fields.
-fn plan_signers(
-    request: &CreateEnvelope,
-    template: &Template,
-) -> Result<Vec<Signer>, ServiceError> {
-    let roles = template.roles();
-    let Some(first_role) = roles.first() else {
-        return Err(ServiceError::Conflict(
-            "Template has no fields to sign".into(),
-        ));
-    };
-    let requested = request.signers.clone().unwrap_or_else(|| {
-        vec![RequestedSigner {
-            email: request.customer_email.clone(),
-            name: request.customer_name.clone(),
-            role: (*first_role).into(),
-        }]
-    });
-    let mut issues = Vec::new();
-    let known = roles.join(", ");
-    for (index, signer) in requested.iter().enumerate() {
-        let path = ["signers", &index.to_string(), "role"];
-        if !roles.contains(&signer.role.as_str()) {
-            issues.push(Issue::new(
-                "unknown_role",
-                &path,
-                known.as_str(),
-                signer.role.as_str(),
-                format!("The template has no role {}", signer.role),
-            ));
-        } else if requested[..index]
-            .iter()
-            .any(|other| other.role == signer.role)
-        {
-            issues.push(Issue::new(
-                "duplicate_role",
-                &path,
-                "one signer for each role",
-                signer.role.as_str(),
-                format!("Role {} has more than one signer", signer.role),
-            ));
-        }
-    }
-    if requested.len() > roles.len() {
-        issues.push(Issue::new(
-            "too_many_signers",
-            &["signers"],
-            format!("at most {} signers", roles.len()),
-            requested.len().to_string(),
-            format!("The template has {} roles", roles.len()),
-        ));
-    }
-    for role in &roles {
-        if !requested.iter().any(|signer| signer.role == *role) {
-            issues.push(Issue::new(
-                "missing_signer",
-                &["signers"],
-                format!("a signer with role {role}"),
-                "none",
-                format!("Role {role} has fields and no signer"),
-            ));
-        }
-    }
-    if let Some(payer) = request
-        .payment
-        .as_ref()
-        .and_then(|payment| payment.payer.as_deref())
-        && payer != FIRST_PAYER
-        && !roles.contains(&payer)
-    {
-        issues.push(Issue::new(
-            "unknown_role",
-            &["payment", "payer"],
-            known.as_str(),
-            payer,
-            format!("The template has no role {payer}"),
-        ));
-    }
-    for name in request.prefilled_data.iter().flat_map(Map::keys) {
-        let mut named = template.fields.iter().filter(|field| field.name == *name);
-        let (code, expected, message) = match named.next() {
-            None => (
-                "unknown_field",
-                "a field of the template",
-                format!("The template has no field {name}"),
-            ),
-            // Nobody signs for somebody else.
-            Some(field) if field.is_signature() => (
-                "signature_field",
-                "a field that is filled by typing",
-                format!("Field {name} is filled by its signer only"),
-            ),
-            Some(_) => continue,
-        };
-        let path = ["prefilled_data", name];
-        issues.push(Issue::new(code, &path, expected, name.as_str(), message));
-    }
-    if !issues.is_empty() {
-        return Err(ServiceError::Invalid(issues));
-    }
-    Ok(planned(requested))
-}
-
-/// In the order in which they were named.
-fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
-    requested
-        .into_iter()
-        .zip(0..)
-        .map(|(signer, position)| Signer {
-            position,
-            name: signer.name,
-            email: signer.email,
-            role: signer.role,
-            status: SignerStatus::Pending,
-            provider_submitter: None,
-            completed_at: None,
-            decline_reason: None,
-        })
-        .collect()
-}
-
-async fn submit(
-    app: &App,
-    envelope: &Envelope,
-    template: &Template,
-    request: &CreateEnvelope,
-    signers: &[Signer],
-) -> Result<provider::Submission, ServiceError> {
-    let prefilled = request.prefilled_data.clone().unwrap_or_default();
-    let values_for = |role: &str| {
-        template
-            .fields
-            .iter()
-            .filter(|field| field.role == role)
-            .filter_map(|field| Some((field.name.clone(), text_of(prefilled.get(&field.name)?))))
-            .collect()
-    };
-    let submission = provider::SubmissionRequest {
-        template_id: template.provider_template.clone().unwrap_or_default(),
-        external_id: envelope.id.to_string(),
-        name: envelope.name.clone(),
-        preserve_order: envelope.preserve_signing_order,
-        submitters: signers
-            .iter()
-            .map(|signer| provider::SubmitterRequest {
-                name: signer.name.clone(),
-                email: signer.email.clone(),
-                role: signer.role.clone(),
-                values: values_for(&signer.role),
-            })
-            .collect(),
-    };
-    let lease = app.signing_lease(Some(&envelope.org), &template.provider_instance)?;
-    Ok(app
-        .components
-        .signing(Some(&envelope.org), &template.provider_instance)
-        .create_submission(lease, submission)
-        .await?)
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 
@@ -476,29 +270,10 @@ async fn save(
     }
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.submission) {
-        let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
-        let sent = EventType::EnvelopeSent;
-        events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
-        for signer in invited_now(&envelope, &signers) {
-            mails::invite(&mut tx, &envelope, signer, now).await?;
-        }
+        dispatch::announce(&mut tx, &envelope, &signers, actor, now).await?;
         sign_url = Some(links::make(app, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
     let created = Created { envelope, sign_url };
     answer.commit(tx, &created).await?;
     Ok(created)
-}
-
-/// Best effort: the submission was never told to anybody, so that a provider
-/// that cannot be reached now leaves nothing that could be signed.
-async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
-    if let Ok(lease) = app.signing_lease(Some(org), instance)
-        && let Err(error) = app
-            .components
-            .signing(Some(org), instance)
-            .archive_submission(lease, submission)
-            .await
-    {
-        tracing::warn!(%error, "a submission without an envelope could not be archived");
-    }
 }

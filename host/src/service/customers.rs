@@ -1,8 +1,8 @@
 //! Customers as partners see them, and their general documents.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::idempotency::Answering;
 use super::uploads::{self, Upload};
@@ -85,6 +85,199 @@ pub async fn by_email(
     let mut connection = app.store.read().await?;
     let customer = customers::by_email(&mut connection, &caller.org, email).await?;
     Ok(customer.ok_or(ServiceError::NotFound("Customer"))?.into())
+}
+
+/// A customer as its own organization sees it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OwnCustomer {
+    #[serde(flatten)]
+    customer: CustomerView,
+    /// Lower case; null when it is not known.
+    email: Option<String>,
+}
+
+impl From<CustomerRow> for OwnCustomer {
+    fn from(customer: CustomerRow) -> Self {
+        Self {
+            email: customer.email.clone(),
+            customer: customer.into(),
+        }
+    }
+}
+
+/// A client's data that can be written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Details {
+    #[schemars(length(max = 100))]
+    pub phone: Option<String>,
+    #[schemars(length(max = 500))]
+    pub company: Option<String>,
+    #[schemars(length(max = 200))]
+    pub job_title: Option<String>,
+    #[schemars(length(max = 200))]
+    pub entity_type: Option<String>,
+    #[schemars(length(max = 200))]
+    pub client_id: Option<String>,
+    #[schemars(length(max = 200))]
+    pub category: Option<String>,
+    #[schemars(length(max = 200))]
+    pub industry: Option<String>,
+    #[schemars(length(max = 500))]
+    pub address_line1: Option<String>,
+    #[schemars(length(max = 500))]
+    pub address_line2: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+    #[schemars(length(max = 200))]
+    pub state: Option<String>,
+    #[schemars(length(max = 50))]
+    pub postal_code: Option<String>,
+    #[schemars(length(max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 2000))]
+    pub website_url: Option<String>,
+    /// Who is written to and signs; the client's own name when absent.
+    #[schemars(length(max = 500))]
+    pub primary_contact_name: Option<String>,
+}
+
+/// Body of `POST /customers`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "name": "Birch Bakery", "email": "office@birch.example", "primary_contact_name": "Kim Birch",
+    "city": "Salem", "state": "Oregon",
+}]))]
+pub struct CreateCustomer {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// Null or absent: nothing is sent to this client.
+    #[schemars(email)]
+    pub email: Option<String>,
+    #[serde(flatten)]
+    pub details: Details,
+}
+
+/// Body of `PATCH /customers/{id}`: what is absent stays, what is null goes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "phone": "+1 503 555 0100", "industry": null }]))]
+pub struct ChangeCustomer {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>", email)]
+    pub email: Option<Option<String>>,
+    /// What is given of it is read from the body itself.
+    #[serde(flatten)]
+    #[schemars(with = "Details")]
+    pub details: Map<String, Value>,
+}
+
+/// A member that is there, null or not.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+const TAKEN: &str = "A customer with this email address exists";
+
+fn address(email: Option<String>) -> Option<String> {
+    email.map(|email| email.trim().to_lowercase())
+}
+
+/// What is set, by name.
+fn set(details: &Details) -> Map<String, Value> {
+    let Value::Object(members) = json!(details) else {
+        return Map::new();
+    };
+    let members = members.into_iter();
+    members.filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// Creates a customer.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateCustomer,
+    answer: &Answering<OwnCustomer>,
+) -> Result<OwnCustomer, ServiceError> {
+    let now = app.clock.now();
+    let customer = CustomerRow {
+        id: CustomerId::new(),
+        email: address(request.email),
+        name: request.name,
+        details: set(&request.details),
+        created_at: now,
+        updated_at: now,
+    };
+    let mut tx = app.store.begin().await?;
+    match customers::insert(&mut tx, &caller.org, &customer).await {
+        Err(error) if error.is_unique_violation() => {
+            return Err(ServiceError::Conflict(TAKEN.into()));
+        }
+        inserted => inserted?,
+    }
+    let created = OwnCustomer::from(customer);
+    answer.commit(tx, &created).await?;
+    Ok(created)
+}
+
+/// Changes a customer.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: ChangeCustomer,
+) -> Result<OwnCustomer, ServiceError> {
+    let unknown = || ServiceError::NotFound("Customer");
+    let id = CustomerId::parse(id).ok_or_else(unknown)?;
+    let mut tx = app.store.begin().await?;
+    let found = customers::lock(&mut tx, &caller.org, &id).await?;
+    let mut customer = found.ok_or_else(unknown)?;
+    if let Some(name) = request.name {
+        customer.name = name;
+    }
+    if let Some(email) = request.email {
+        customer.email = address(email);
+    }
+    let known = json!(Details::default());
+    for (name, value) in request.details {
+        if known.get(&name).is_none() {
+            continue;
+        }
+        match value {
+            Value::Null => customer.details.remove(&name),
+            value => customer.details.insert(name, value),
+        };
+    }
+    customer.updated_at = app.clock.now();
+    match customers::update(&mut tx, &caller.org, &customer).await {
+        Err(error) if error.is_unique_violation() => {
+            return Err(ServiceError::Conflict(TAKEN.into()));
+        }
+        updated => updated?,
+    }
+    tx.commit().await?;
+    Ok(customer.into())
+}
+
+/// A customer of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<OwnCustomer, ServiceError> {
+    let unknown = || ServiceError::NotFound("Customer");
+    let id = CustomerId::parse(id).ok_or_else(unknown)?;
+    let mut connection = app.store.read().await?;
+    let found = customers::get(&mut connection, &caller.org, &id).await?;
+    Ok(found.ok_or_else(unknown)?.into())
+}
+
+/// A page of customers, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<OwnCustomer>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    let (found, total) = customers::list(&mut connection, &caller.org, page, limit).await?;
+    Ok((found.into_iter().map(OwnCustomer::from).collect(), total))
 }
 
 /// A document that was filed under a customer.

@@ -10,7 +10,7 @@ use crate::domain::envelope::{Envelope, ListedEnvelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::store::{envelopes, signers};
+use crate::store::{StoreError, Tx, envelopes, signers};
 
 /// With signing order the first who has not signed; without it everybody who
 /// has not.
@@ -80,7 +80,39 @@ pub async fn void(
     reason: Option<String>,
     answer: &Answering<Envelope>,
 ) -> Result<Envelope, ServiceError> {
+    let (tx, voided) = voiding(app, caller, id, json!({ "reason": reason }), false).await?;
+    answer.commit(tx, &voided).await?;
+    Ok(voided)
+}
+
+/// Voids an envelope unless somebody has sent it.
+pub async fn void_unsent(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    reason: String,
+) -> Result<(), ServiceError> {
+    match voiding(app, caller, id, json!({ "reason": reason }), true).await {
+        Ok((tx, _)) => Ok(tx.commit().await?),
+        Err(ServiceError::Store(StoreError::Conflict)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The voided envelope, and the transaction that voids it; a conflict when it was to be
+/// voided only while it is `unsent`.
+async fn voiding(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    data: Value,
+    unsent: bool,
+) -> Result<(Tx, Envelope), ServiceError> {
+    let sent = |envelope: &Envelope| unsent && envelope.submission.is_some();
     let envelope = get(app, caller, id).await?;
+    if sent(&envelope) {
+        return Err(StoreError::Conflict.into());
+    }
     lifecycle::next_status(app, &envelope, EnvelopeTrigger::Void)?;
     archive_submission(app, &envelope).await?;
     let now = app.clock.now();
@@ -93,10 +125,12 @@ pub async fn void(
         EnvelopeTrigger::Void,
     )
     .await?;
+    if sent(&envelope) {
+        return Err(StoreError::Conflict.into());
+    }
     let status = decided.status;
     envelopes::set_status(&mut tx, &envelope, status, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
-    let data = json!({ "reason": reason });
     events::record_and_emit(
         &mut tx,
         &envelope,
@@ -112,8 +146,7 @@ pub async fn void(
         updated_at: now,
         ..envelope
     };
-    answer.commit(tx, &voided).await?;
-    Ok(voided)
+    Ok((tx, voided))
 }
 
 /// Ends the signing at the provider. An archived submission can be archived

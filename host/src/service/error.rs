@@ -55,6 +55,9 @@ pub enum ServiceError {
     /// Well-formed, and breaks these rules.
     #[error("Validation failed")]
     Invalid(Vec<Issue>),
+    /// A request whose parts do not go together.
+    #[error("{0}")]
+    Malformed(String),
     /// A body or file type the endpoint does not take.
     #[error("{0}")]
     UnsupportedType(String),

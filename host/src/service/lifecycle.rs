@@ -6,8 +6,9 @@ use super::{ServiceError, shadow};
 use crate::app::App;
 use crate::components::rules::lifecycle;
 use crate::components::rules::lifecycle::{
-    EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
+    BatchTrigger, EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
 };
+use crate::domain::bulk::BatchStatus;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
@@ -82,6 +83,24 @@ fn ask(
             component: json!(rules.identity().map_err(ServiceError::from)?),
         },
     })
+}
+
+/// Where `trigger` leads a bulk batch.
+pub fn next_batch_status(
+    app: &App,
+    org: &OrgId,
+    current: Option<BatchStatus>,
+    trigger: BatchTrigger,
+) -> Result<BatchStatus, ServiceError> {
+    Ok(app
+        .components
+        .lifecycle(Some(org))
+        .batch(current, trigger)?)
+}
+
+/// The status in which the envelope of a bulk item begins.
+pub fn first_status_in_bulk(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::CreateInBulk)
 }
 
 /// As it is kept.

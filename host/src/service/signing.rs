@@ -252,7 +252,7 @@ async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), Servic
     } else {
         let next = finished && envelope.preserve_signing_order;
         for signer in envelope_service::invited_now(&envelope, &signers) {
-            if next || new_to_it.contains(&signer.position) {
+            if envelope.send_email && (next || new_to_it.contains(&signer.position)) {
                 mails::invite(&mut tx, &envelope, signer, now).await?;
             }
         }
@@ -455,7 +455,8 @@ async fn complete(
     events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
     let organization = organizations::get(tx, &envelope.org).await?;
     let mut tell_at = now;
-    if organization.is_some_and(|organization| organization.settings.auto_vault) {
+    let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
+    if envelope.is_vaulted_unattended(standing) {
         worker::insert_vault_job(tx, envelope, None, now).await?;
         tell_at = now + mails::VAULT_HEAD_START;
     }

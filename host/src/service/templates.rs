@@ -1,6 +1,7 @@
 //! Templates of partners: a PDF, its fields, and a counterpart at the provider.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -13,13 +14,15 @@ use super::uploads::{Upload, admit, read_whole};
 use super::{Caller, Issue, ServiceError, shadow};
 use crate::app::App;
 use crate::components::Placement as PlacementRules;
-use crate::components::providers::signing as provider;
+use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::placement;
+use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
-use crate::domain::template::Template;
+use crate::domain::template::{SourceFormat, Template};
 use crate::files::Area as FileArea;
-use crate::store::{decisions, templates};
+use crate::store::{StoreError, Tx, decisions, jobs, templates};
+use crate::worker::{self, Next};
 
 /// Different anchors a dry run looks for: each is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
@@ -122,6 +125,9 @@ pub struct CreateTemplate {
     pub file: Upload,
     /// None: the document's embedded tags, if it has any.
     pub fields: Option<Vec<RequestedField>>,
+    pub kba_required: bool,
+    pub source_format: SourceFormat,
+    pub pricing_table: bool,
 }
 
 /// Fields that were added to a template.
@@ -174,7 +180,7 @@ pub async fn create(
         .await?;
     // A slow provider must not keep others from being read.
     drop(room);
-    let instance = app.signing_instance(&caller.org);
+    let instance = app.signing_instance(&caller.org, request.kba_required);
     let lease = app.signing_lease(Some(&caller.org), &instance)?;
     let at_provider = app
         .components
@@ -187,18 +193,18 @@ pub async fn create(
             &provider_fields(&fields),
         )
         .await?;
+    let now = app.clock.now();
     let template = Template {
         id,
-        org: caller.org.clone(),
-        name: request.name,
         external_id: request.external_id,
-        kba_required: false,
-        provider_instance: instance,
+        kba_required: request.kba_required,
+        source_format: request.source_format,
+        pricing_table: request.pricing_table,
         provider_template: Some(at_provider.template_id),
         document: Some(document),
         fields,
         provider_stale: false,
-        created_at: app.clock.now(),
+        ..Template::new(caller.org.clone(), request.name, instance, now)
     };
     let mut tx = app.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
@@ -340,6 +346,155 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Template, Servi
         .ok_or(ServiceError::NotFound("Template"))
 }
 
+/// Body of `POST /templates` as JSON: a template whose document comes later.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Retail instalment contract", "kba_required": false }]))]
+pub struct DraftTemplate {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Signers are asked about their identity. Fixed for the template's life.
+    #[serde(default)]
+    pub kba_required: bool,
+    /// What its author writes it in; `pdf` when absent.
+    pub source_format: Option<SourceFormat>,
+    /// Has a table of prices that its author's program fills in.
+    #[serde(default)]
+    pub pricing_table: bool,
+}
+
+/// Creates a template without a document; the field builder gives it one.
+pub async fn draft(
+    app: &App,
+    caller: &Caller,
+    request: DraftTemplate,
+    answer: &Answering<Template>,
+) -> Result<Template, ServiceError> {
+    let instance = app.signing_instance(&caller.org, request.kba_required);
+    let now = app.clock.now();
+    let template = Template {
+        external_id: request.external_id,
+        kba_required: request.kba_required,
+        source_format: request.source_format.unwrap_or(SourceFormat::Pdf),
+        pricing_table: request.pricing_table,
+        ..Template::new(caller.org.clone(), request.name, instance, now)
+    };
+    let mut tx = app.store.begin().await?;
+    templates::insert(&mut tx, &template).await?;
+    answer.commit(tx, &template).await?;
+    Ok(template)
+}
+
+/// Body of `PATCH /templates/{id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Retail instalment contract 2027" }]))]
+pub struct ChangeTemplate {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: Option<String>,
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Cannot be changed: another value than the template's is refused.
+    pub kba_required: Option<bool>,
+}
+
+/// Changes what a template is called.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: ChangeTemplate,
+) -> Result<Template, ServiceError> {
+    let mut template = get(app, caller, id).await?;
+    check_fixed(template.kba_required, request.kba_required)?;
+    if let Some(name) = request.name {
+        template.name = name;
+    }
+    template.external_id = request.external_id.or(template.external_id);
+    template.updated_at = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    templates::rename(&mut tx, &template, template.updated_at).await?;
+    tx.commit().await?;
+    Ok(template)
+}
+
+/// Identity verification is decided when a document is begun (specification, "KBA
+/// rules").
+pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+    match wanted {
+        Some(wanted) if wanted != is => Err(ServiceError::Conflict(
+            "kba_required cannot be changed once a document is begun".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes a template: nothing more is sent of it. What was sent stays as it is.
+pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let template = get(app, caller, id).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    remove(&mut tx, &template, now).await?;
+    tx.commit().await?;
+    Ok(template)
+}
+
+/// Deletes a template here, and has it archived at its provider.
+pub(super) async fn remove(
+    tx: &mut Tx,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    templates::delete(tx, template, now).await?;
+    if template.provider_template.is_none() {
+        return Ok(());
+    }
+    let payload = json!({ "template": template.id });
+    let (kind, key) = (worker::ARCHIVE_TEMPLATE_JOB, template.id.as_str());
+    jobs::insert(tx, &template.org, kind, Some(key), &payload, now).await
+}
+
+/// How long a template waits to be archived while something is out that was sent of it.
+const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
+
+/// Archives a deleted template at its provider, once nothing that was sent of it is out
+/// for signing: a provider may show nobody a document whose template is archived.
+pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let template = templates::find(&mut connection, org, id).await?;
+    let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
+    drop(connection);
+    let Some(template) = template else {
+        return Ok(Next::Done);
+    };
+    if in_use {
+        let wait = app.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
+        return Ok(Next::Again(app.clock.now() + wait));
+    }
+    if let Some(at_provider) = &template.provider_template {
+        let lease = app.signing_lease(Some(org), &template.provider_instance)?;
+        let signing = app
+            .components
+            .signing(Some(org), &template.provider_instance);
+        match signing.archive_template(lease, at_provider).await {
+            Ok(()) | Err(ProviderError::NotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Next::Done)
+}
+
+/// A page of the library, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Template>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(templates::list(&mut connection, &caller.org, page, limit).await?)
+}
+
 /// How often a template that others keep changing is sent to its provider.
 const SYNCS: usize = 5;
 
@@ -423,7 +578,7 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
 }
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
-async fn from_tags(
+pub(super) async fn from_tags(
     app: &App,
     rules: &PlacementRules,
     org: &OrgId,

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::delivery::sender::{Outcome, Parcel, Target};
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
-use crate::domain::id::{EndpointId, EventId, KeyId, OrgId};
+use crate::domain::id::{EndpointId, KeyId, OrgId};
 use crate::domain::webhook::{
     DeliveryStatus, DisableReason, Endpoint, Health, Previous, SealedSecret, Secret, Selector,
 };
@@ -473,14 +473,9 @@ pub async fn test(
     drop(connection);
     let endpoint = endpoint.ok_or(NOT_FOUND)?;
     let now = app.clock.now();
-    let event = Event {
-        event_type: EventType::WebhookTest,
-        event_id: EventId::new(),
-        org_id: endpoint.org.clone(),
-        envelope_id: None,
-        timestamp: now,
-        data: json!({ "message": "A test, asked for by an administrator" }),
-    };
+    let data = json!({ "message": "A test, asked for by an administrator" });
+    let test = EventType::WebhookTest;
+    let event = Event::of_organization(endpoint.org.clone(), test, now, data);
     let mut delivery = Delivery::new(&event, endpoint.id.clone(), now);
     let parcel = Parcel {
         delivery: delivery.id.clone(),

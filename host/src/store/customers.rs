@@ -1,10 +1,12 @@
 //! Customers.
 
-use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
+use std::collections::HashMap;
 
-use super::StoreError;
-use super::row::Columns;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{Columns, json_text};
+use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{CustomerId, OrgId};
 
@@ -17,6 +19,19 @@ pub struct CustomerRow {
     pub details: serde_json::Map<String, serde_json::Value>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl CustomerRow {
+    /// One of the client's data by its name in the API; none when it is not set.
+    pub fn datum(&self, name: &str) -> Option<String> {
+        let text = match name {
+            "name" => Some(self.name.as_str()),
+            "email" => self.email.as_deref(),
+            _ => self.details.get(name).and_then(|value| value.as_str()),
+        };
+        text.filter(|text| !text.trim().is_empty())
+            .map(str::to_owned)
+    }
 }
 
 /// The customer with this e-mail, created or renamed.
@@ -77,6 +92,125 @@ pub async fn by_email(
         .await?
         .map(|row| customer(&row))
         .transpose()
+}
+
+/// Those of these customers that the organization has, by id.
+pub async fn by_ids(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    ids: &[CustomerId],
+) -> Result<HashMap<CustomerId, CustomerRow>, StoreError> {
+    /// Ids of one statement; databases take a few thousand values and more.
+    const IDS: usize = 500;
+    let mut found = HashMap::new();
+    for some in ids.chunks(IDS) {
+        let names: Vec<String> = (0..some.len()).map(|n| format!("${}", n + 3)).collect();
+        let text = format!(
+            "select * from customer where bucket = $1 and org_id = $2 and customer_id in ({})",
+            names.join(", ")
+        );
+        let mut query = sqlx::query(AssertSqlSafe(text))
+            .bind(org.bucket())
+            .bind(org.as_str());
+        for id in some {
+            query = query.bind(id.as_str());
+        }
+        for row in &query.fetch_all(&mut *connection).await? {
+            let customer = customer(row)?;
+            found.insert(customer.id.clone(), customer);
+        }
+    }
+    Ok(found)
+}
+
+/// A new customer. Of two with one address, the second is a unique violation.
+pub async fn insert(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    customer: &CustomerRow,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $7)",
+    )
+    .bind(org.bucket())
+    .bind(customer.id.as_str())
+    .bind(org.as_str())
+    .bind(customer.email.as_deref())
+    .bind(&customer.name)
+    .bind(json_text(&customer.details))
+    .bind(customer.created_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Writes all of a customer that can change.
+pub async fn update(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    customer: &CustomerRow,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update customer set email = $3, name = $4, details = $5, updated_at = $6
+         where bucket = $1 and customer_id = $2",
+    )
+    .bind(org.bucket())
+    .bind(customer.id.as_str())
+    .bind(customer.email.as_deref())
+    .bind(&customer.name)
+    .bind(json_text(&customer.details))
+    .bind(customer.updated_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The customer with its row locked, for a change in this transaction.
+pub async fn lock(
+    tx: &mut Tx,
+    org: &OrgId,
+    id: &CustomerId,
+) -> Result<Option<CustomerRow>, StoreError> {
+    let text = format!(
+        "select * from customer where bucket = $1 and org_id = $2 and customer_id = $3 {}",
+        tx.dialect.for_update()
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(|row| customer(&row))
+        .transpose()
+}
+
+/// A page of customers, newest first, and how many there are in all.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<CustomerRow>, i64), StoreError> {
+    let total: i64 =
+        sqlx::query("select count(*) as total from customer where bucket = $1 and org_id = $2")
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .fetch_one(&mut *connection)
+            .await?
+            .try_get("total")?;
+    let rows = sqlx::query(
+        "select * from customer where bucket = $1 and org_id = $2
+         order by customer_id desc limit $3 offset $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .bind((page - 1).saturating_mul(limit))
+    .fetch_all(connection)
+    .await?;
+    Ok((rows.iter().map(customer).collect::<Result<_, _>>()?, total))
 }
 
 fn customer(row: &AnyRow) -> Result<CustomerRow, StoreError> {

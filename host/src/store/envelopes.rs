@@ -7,10 +7,11 @@ use super::row::{Columns, file_json, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, StoredFile,
+    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, StoredFile, VaultTerms,
 };
-use crate::domain::id::{CustomerId, EnvelopeId, OrgId, TemplateId};
+use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
+use crate::domain::template::Template;
 
 /// Which envelopes a list holds.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +21,15 @@ pub struct Filter {
 }
 
 pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    let terms = envelope.vault_terms.as_ref();
     sqlx::query(
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status,
              external_id, template_id, metadata, secured_party, is_upload, provider_instance,
              provider_submission, preserve_signing_order, created_by, created_at, updated_at,
-             expires_at, payment_status, looked_at)
+             expires_at, payment_status, looked_at, auto_vault, vault_in_terms_accepted_at,
+             vault_in_terms_accepted_by, bulk_batch, kba_required, send_email, message)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-             $20, $17)",
+             $20, $17, $21, $22, $23, $24, $25, $26, $27)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -48,6 +51,13 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(envelope.updated_at.to_string())
     .bind(envelope.expires_at.map(|at| at.to_string()))
     .bind(envelope.payment.map(PaymentStatus::as_str))
+    .bind(envelope.auto_vault.map(i64::from))
+    .bind(terms.map(|terms| terms.accepted_at.to_string()))
+    .bind(terms.map(|terms| terms.accepted_by.as_str()))
+    .bind(envelope.batch.as_ref().map(BatchId::as_str))
+    .bind(i64::from(envelope.kba_required))
+    .bind(i64::from(envelope.send_email))
+    .bind(envelope.message.as_deref())
     .execute(connection)
     .await?;
     Ok(())
@@ -250,6 +260,85 @@ pub async fn set_status(
     one_row(changed.rows_affected())
 }
 
+/// Writes what a sending decides: document, provider, submission, and how signers
+/// are told. Expects the status it was decided in.
+pub async fn set_sent(
+    connection: &mut AnyConnection,
+    before: EnvelopeStatus,
+    sent: &Envelope,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set status = $4, updated_at = $5, template_id = $6, metadata = $7,
+             provider_instance = $8, provider_submission = $9, preserve_signing_order = $10,
+             expires_at = $11, payment_status = $12, kba_required = $13, send_email = $14,
+             message = $15, looked_at = $5
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(sent.org.bucket())
+    .bind(sent.id.as_str())
+    .bind(before.as_str())
+    .bind(sent.status.as_str())
+    .bind(sent.updated_at.to_string())
+    .bind(sent.template.as_ref().map(TemplateId::as_str))
+    .bind(json_text(&sent.metadata))
+    .bind(sent.provider_instance.as_deref())
+    .bind(sent.submission.as_deref())
+    .bind(i64::from(sent.preserve_signing_order))
+    .bind(sent.expires_at.map(|at| at.to_string()))
+    .bind(sent.payment.map(PaymentStatus::as_str))
+    .bind(i64::from(sent.kba_required))
+    .bind(i64::from(sent.send_email))
+    .bind(sent.message.as_deref())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Notes the template that the builder made of an envelope's document.
+pub async fn set_template(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set template_id = $4, updated_at = $5, kba_required = $6
+         where bucket = $1 and envelope_id = $2 and status = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.status.as_str())
+    .bind(template.id.as_str())
+    .bind(now.to_string())
+    .bind(i64::from(template.kba_required))
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
+/// Notes whether an envelope is vaulted unattended, and who accepted it.
+pub async fn set_vault_consent(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let terms = envelope.vault_terms.as_ref();
+    sqlx::query(
+        "update envelope set auto_vault = $3, vault_in_terms_accepted_at = $4,
+             vault_in_terms_accepted_by = $5, updated_at = $6
+         where bucket = $1 and envelope_id = $2",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(envelope.auto_vault.map(i64::from))
+    .bind(terms.map(|terms| terms.accepted_at.to_string()))
+    .bind(terms.map(|terms| terms.accepted_by.as_str()))
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Attaches the uploaded file.
 pub async fn set_upload(
     connection: &mut AnyConnection,
@@ -259,7 +348,7 @@ pub async fn set_upload(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
-        "update envelope set status = $4, upload = $5, updated_at = $6
+        "update envelope set status = $4, upload = $5, updated_at = $6, template_id = null
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
     .bind(envelope.org.bucket())
@@ -387,5 +476,17 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         signed_at: columns.optional_time("signed_at")?,
         expires_at: columns.optional_time("expires_at")?,
         payment: columns.optional_parsed("payment_status", PaymentStatus::parse)?,
+        auto_vault: columns.optional_number("auto_vault")?.map(|flag| flag != 0),
+        vault_terms: match columns.optional_time("vault_in_terms_accepted_at")? {
+            None => None,
+            Some(accepted_at) => Some(VaultTerms {
+                accepted_at,
+                accepted_by: columns.text("vault_in_terms_accepted_by")?,
+            }),
+        },
+        batch: columns.optional_parsed("bulk_batch", BatchId::parse)?,
+        kba_required: columns.flag("kba_required")?,
+        send_email: columns.flag("send_email")?,
+        message: columns.optional_text("message")?,
     })
 }

@@ -114,21 +114,41 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     Ok(renewed == 1)
 }
 
-/// Leases up to `limit` due jobs, mails or all others, until `now` + `lease`.
+/// Which jobs wait for each other's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A mail server that hangs holds up no contract.
+    Mail,
+    /// Nor does a batch of a thousand.
+    Bulk,
+    Other,
+}
+
+impl Class {
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Mail => "(kind like 'mail.%' or kind like 'signer.%')",
+            Self::Bulk => "kind like 'bulk.%'",
+            Self::Other => "not (kind like 'mail.%' or kind like 'signer.%' or kind like 'bulk.%')",
+        }
+    }
+}
+
+/// Leases up to `limit` due jobs of a class until `now` + `lease`.
 pub async fn claim(
     store: &Store,
-    mails: bool,
+    class: Class,
     now: Timestamp,
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<ClaimedJob>, StoreError> {
     let mut tx = store.begin().await?;
-    let kinds = if mails { "" } else { "not" };
+    let kinds = class.condition();
     // Materialized, as a plan may else run it once for each row, and lease them all.
     let text = format!(
         "with due as materialized (
              select bucket, job_id from job where state = 'waiting' and run_at <= $2
-                 and {kinds} (kind like 'mail.%' or kind like 'signer.%')
+                 and {kinds}
              order by run_at limit $3 {}
          )
          update job set run_at = $1, lease_epoch = lease_epoch + 1
@@ -146,6 +166,21 @@ pub async fn claim(
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(jobs)
+}
+
+/// Takes up jobs of bulk batches that were set aside: by a node of an older version,
+/// which does not know them.
+pub async fn revive_bulk(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    let revived = sqlx::query(
+        "update job set state = 'waiting', run_at = $1, attempts = 0
+         where state = 'failed' and kind like 'bulk.%'",
+    )
+    .bind(now.to_string())
+    .execute(&mut *tx)
+    .await?;
+    tx.added_jobs = revived.rows_affected() > 0;
+    tx.commit().await
 }
 
 /// How many jobs there are.
@@ -185,6 +220,23 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     .bind(now.to_string())
     .execute(&mut *tx)
     .await?;
+    tx.commit().await
+}
+
+/// Has a job that did its share taken up again at `at`.
+pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update job set run_at = $4, attempts = 0, last_error = null
+         where bucket = $1 and job_id = $2 and lease_epoch = $3",
+    )
+    .bind(job.org.bucket())
+    .bind(job.id.as_str())
+    .bind(job.lease_epoch)
+    .bind(at.to_string())
+    .execute(&mut *tx)
+    .await?;
+    tx.added_jobs = true;
     tx.commit().await
 }
 

@@ -33,6 +33,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     14 "0014_template_sync",
     15 "0015_webhooks",
     16 "0016_components",
+    17 "0017_composition_and_bulk",
 ];
 
 /// The row that is the lock.

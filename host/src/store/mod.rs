@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::disk;
 use crate::domain::id::OrgId;
+use crate::patience;
 
 mod dialect;
 mod migrate;
@@ -23,6 +24,7 @@ pub mod row;
 mod turns;
 
 pub mod api_keys;
+pub mod bulk;
 pub mod chores;
 pub mod components;
 pub mod customers;
@@ -38,6 +40,7 @@ pub mod ledger;
 pub mod log;
 pub mod objects;
 pub mod organizations;
+pub mod packages;
 pub mod payments;
 pub mod provider_poll;
 pub mod rate_windows;
@@ -49,7 +52,7 @@ pub mod vault;
 pub mod webhooks;
 
 pub use dialect::Dialect;
-use turns::{Turn, Turns};
+use turns::{Turn, Turns, Urgency};
 use webhooks::OwnedEndpoint;
 
 /// Something the database did not do.
@@ -83,6 +86,9 @@ impl StoreError {
     }
 }
 
+/// Connections of PostgreSQL that write for work that nobody waits for.
+const PATIENT_WRITERS: usize = 4;
+
 /// How long a connection is waited for.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -98,6 +104,8 @@ pub struct Store {
     dialect: Dialect,
     /// Where there is one writer.
     turns: Option<Turns>,
+    /// Where there are several: how many are for work that nobody waits for.
+    patient: Arc<Semaphore>,
     work: Arc<Notify>,
     fresh: Arc<Fresh>,
 }
@@ -157,6 +165,7 @@ impl Store {
             urgent,
             dialect,
             turns: (dialect == Dialect::Sqlite).then(Turns::default),
+            patient: Arc::new(Semaphore::new(PATIENT_WRITERS)),
             work: Arc::new(Notify::new()),
             fresh: Arc::default(),
         })
@@ -181,9 +190,13 @@ impl Store {
         Ok(())
     }
 
-    /// A transaction that may write.
+    /// A transaction that may write; behind those of others in [`patience::patiently`].
     pub async fn begin(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.writers, false).await
+        let urgency = match patience::is_patient() {
+            true => Urgency::Patient,
+            false => Urgency::Usual,
+        };
+        self.begin_in(&self.writers, urgency).await
     }
 
     /// A connection for reading, whatever else is being asked for.
@@ -197,20 +210,24 @@ impl Store {
 
     /// As [`Store::begin`], before everybody else who waits.
     pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, true).await
+        self.begin_in(&self.urgent, Urgency::Urgent).await
     }
 
     /// As [`Store::begin`], beside requests where there are connections for it, and
     /// in turn with them where there is one writer.
     pub async fn begin_apart(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, false).await
+        self.begin_in(&self.urgent, Urgency::Usual).await
     }
 
-    async fn begin_in(&self, pool: &AnyPool, urgent: bool) -> Result<Tx, StoreError> {
+    async fn begin_in(&self, pool: &AnyPool, urgency: Urgency) -> Result<Tx, StoreError> {
+        let patient = match (&self.turns, urgency) {
+            (None, Urgency::Patient) => self.patient.clone().acquire_owned().await.ok(),
+            _ => None,
+        };
         let turn = match &self.turns {
             None => None,
             Some(turns) => {
-                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(urgent));
+                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(urgency));
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
@@ -223,6 +240,7 @@ impl Store {
             committed: self.fresh.clone(),
             fresh: BTreeMap::new(),
             _turn: turn,
+            _patient: patient,
         })
     }
 
@@ -267,6 +285,7 @@ pub struct Tx {
     fresh: FreshEndpoints,
     /// Handed on once the connection is given back.
     _turn: Option<Turn>,
+    _patient: Option<OwnedSemaphorePermit>,
 }
 
 impl Fresh {

@@ -34,6 +34,16 @@ pub async fn insert(
     Ok(())
 }
 
+/// Forgets who was to sign an envelope that was not sent.
+pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// The signers of an envelope in signing order.
 pub async fn list(
     connection: &mut AnyConnection,

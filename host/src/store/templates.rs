@@ -1,7 +1,7 @@
 //! Templates.
 
-use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::StoreError;
 use super::row::{Columns, json_text};
@@ -9,15 +9,18 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::field::Field;
 use crate::domain::id::{OrgId, TemplateId};
-use crate::domain::template::Template;
+use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
 
 pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Result<(), StoreError> {
     let document = template.document.as_ref();
+    let made_for = template.made_for.as_ref();
     sqlx::query(
         "insert into template (bucket, template_id, org_id, name, external_id, kba_required,
              provider_instance, provider_template, document_key, document_sha256, document_size,
-             fields, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+             fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
+             source_content, source_format, pricing_table)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
+             $18, $19, $20)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -32,12 +35,30 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
     .bind(document.map(|document| document.size))
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
+    .bind(i64::from(template.provider_stale))
+    .bind(template.origin.as_str())
+    .bind(made_for.map(|made_for| made_for.owner.as_str()))
+    .bind(made_for.map(|made_for| made_for.source.as_str()))
+    .bind(template.copied_content.as_deref())
+    .bind(template.source_format.as_str())
+    .bind(i64::from(template.pricing_table))
     .execute(connection)
     .await?;
     Ok(())
 }
 
+/// A template that was not deleted.
 pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<Option<Template>, StoreError> {
+    let found = find(connection, org, id).await?;
+    Ok(found.filter(|template| template.deleted_at.is_none()))
+}
+
+/// A template, also one that was deleted.
+pub async fn find(
     connection: &mut AnyConnection,
     org: &OrgId,
     id: &TemplateId,
@@ -50,6 +71,168 @@ pub async fn get(
         .await?
         .map(|row| template(&row))
         .transpose()
+}
+
+/// What was made for this owner of this source.
+pub async fn made_for(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    made_for: &MadeFor,
+) -> Result<Option<Template>, StoreError> {
+    sqlx::query(
+        "select * from template where bucket = $1 and org_id = $2 and owner_id = $3
+             and source_key = $4 and deleted_at is null",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(&made_for.owner)
+    .bind(&made_for.source)
+    .fetch_optional(connection)
+    .await?
+    .map(|row| template(&row))
+    .transpose()
+}
+
+/// A page of the library, newest first, and how many there are in all.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Template>, i64), StoreError> {
+    const IN_LIBRARY: &str =
+        "from template where bucket = $1 and org_id = $2 and origin = $3 and deleted_at is null";
+    let total: i64 = sqlx::query(AssertSqlSafe(format!(
+        "select count(*) as total {IN_LIBRARY}"
+    )))
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(Origin::Library.as_str())
+    .fetch_one(&mut *connection)
+    .await?
+    .try_get("total")?;
+    let select = format!("select * {IN_LIBRARY} order by template_id desc limit $4 offset $5");
+    let rows = sqlx::query(AssertSqlSafe(select))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(Origin::Library.as_str())
+        .bind(limit)
+        .bind((page - 1).saturating_mul(limit))
+        .fetch_all(connection)
+        .await?;
+    Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
+}
+
+/// Whether an envelope that was sent of the template waits for signatures.
+pub async fn is_out_for_signing(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &TemplateId,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query(
+        "select envelope_id from envelope
+         where bucket = $1 and org_id = $2 and status in ('sent', 'viewed') and template_id = $3
+         limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// Templates with these ids, deleted ones too, in no order.
+pub async fn by_ids(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    ids: &[TemplateId],
+) -> Result<Vec<Template>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = (0..ids.len()).map(|n| format!("${}", n + 3)).collect();
+    let text = format!(
+        "select * from template where bucket = $1 and org_id = $2 and template_id in ({})",
+        names.join(", ")
+    );
+    let mut query = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str());
+    for id in ids {
+        query = query.bind(id.as_str());
+    }
+    query
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(template)
+        .collect()
+}
+
+/// Writes name and external id.
+pub async fn rename(
+    connection: &mut AnyConnection,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update template set name = $3, external_id = $4, updated_at = $5
+         where bucket = $1 and template_id = $2",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(&template.name)
+    .bind(template.external_id.as_deref())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Deletes a template for everybody but those who have its id on record. What it
+/// was made for can be made anew.
+pub async fn delete(
+    connection: &mut AnyConnection,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update template set deleted_at = $3, updated_at = $3, owner_id = null
+         where bucket = $1 and template_id = $2 and deleted_at is null",
+    )
+    .bind(template.org.bucket())
+    .bind(template.id.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Gives a copy what its source has by now. The provider does not have it yet.
+pub async fn copy_anew(
+    connection: &mut AnyConnection,
+    copy: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let document = copy.document.as_ref();
+    sqlx::query(
+        "update template set name = $3, fields = $4, document_key = $5, document_sha256 = $6,
+             document_size = $7, source_content = $8, updated_at = $9, provider_stale = 1
+         where bucket = $1 and template_id = $2",
+    )
+    .bind(copy.org.bucket())
+    .bind(copy.id.as_str())
+    .bind(&copy.name)
+    .bind(json_text(&copy.fields))
+    .bind(document.map(|document| document.key.as_str()))
+    .bind(document.map(|document| document.sha256.as_str()))
+    .bind(document.map(|document| document.size))
+    .bind(copy.copied_content.as_deref())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// The documents of an organization's newest templates.
@@ -191,6 +374,19 @@ fn template(row: &AnyRow) -> Result<Template, StoreError> {
         document,
         fields: columns.json("fields")?,
         provider_stale: columns.flag("provider_stale")?,
+        origin: columns.parsed("origin", Origin::parse)?,
+        made_for: match (
+            columns.optional_text("owner_id")?,
+            columns.optional_text("source_key")?,
+        ) {
+            (Some(owner), Some(source)) => Some(MadeFor { owner, source }),
+            _ => None,
+        },
+        copied_content: columns.optional_text("source_content")?,
+        source_format: columns.parsed("source_format", SourceFormat::parse)?,
+        pricing_table: columns.flag("pricing_table")?,
         created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+        deleted_at: columns.optional_time("deleted_at")?,
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! SQLite has one writer, and a queue of requests in front of it is as long as
 //! there are clients. What has been delivered is recorded before they are served:
-//! the longer that waits, the more is delivered twice after a crash.
+//! the longer that waits, the more is delivered twice after a crash. Work that nobody
+//! waits for, a bulk batch or its mails, goes behind them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +16,44 @@ pub(super) struct Turns {
     state: Arc<Mutex<State>>,
 }
 
+/// Who goes before whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// Before everybody else.
+    Urgent,
+    Usual,
+    /// Behind those; but one in a while goes between them.
+    Patient,
+}
+
+/// So many usual ones go before one that is patient.
+const PATIENCE: u32 = 8;
+
 #[derive(Default)]
 struct State {
     taken: bool,
     urgent: VecDeque<oneshot::Sender<Turn>>,
-    others: VecDeque<oneshot::Sender<Turn>>,
+    usual: VecDeque<oneshot::Sender<Turn>>,
+    patient: VecDeque<oneshot::Sender<Turn>>,
+    /// Usual ones that went while somebody patient waited.
+    passed: u32,
+}
+
+impl State {
+    /// Who is next; they may have stopped waiting.
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        if let Some(urgent) = self.urgent.pop_front() {
+            return Some(urgent);
+        }
+        if self.passed < PATIENCE
+            && let Some(usual) = self.usual.pop_front()
+        {
+            self.passed += u32::from(!self.patient.is_empty());
+            return Some(usual);
+        }
+        self.passed = 0;
+        self.patient.pop_front().or_else(|| self.usual.pop_front())
+    }
 }
 
 /// The right to write. Whoever drops it hands it on.
@@ -28,8 +62,8 @@ pub(super) struct Turn {
 }
 
 impl Turns {
-    /// Waits for the turn; `urgent` goes before everybody who is not.
-    pub async fn wait(&self, urgent: bool) -> Turn {
+    /// Waits for the turn.
+    pub async fn wait(&self, urgency: Urgency) -> Turn {
         let handed = {
             let mut state = self.lock();
             if !state.taken {
@@ -37,9 +71,10 @@ impl Turns {
                 return self.turn();
             }
             let (hand, handed) = oneshot::channel();
-            match urgent {
-                true => state.urgent.push_back(hand),
-                false => state.others.push_back(hand),
+            match urgency {
+                Urgency::Urgent => state.urgent.push_back(hand),
+                Urgency::Usual => state.usual.push_back(hand),
+                Urgency::Patient => state.patient.push_back(hand),
             }
             handed
         };
@@ -65,8 +100,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
         let next = loop {
-            let next = state.urgent.pop_front();
-            match next.or_else(|| state.others.pop_front()) {
+            match state.next() {
                 // Has stopped waiting.
                 Some(next) if next.is_closed() => {}
                 next => break next,
@@ -85,38 +119,62 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn the_urgent_go_first_and_each_in_order() {
+    use super::Urgency::{Patient, Urgent, Usual};
+
+    /// In which order these get their turns when all wait at once.
+    async fn order(waiting: &[(&'static str, Urgency)]) -> Vec<&'static str> {
         let turns = Turns::default();
-        let first = turns.wait(false).await;
+        let first = turns.wait(Usual).await;
         let order = Arc::new(Mutex::new(Vec::new()));
-        let mut waiting = Vec::new();
-        for (name, urgent) in [("a", false), ("b", false), ("c", true), ("d", true)] {
+        let mut tasks = Vec::new();
+        for (name, urgency) in waiting.iter().copied() {
             let (turns, order) = (turns.clone(), order.clone());
-            waiting.push(tokio::spawn(async move {
-                let _turn = turns.wait(urgent).await;
+            tasks.push(tokio::spawn(async move {
+                let _turn = turns.wait(urgency).await;
                 order.lock().unwrap().push(name);
             }));
             tokio::task::yield_now().await;
         }
         drop(first);
-        for one in waiting {
-            one.await.unwrap();
+        for task in tasks {
+            task.await.unwrap();
         }
-        assert_eq!(*order.lock().unwrap(), ["c", "d", "a", "b"]);
+        let order = order.lock().unwrap();
+        order.clone()
+    }
+
+    #[tokio::test]
+    async fn the_urgent_go_first_the_patient_last_and_each_in_order() {
+        let waiting = [
+            ("a", Usual),
+            ("x", Patient),
+            ("b", Usual),
+            ("c", Urgent),
+            ("d", Urgent),
+        ];
+        assert_eq!(order(&waiting).await, ["c", "d", "a", "b", "x"]);
+    }
+
+    #[tokio::test]
+    async fn the_patient_are_not_forgotten() {
+        let mut waiting = vec![("x", Patient), ("y", Patient)];
+        waiting.extend([("a", Usual); 20]);
+        let order = order(&waiting).await;
+        assert_eq!(order.iter().position(|name| *name == "x"), Some(8));
+        assert_eq!(order.iter().position(|name| *name == "y"), Some(17));
     }
 
     #[tokio::test]
     async fn who_gives_up_waiting_holds_up_nobody() {
         let turns = Turns::default();
-        let first = turns.wait(false).await;
+        let first = turns.wait(Usual).await;
         let other = turns.clone();
-        let gone = tokio::spawn(async move { drop(other.wait(true).await) });
+        let gone = tokio::spawn(async move { drop(other.wait(Urgent).await) });
         tokio::task::yield_now().await;
         gone.abort();
         let _ = gone.await;
         drop(first);
-        drop(turns.wait(false).await);
-        drop(turns.wait(true).await);
+        drop(turns.wait(Usual).await);
+        drop(turns.wait(Urgent).await);
     }
 }

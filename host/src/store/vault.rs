@@ -91,6 +91,24 @@ pub async fn forget_intent(tx: &mut Tx, envelope: &Envelope) -> Result<(), Store
     Ok(())
 }
 
+/// Gives up an intent that nobody but the service itself had. True when nothing is
+/// intended any more.
+pub async fn forget_unattended_intent(
+    tx: &mut Tx,
+    envelope: &Envelope,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "delete from vault_intent
+         where bucket = $1 and envelope_id = $2 and finished_at is null
+             and requested_by = 'system'",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(select_intent(tx, envelope).await?.is_none())
+}
+
 /// Notes that the pipeline has ended, and forgets what only it needed. An
 /// intent that was given up, or that another pipeline ended, is a conflict.
 pub async fn finish_intent(

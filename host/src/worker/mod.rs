@@ -7,6 +7,10 @@
 //! | `mail.completed`, `mail.declined`, `mail.withdrawn` | `envelope`, `position` | tells a signer, or without a position the creator, how an envelope ended |
 //! | `mail.endpoint_failing`, `mail.endpoint_disabled` | `endpoint` | tells who made a webhook endpoint how its receiver does |
 //! | `submission.archive` | `envelope` | ends the signing of an expired envelope at its provider |
+//! | `submission.withdraw` | `envelope`, `instance`, `submission` | archives a submission that no envelope names |
+//! | `template.archive` | `template` | archives a deleted template at its provider |
+//! | `bulk.send` | `batch` | works on a bulk batch for a while, and is put back |
+//! | `bulk.void` | `batch` | ends what a cancelled bulk batch has left |
 //! | `object.delete` | `key`, `instead` | removes stored bytes nobody points to any more, once those that stand for them were read |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
 //! | `room.callback` | a callback's body | tells the host of the room's change |
@@ -32,20 +36,23 @@ use crate::app::App;
 use crate::delivery;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::{EnvelopeId, IntentId};
+use crate::domain::id::{BatchId, EnvelopeId, IntentId, TemplateId};
 use crate::faults;
 use crate::mail::{self, MailError};
 use crate::metrics::JobLabels;
+use crate::patience;
 use crate::room;
+use crate::service::dispatch::Stray;
 use crate::service::mails::{
     COMPLETED_JOB, DECLINED_JOB, ENDPOINT_DISABLED_JOB, ENDPOINT_FAILING_JOB, INVITE_JOB,
     REMIND_JOB, WITHDRAWN_JOB,
 };
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{
-    Caller, ServiceError, components, expiry, integrity, lifecycle, log, signing,
+    Caller, ServiceError, bulk, components, dispatch, expiry, integrity, lifecycle, log, signing,
+    templates,
 };
-use crate::store::jobs::{self, ClaimedJob};
+use crate::store::jobs::{self, ClaimedJob, Class};
 use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx};
 
@@ -53,25 +60,42 @@ use crate::store::{self, StoreError, Tx};
 pub const VAULT_JOB: &str = "envelope.vault";
 /// Ends the signing of an expired envelope at its provider.
 pub const ARCHIVE_JOB: &str = "submission.archive";
+/// Archives a deleted template at its provider.
+pub const ARCHIVE_TEMPLATE_JOB: &str = "template.archive";
+/// Makes a submission unsignable that no envelope names.
+pub const WITHDRAW_JOB: &str = "submission.withdraw";
+/// Works on a bulk batch.
+pub const BULK_JOB: &str = "bulk.send";
+/// Ends what a cancelled bulk batch has left.
+pub const BULK_VOID_JOB: &str = "bulk.void";
 /// Removes stored bytes.
 pub const DELETE_OBJECT_JOB: &str = "object.delete";
 
 /// A job whose lease ran out is somebody else's. Whoever works on it renews it.
 pub const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(5);
-/// Jobs in hand at once.
-const AT_ONCE: usize = 8;
-/// Mails among them: a mail server that hangs holds up no contract.
-const MAILS_AT_ONCE: usize = 4;
+/// Jobs in hand at once, by class.
+const SLOTS: [(Class, usize); 3] = [(Class::Other, 8), (Class::Mail, 4), (Class::Bulk, 4)];
 /// How long a lost wake-up can go unnoticed.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Waits between the attempts of a failing job.
 const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
+/// What becomes of a job that has done its share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Done,
+    /// There is more to do, from then on.
+    Again(Timestamp),
+}
+
 /// Works until told to stop, then finishes what is in hand.
 pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "leases of an earlier run could not be taken back");
+    }
+    if let Err(error) = store::bulk::forget_leases(&app.store, app.clock.now()).await {
+        tracing::error!(%error, "bulk items of an earlier run could not be taken back");
     }
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
@@ -80,28 +104,28 @@ pub async fn run(app: App, stop: CancellationToken) {
     let webhooks = tokio::spawn(delivery::run(app.clone(), stop.clone()));
     let activations = tokio::spawn(components::follow(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
-    let mail_slots = Arc::new(Semaphore::new(MAILS_AT_ONCE));
+    let slots = SLOTS.map(|(class, count)| (class, Arc::new(Semaphore::new(count))));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
         while in_hand.try_join_next().is_some() {}
-        let room = AT_ONCE.saturating_sub(in_hand.len());
-        let others = claim(&app, false, room).await;
-        let mail_room = room.saturating_sub(others.len());
-        let mails = claim(&app, true, mail_room.min(mail_slots.available_permits())).await;
-        let found_work = !others.is_empty() || !mails.is_empty();
-        for job in others {
-            in_hand.spawn(work(app.clone(), job, None));
+        let mut found_work = false;
+        for (class, slots) in &slots {
+            for job in claim(&app, *class, slots.available_permits()).await {
+                found_work = true;
+                let slot = slots.clone().try_acquire_owned().ok();
+                let work = work(app.clone(), job, slot);
+                match class {
+                    Class::Other => in_hand.spawn(work),
+                    Class::Mail | Class::Bulk => in_hand.spawn(patience::patiently(work)),
+                };
+            }
         }
-        for job in mails {
-            let slot = mail_slots.clone().try_acquire_owned().ok();
-            in_hand.spawn(work(app.clone(), job, slot));
-        }
-        if found_work && in_hand.len() < AT_ONCE {
+        if found_work {
             continue;
         }
         tokio::select! {
             () = stop.cancelled() => {}
-            () = app.store.work_added(), if in_hand.len() < AT_ONCE => {}
+            () = app.store.work_added() => {}
             Some(_) = in_hand.join_next(), if !in_hand.is_empty() => {}
             () = tokio::time::sleep(sweep) => {}
         }
@@ -121,15 +145,15 @@ pub async fn run(app: App, stop: CancellationToken) {
     }
 }
 
-async fn claim(app: &App, mails: bool, limit: usize) -> Vec<ClaimedJob> {
+async fn claim(app: &App, class: Class, limit: usize) -> Vec<ClaimedJob> {
     if limit == 0 {
         return Vec::new();
     }
     let (now, limit) = (app.clock.now(), limit as i64);
-    jobs::claim(&app.store, mails, now, LEASE, limit)
+    jobs::claim(&app.store, class, now, LEASE, limit)
         .await
         .unwrap_or_else(|error| {
-            tracing::error!(%error, mails, "jobs could not be claimed");
+            tracing::error!(%error, ?class, "jobs could not be claimed");
             Vec::new()
         })
 }
@@ -163,7 +187,7 @@ pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Does a job and settles it; a mail holds its slot until then.
+/// Does a job and settles it; it holds its slot until then.
 async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
     let outcome = perform_leased(&app, &job).await;
     let count = |outcome: &str| {
@@ -174,17 +198,21 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
         app.metrics.jobs.get_or_create(&labels).inc();
     };
     let settled = match outcome {
-        Ok(()) => {
+        Ok(Next::Done) => {
             count("done");
             jobs::finish(&app.store, &job).await
         }
+        Ok(Next::Again(at)) => jobs::put_back(&app.store, &job, at).await,
         Err(error) => {
             let attempt = usize::try_from(job.attempts).unwrap_or(usize::MAX);
             let wait = RETRY_SECONDS.get(attempt);
-            // A signed contract is never given up.
-            let precious = [VAULT_JOB, room::EXECUTE_JOB].contains(&job.kind.as_str());
+            // A signed contract is never given up, nor is a batch that runs.
+            let precious = [VAULT_JOB, room::EXECUTE_JOB, BULK_JOB, BULK_VOID_JOB];
+            let precious = precious.contains(&job.kind.as_str());
             let wait = wait.or(RETRY_SECONDS.last().filter(|_| precious));
-            let wait = wait.filter(|_| !error.is_final());
+            // Rules that refuse today may be others tomorrow: a batch goes on then.
+            let bulk = [BULK_JOB, BULK_VOID_JOB].contains(&job.kind.as_str());
+            let wait = wait.filter(|_| bulk || !error.is_final());
             let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
             let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
             tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
@@ -252,6 +280,16 @@ struct AboutSubmission {
 }
 
 #[derive(Deserialize)]
+struct AboutBatch {
+    batch: BatchId,
+}
+
+#[derive(Deserialize)]
+struct AboutTemplate {
+    template: TemplateId,
+}
+
+#[derive(Deserialize)]
 struct AboutObject {
     key: String,
     /// What has to be there before these bytes may go.
@@ -272,7 +310,7 @@ pub async fn insert_vault_job(
 }
 
 /// Does a job and meanwhile keeps its lease.
-async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
+async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
     let work = std::pin::pin!(perform(app, job));
     let renewals = async {
         loop {
@@ -289,8 +327,16 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
     }
 }
 
-async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
+async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
     match job.kind.as_str() {
+        BULK_JOB => {
+            let AboutBatch { batch } = payload(job)?;
+            return Ok(bulk::drive::drive(app, &job.org, &batch).await?);
+        }
+        BULK_VOID_JOB => {
+            let AboutBatch { batch } = payload(job)?;
+            return Ok(bulk::drive::tidy(app, &job.org, &batch).await?);
+        }
         VAULT_JOB => {
             let AboutVaulting { envelope, intent } = payload(job)?;
             let caller = Caller::system(job.org.clone());
@@ -305,6 +351,14 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
         ARCHIVE_JOB => {
             let AboutEnvelope { envelope } = payload(job)?;
             expiry::archive(app, &job.org, &envelope).await?;
+        }
+        ARCHIVE_TEMPLATE_JOB => {
+            let AboutTemplate { template } = payload(job)?;
+            return Ok(templates::archive(app, &job.org, &template).await?);
+        }
+        WITHDRAW_JOB => {
+            let stray: Stray = payload(job)?;
+            return Ok(dispatch::withdraw_stray(app, &job.org, &stray).await?);
         }
         INVITE_JOB | REMIND_JOB | COMPLETED_JOB | DECLINED_JOB | WITHDRAWN_JOB => {
             mail::deliver(app, job, payload(job)?).await?;
@@ -330,7 +384,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<(), JobError> {
         }
         _ => return Err(JobError::UnknownKind),
     }
-    Ok(())
+    Ok(Next::Done)
 }
 
 fn payload<T: DeserializeOwned>(job: &ClaimedJob) -> Result<T, serde_json::Error> {

@@ -30,6 +30,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("kept answers", forget_answers(&app).await),
             ("sealing key", check_seal(&app).await),
             ("webhooks", deliveries::tidy(&app).await),
+            ("bulk jobs", revive_bulk(&app).await),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");
@@ -101,6 +102,10 @@ async fn expire(app: &App) -> Result<(), ServiceError> {
     let expired = expiry::sweep(app).await?;
     app.metrics.expired.inc_by(expired as u64);
     Ok(())
+}
+
+async fn revive_bulk(app: &App) -> Result<(), ServiceError> {
+    Ok(store::jobs::revive_bulk(&app.store, app.clock.now()).await?)
 }
 
 async fn forget_answers(app: &App) -> Result<(), ServiceError> {

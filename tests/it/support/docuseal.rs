@@ -188,15 +188,18 @@ impl Docuseal {
 
     /// Makes it the instance `cloud`, and that the default.
     pub fn configure(&self, config: &mut Config) {
+        self.configure_as("cloud", config);
+        config.providers.signing.default = "cloud".into();
+    }
+
+    /// Makes it an instance of this name.
+    pub fn configure_as(&self, instance: &str, config: &mut Config) {
         let secrets = [("api_key", TOKEN), ("webhook_secret", SECRET)]
             .map(|(name, secret)| (name.to_owned(), SecretText::new(secret)));
         config.providers.allow_insecure = true;
-        config.providers.signing.default = "cloud".into();
-        config
-            .providers
-            .signing
-            .instances
-            .insert("cloud".into(), self.instance(secrets.into()));
+        let configured = self.instance(secrets.into());
+        let instances = &mut config.providers.signing.instances;
+        instances.insert(instance.into(), configured);
     }
 
     fn instance(

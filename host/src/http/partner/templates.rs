@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::domain::field::Field;
 use crate::domain::id::TemplateId;
-use crate::domain::template::Template;
+use crate::domain::template::{SourceFormat, Template};
 use crate::http::caller::{EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
 use crate::http::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
@@ -121,6 +121,9 @@ pub async fn create(
         external_id: form.texts.remove("external_id").filter(|id| !id.is_empty()),
         file,
         fields,
+        kba_required: false,
+        source_format: SourceFormat::Pdf,
+        pricing_table: false,
     };
     let show = |template: &Template| TemplateView::from(template);
     once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
@@ -130,7 +133,7 @@ pub async fn create(
 }
 
 /// The form's `fields_json`.
-fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
+pub fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
     let fields: Value = serde_json::from_str(text).map_err(|error| {
         HttpError::bad_request(format!("fields_json is not valid JSON: {error}"))
     })?;

@@ -191,6 +191,45 @@ struct SignerEntry {
     status: SignerStatus,
 }
 
+/// One link per signer, for the organization itself.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "signers": [{
+    "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "slug": "1041",
+    "signing_url": "https://holdfast.example/sign/0f3Jq…", "status": "pending",
+}] }]))]
+pub struct OwnSigningLinks {
+    signers: Vec<OwnSignerEntry>,
+}
+
+/// A signer and a fresh link.
+#[derive(Serialize, JsonSchema)]
+struct OwnSignerEntry {
+    name: String,
+    email: String,
+    role: String,
+    slug: Option<String>,
+    /// Valid for an hour; to be used as it is.
+    signing_url: String,
+    status: SignerStatus,
+}
+
+impl From<Vec<SignerLink>> for OwnSigningLinks {
+    fn from(links: Vec<SignerLink>) -> Self {
+        let signers = links
+            .into_iter()
+            .map(|link| OwnSignerEntry {
+                name: link.signer.name,
+                email: link.signer.email,
+                role: link.signer.role,
+                slug: link.signer.provider_submitter,
+                signing_url: link.url,
+                status: link.signer.status,
+            })
+            .collect();
+        Self { signers }
+    }
+}
+
 impl From<Vec<SignerLink>> for SigningLinks {
     fn from(links: Vec<SignerLink>) -> Self {
         let signers = links

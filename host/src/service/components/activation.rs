@@ -96,7 +96,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
         }
         history.sort_by(|one, other| other.id.cmp(&one.id));
         let instance = match (slot.is_provider(), org) {
-            (true, Some(org)) => app.signing_instance(org),
+            (true, Some(org)) => app.signing_instance(org, false),
             (true, None) => app.config.providers.signing.default.clone(),
             (false, _) => String::new(),
         };

@@ -1,28 +1,30 @@
 //! The field builder: a person of the organization places a template's fields on
 //! its pages, with a session of an hour for that one template.
 
+mod start;
+
+pub use start::{
+    IssuedSession, Selected, Selection, StartSession, document_of, document_to_send, start,
+};
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::jwt::{self, Expiring};
-use super::templates::{self as template_service, reserved_names};
-use super::uploads::{Upload, read_whole};
-use super::{Caller, Issue, ServiceError, pages};
 use crate::app::App;
 use crate::components::rules::placement::PageFacts;
-use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::template::Template;
 use crate::files::Area as FileArea;
+use crate::service::jwt::{self, Expiring};
+use crate::service::templates::{self as template_service, reserved_names};
+use crate::service::uploads::{Upload, read_whole};
+use crate::service::{Issue, ServiceError, pages};
 use crate::store::{StoreError, templates};
 
-/// Life of a session.
-const LIFE: Duration = Duration::from_secs(3600);
 /// `aud` of session tokens, so that no other token of ours passes for one.
 const AUDIENCE: &str = "holdfast field builder";
 
@@ -43,29 +45,6 @@ const NAME_CHARACTERS: usize = 200;
 const VALUE_CHARACTERS: usize = 4_000;
 /// Smallest width and height, as a fraction of the page.
 const SMALLEST: f64 = 0.002;
-
-/// Body of `POST /esign/builder-session`.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
-pub struct StartSession {
-    pub template_id: String,
-}
-
-/// A session, and where a browser takes it.
-#[derive(Clone, Serialize, JsonSchema)]
-#[schemars(extend("examples" = [{
-    "session_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df",
-    "builder_url": "https://holdfast.example/builder#token=eyJ0eXAiOiJKV1Qi…",
-    "expires_at": "2026-11-21T10:30:00.000Z", "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
-    "roles": ["Buyer"],
-}]))]
-pub struct IssuedSession {
-    pub session_id: RequestId,
-    pub builder_url: String,
-    pub expires_at: Timestamp,
-    pub template_id: TemplateId,
-    pub roles: Vec<String>,
-}
 
 #[derive(Serialize, Deserialize)]
 struct Claims {
@@ -115,33 +94,6 @@ pub struct PageSize {
 pub struct Save {
     pub revision: String,
     pub fields: Vec<Field>,
-}
-
-/// Starts a session for a template of the caller's organization.
-pub async fn start(
-    app: &App,
-    caller: &Caller,
-    request: &StartSession,
-) -> Result<IssuedSession, ServiceError> {
-    let template = template_service::get(app, caller, &request.template_id).await?;
-    let session_id = RequestId::new();
-    let expires_at = app.clock.now() + LIFE;
-    let claims = Claims {
-        sub: caller.creator(),
-        org: template.org.clone(),
-        template: template.id.clone(),
-        jti: session_id.clone(),
-        aud: AUDIENCE.into(),
-        exp: expires_at.as_seconds(),
-    };
-    let token = jwt::issue(&app.builder_key, &claims)?;
-    Ok(IssuedSession {
-        session_id,
-        builder_url: format!("{}/builder#token={token}", app.config.public_url()),
-        expires_at,
-        roles: template.roles().into_iter().map(str::to_owned).collect(),
-        template_id: template.id,
-    })
 }
 
 /// The session of a token; none when it is not ours or too old.

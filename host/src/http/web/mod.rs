@@ -1,5 +1,10 @@
 //! The web-app surface, with a bearer token.
 
+pub mod bulk;
+pub mod customers;
+pub mod packages;
+pub mod templates;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse as _;
@@ -10,11 +15,14 @@ use super::caller::Admin;
 use super::error::HttpError;
 use super::extract::{ResourceId, ValidJson};
 use super::once::Once;
-use super::partner::views::EnvelopeView;
+use super::partner::views::{EnvelopeView, OwnSigningLinks};
 use super::reply::{Created, FileReply, Found, Reply};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::service::builder::{self, IssuedSession, StartSession};
+use crate::service::consent::{self, EnvelopeConsent, VaultConsent};
+use crate::service::creation;
+use crate::service::sending::{self, SendEnvelope};
 use crate::service::{custody, envelopes, vault_in};
 
 /// An envelope as its organization sees it.
@@ -79,6 +87,46 @@ pub async fn builder_session(
         IssuedSession::clone,
         |app, caller, _| async move { builder::start(&app, &caller, &request).await },
     )
+    .await
+}
+
+/// Sends an envelope that waits.
+pub async fn send(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<SendEnvelope>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |created: &creation::Created| EnvelopeView::from(created);
+    once.answer(&app, &caller, show, |app, caller, answer| async move {
+        sending::send(&app, &caller, &id, request, &answer).await
+    })
+    .await
+}
+
+/// A fresh link for each signer.
+pub async fn signing_links(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OwnSigningLinks>, HttpError> {
+    let links = envelopes::signing_links(&app, &caller, &id).await?;
+    Ok(Reply::new(&OwnSigningLinks::from(links)))
+}
+
+/// Whether an envelope is vaulted unattended.
+pub async fn vault_consent(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<VaultConsent>,
+) -> Result<Found<EnvelopeConsent>, HttpError> {
+    let show = EnvelopeConsent::clone;
+    once.answer(&app, &caller, show, |app, caller, answer| async move {
+        consent::of_envelope(&app, &caller, &id, &request, &answer).await
+    })
     .await
 }
 

@@ -1,0 +1,116 @@
+//! A batch's clients.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::lock;
+use crate::app::App;
+use crate::components::rules::lifecycle::BatchTrigger;
+use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL, OWN_EMAIL};
+use crate::domain::id::{CustomerId, ItemId};
+use crate::service::idempotency::Answering;
+use crate::service::{Caller, ServiceError, lifecycle};
+use crate::store::{bulk, customers};
+
+/// Body of `POST /bulk-send/{id}/items`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "customer_ids": ["cust_01jdk7m3e8f4x9s2w5v6b0c1db"] }]))]
+pub struct SetClients {
+    /// In the order in which they are sent to; one that is named twice counts once.
+    #[schemars(length(min = 1, max = 1000))]
+    pub customer_ids: Vec<String>,
+}
+
+/// What became of a list of clients.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "added": 1, "skipped_no_email": [], "skipped_own_email": [], "rejected": [],
+}]))]
+pub struct AddedClients {
+    /// Clients that will be sent to.
+    pub added: usize,
+    /// Kept, and not sent to.
+    pub skipped_no_email: Vec<CustomerId>,
+    /// Kept, and not sent to: their address is the sender's own.
+    pub skipped_own_email: Vec<CustomerId>,
+    /// No clients of the organization; not kept.
+    pub rejected: Vec<String>,
+}
+
+/// Puts these clients in the place of those the batch has.
+pub async fn set_clients(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: SetClients,
+    answer: &Answering<AddedClients>,
+) -> Result<AddedClients, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut batch = lock(&mut tx, caller, id).await?;
+    let trigger = BatchTrigger::SetItems;
+    let ready = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    let mut added = AddedClients {
+        added: 0,
+        skipped_no_email: Vec::new(),
+        skipped_own_email: Vec::new(),
+        rejected: Vec::new(),
+    };
+    let ids: Vec<CustomerId> = request
+        .customer_ids
+        .iter()
+        .filter_map(|text| CustomerId::parse(text))
+        .collect();
+    let known = customers::by_ids(&mut tx, &batch.org, &ids).await?;
+    let mut items: Vec<Item> = Vec::new();
+    let mut seen = HashSet::new();
+    for text in &request.customer_ids {
+        if !seen.insert(text.as_str()) {
+            continue;
+        }
+        let client = CustomerId::parse(text).and_then(|id| known.get(&id));
+        let Some(client) = client else {
+            added.rejected.push(text.clone());
+            continue;
+        };
+        let own = |email: &String| email.trim().eq_ignore_ascii_case(batch.created_by.trim());
+        let skipped = match &client.email {
+            None => Some(NO_EMAIL),
+            Some(email) if own(email) => Some(OWN_EMAIL),
+            Some(_) => None,
+        };
+        match skipped {
+            Some(NO_EMAIL) => added.skipped_no_email.push(client.id.clone()),
+            Some(_) => added.skipped_own_email.push(client.id.clone()),
+            None => added.added += 1,
+        }
+        items.push(Item {
+            id: ItemId::new(),
+            org: batch.org.clone(),
+            batch: batch.id.clone(),
+            position: items.len() as i64,
+            customer: client.id.clone(),
+            customer_name: client.name.clone(),
+            email: client.email.clone(),
+            status: match skipped {
+                None => ItemStatus::Pending,
+                Some(_) => ItemStatus::Skipped,
+            },
+            envelope: None,
+            error: skipped.map(str::to_owned),
+            sent_at: None,
+            attempts: 0,
+            lease_epoch: 0,
+        });
+    }
+    bulk::replace_items(&mut tx, &batch, &items, now).await?;
+    // A list of nobody makes no batch ready.
+    if !items.is_empty() {
+        batch.status = ready;
+    }
+    bulk::update(&mut tx, &batch, now).await?;
+    answer.commit(tx, &added).await?;
+    Ok(added)
+}

@@ -1,0 +1,232 @@
+//! Submitting a batch, cancelling it, and trying again what failed.
+
+use serde_json::json;
+
+use super::{BatchView, UNKNOWN, get, lock};
+use crate::app::App;
+use crate::components::rules::lifecycle::BatchTrigger;
+use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
+use crate::domain::clock::Timestamp;
+use crate::domain::template::Template;
+use crate::service::dispatch;
+use crate::service::idempotency::Answering;
+use crate::service::{Caller, Issue, ServiceError, lifecycle};
+use crate::store::{StoreError, Tx, bulk, jobs, templates};
+use crate::worker;
+
+/// Jobs that work on one batch: as many chunks of it can be in hand at once, on one
+/// node or on several.
+const LANES: usize = 4;
+
+/// Submits a batch.
+pub async fn submit(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<BatchView>,
+) -> Result<BatchView, ServiceError> {
+    let batch = get(app, caller, id).await?;
+    let trigger = BatchTrigger::Submit;
+    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    if app.config.bulk.concurrency == 0 {
+        return Err(ServiceError::NotConfigured(
+            "Bulk send is not configured".into(),
+        ));
+    }
+    let master = check_setup(app, &batch).await?;
+    check_parties(&batch, &master)?;
+    dispatch::check_identity_step(batch.kba_required || master.kba_required)?;
+    let master = dispatch::ready(app, master).await?;
+    let submitted = SubmittedMaster {
+        provider_template: frozen(app, &batch, &master).await?,
+        roles: master.roles().into_iter().map(str::to_owned).collect(),
+        fields: master.fields.clone(),
+        lost: false,
+    };
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut now_is = bulk::lock(&mut tx, &batch.org, &batch.id)
+        .await?
+        .ok_or(UNKNOWN)?;
+    // What was checked, and what the provider has copied, is what is submitted.
+    let now_has = templates::get(&mut tx, &batch.org, &master.id).await?;
+    let same_content = now_has
+        .is_some_and(|now_has| now_has.content() == master.content() && !now_has.provider_stale);
+    if now_is.updated_at != batch.updated_at || !same_content {
+        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger)?;
+        return Err(StoreError::Conflict.into());
+    }
+    now_is.status = lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger)?;
+    now_is.submitted = Some(submitted);
+    let view = run(&mut tx, now_is, now).await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// What is missing in the setup, each with its sentence; else the master template.
+async fn check_setup(app: &App, batch: &Batch) -> Result<Template, ServiceError> {
+    let refuse = |code: &str, path: &str, expected: &str, message: &str| {
+        Issue::new(code, &[path], expected, "none", message)
+    };
+    let mut connection = app.store.read().await?;
+    let master = match &batch.master {
+        None => None,
+        Some(master) => templates::get(&mut connection, &batch.org, master).await?,
+    };
+    let counts = bulk::counts_of(&mut connection, &batch.org, &batch.id).await?;
+    drop(connection);
+    let mut issues = Vec::new();
+    match &master {
+        None => issues.push(refuse(
+            "no_master_template",
+            "master_template_id",
+            "a master template",
+            "The batch has no master template",
+        )),
+        Some(master) if master.document.is_none() => issues.push(refuse(
+            "no_document",
+            "master_template_id",
+            "a template with a document",
+            "The master template has no document",
+        )),
+        Some(_) => {}
+    }
+    if counts.pending == 0 {
+        issues.push(refuse(
+            "no_client_with_email",
+            "items",
+            "a client with an email address",
+            "No client has an email address to send to",
+        ));
+    }
+    if batch.auto_vault_enabled && batch.terms.is_none() {
+        issues.push(refuse(
+            "terms_not_accepted",
+            "auto_vault_enabled",
+            "accepted terms",
+            "The terms of unattended vaulting have not been accepted",
+        ));
+    }
+    match master {
+        Some(master) if issues.is_empty() => Ok(master),
+        _ => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+/// The provider's own copy of the master, which nobody changes any more; what each
+/// client's is cloned from. A batch that is submitted again after a lost answer finds
+/// the one it made, unless the master is another by now.
+async fn frozen(app: &App, batch: &Batch, master: &Template) -> Result<String, ServiceError> {
+    let lease = app.signing_lease(Some(&batch.org), &master.provider_instance)?;
+    let signing = app
+        .components
+        .signing(Some(&batch.org), &master.provider_instance);
+    let source = master.provider_template.as_deref().unwrap_or_default();
+    let external_id = format!("{}.{}", batch.id, &master.content()[..16]);
+    let clone = signing.clone_template(lease, source, &batch.name, &external_id);
+    Ok(clone.await?.template_id)
+}
+
+/// "The master template must define exactly as many parties as signers".
+fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
+    let (parties, signers) = (master.roles().len(), batch.signers());
+    if parties == signers {
+        return Ok(());
+    }
+    let issue = Issue::new(
+        "party_count",
+        &["master_template_id"],
+        signers.to_string(),
+        parties.to_string(),
+        format!("The master template has {parties} parties for {signers} signers"),
+    );
+    Err(ServiceError::Invalid(vec![issue]))
+}
+
+/// Has the batch worked on, from the commit of this transaction on.
+async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView, ServiceError> {
+    batch.runs += 1;
+    batch.updated_at = now;
+    bulk::update(tx, &batch, now).await?;
+    let counts = bulk::counts_of(tx, &batch.org, &batch.id).await?;
+    for lane in 0..LANES {
+        let payload = json!({ "batch": batch.id });
+        let key = format!("{} {} {lane}", batch.id, batch.runs);
+        let kind = worker::BULK_JOB;
+        jobs::insert(tx, &batch.org, kind, Some(&key), &payload, now).await?;
+    }
+    Ok(BatchView::of(&batch, &counts))
+}
+
+/// Cancels a running batch: what was not begun is not sent any more.
+pub async fn cancel(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<BatchView>,
+) -> Result<BatchView, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut batch = lock(&mut tx, caller, id).await?;
+    let trigger = BatchTrigger::Cancel;
+    batch.status = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    let (from, to) = (ItemStatus::Pending, ItemStatus::Cancelled);
+    bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
+    batch.updated_at = now;
+    bulk::update(&mut tx, &batch, now).await?;
+    // Of those that were tried and failed to be sent, envelopes are left.
+    let (payload, key) = (json!({ "batch": batch.id }), batch.id.as_str());
+    jobs::insert(
+        &mut tx,
+        &batch.org,
+        worker::BULK_VOID_JOB,
+        Some(key),
+        &payload,
+        now,
+    )
+    .await?;
+    let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
+    let view = BatchView::of(&batch, &counts);
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// Tries the failed items of a batch again, each with the envelope that it has.
+///
+/// A retry is a second submission of what failed, and the rules are asked as for the
+/// first one: of a batch that is ready.
+pub async fn retry(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<BatchView>,
+) -> Result<BatchView, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut batch = lock(&mut tx, caller, id).await?;
+    if !matches!(batch.status, BatchStatus::Completed | BatchStatus::Failed) {
+        return Err(ServiceError::Conflict(format!(
+            "Cannot retry batch with status: {}",
+            batch.status
+        )));
+    }
+    if app.config.bulk.concurrency == 0 {
+        return Err(ServiceError::NotConfigured(
+            "Bulk send is not configured".into(),
+        ));
+    }
+    let (failed, pending) = (ItemStatus::Failed, ItemStatus::Pending);
+    let moved = bulk::move_items(&mut tx, &batch, failed, pending, None, now).await?;
+    if moved == 0 {
+        return Err(ServiceError::Conflict("No item of the batch failed".into()));
+    }
+    // Whatever was wrong with the master may have been put right.
+    if let Some(master) = &mut batch.submitted {
+        master.lost = false;
+    }
+    let (ready, trigger) = (Some(BatchStatus::Ready), BatchTrigger::Submit);
+    batch.status = lifecycle::next_batch_status(app, &batch.org, ready, trigger)?;
+    let view = run(&mut tx, batch, now).await?;
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}

@@ -1,0 +1,549 @@
+//! Bulk batches and their items.
+//!
+//! An item is leased as a job is: a claim raises `lease_epoch`, and whoever settles
+//! it names the epoch, so that a worker that was too slow settles nothing.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::row::{Columns, json_text};
+use super::{Dialect, Store, StoreError, Tx};
+use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::VaultTerms;
+use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
+
+pub async fn insert(connection: &mut AnyConnection, batch: &Batch) -> Result<(), StoreError> {
+    let terms = batch.terms.as_ref();
+    sqlx::query(
+        "insert into bulk_batch (bucket, batch_id, org_id, name, document_source,
+             source_template_id, source_package_id, kba_required, preserve_signing_order,
+             add_me_as_signer, auto_vault_enabled, terms_accepted_at, terms_accepted_by, tag_ids,
+             master_template_id, provider_instance, status, runs, created_by, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18,
+             $19, $19)",
+    )
+    .bind(batch.org.bucket())
+    .bind(batch.id.as_str())
+    .bind(batch.org.as_str())
+    .bind(&batch.name)
+    .bind(batch.source.as_str())
+    .bind(batch.source_template.as_ref().map(TemplateId::as_str))
+    .bind(batch.source_package.as_ref().map(PackageId::as_str))
+    .bind(i64::from(batch.kba_required))
+    .bind(i64::from(batch.preserve_signing_order))
+    .bind(i64::from(batch.add_me_as_signer))
+    .bind(i64::from(batch.auto_vault_enabled))
+    .bind(terms.map(|terms| terms.accepted_at.to_string()))
+    .bind(terms.map(|terms| terms.accepted_by.as_str()))
+    .bind(json_text(&batch.tags))
+    .bind(batch.master.as_ref().map(TemplateId::as_str))
+    .bind(batch.provider_instance.as_deref())
+    .bind(batch.status.as_str())
+    .bind(&batch.created_by)
+    .bind(batch.created_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &BatchId,
+) -> Result<Option<Batch>, StoreError> {
+    one(connection, org, id, "").await
+}
+
+/// The batch with its row locked, for a change in this transaction.
+pub async fn lock(tx: &mut Tx, org: &OrgId, id: &BatchId) -> Result<Option<Batch>, StoreError> {
+    let for_update = tx.dialect.for_update();
+    one(tx, org, id, for_update).await
+}
+
+async fn one(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &BatchId,
+    locked: &str,
+) -> Result<Option<Batch>, StoreError> {
+    let text = format!(
+        "select * from bulk_batch
+         where bucket = $1 and org_id = $2 and batch_id = $3 and deleted_at is null {locked}"
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await?
+        .map(|row| batch(&row))
+        .transpose()
+}
+
+/// A page of batches, newest first, and how many there are in all.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Batch>, i64), StoreError> {
+    let total: i64 = sqlx::query(
+        "select count(*) as total from bulk_batch
+         where bucket = $1 and org_id = $2 and deleted_at is null",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_one(&mut *connection)
+    .await?
+    .try_get("total")?;
+    let rows = sqlx::query(
+        "select * from bulk_batch where bucket = $1 and org_id = $2 and deleted_at is null
+         order by batch_id desc limit $3 offset $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .bind((page - 1).saturating_mul(limit))
+    .fetch_all(connection)
+    .await?;
+    Ok((rows.iter().map(batch).collect::<Result<_, _>>()?, total))
+}
+
+/// Writes all of a batch that can change. Its row has to be locked.
+pub async fn update(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
+    let terms = batch.terms.as_ref();
+    sqlx::query(
+        "update bulk_batch set name = $3, kba_required = $4, preserve_signing_order = $5,
+             add_me_as_signer = $6, auto_vault_enabled = $7, terms_accepted_at = $8,
+             terms_accepted_by = $9, tag_ids = $10, master_template_id = $11,
+             provider_instance = $12, submitted_master = $13, status = $14, runs = $15,
+             updated_at = $16
+         where bucket = $1 and batch_id = $2",
+    )
+    .bind(batch.org.bucket())
+    .bind(batch.id.as_str())
+    .bind(&batch.name)
+    .bind(i64::from(batch.kba_required))
+    .bind(i64::from(batch.preserve_signing_order))
+    .bind(i64::from(batch.add_me_as_signer))
+    .bind(i64::from(batch.auto_vault_enabled))
+    .bind(terms.map(|terms| terms.accepted_at.to_string()))
+    .bind(terms.map(|terms| terms.accepted_by.as_str()))
+    .bind(json_text(&batch.tags))
+    .bind(batch.master.as_ref().map(TemplateId::as_str))
+    .bind(batch.provider_instance.as_deref())
+    .bind(batch.submitted.as_ref().map(json_text))
+    .bind(batch.status.as_str())
+    .bind(batch.runs)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Deletes a batch for everybody but the database.
+pub async fn delete(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query("update bulk_batch set deleted_at = $3 where bucket = $1 and batch_id = $2")
+        .bind(batch.org.bucket())
+        .bind(batch.id.as_str())
+        .bind(now.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// How many items of each of these batches stand where.
+pub async fn counts(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    batches: &[&BatchId],
+) -> Result<HashMap<BatchId, Counts>, StoreError> {
+    let names: Vec<String> = (0..batches.len()).map(|n| format!("${}", n + 2)).collect();
+    let text = format!(
+        "select batch_id, status, count(*) as items from bulk_item
+         where bucket = $1 and batch_id in ({}) group by batch_id, status",
+        names.join(", ")
+    );
+    let mut counts: HashMap<BatchId, Counts> = HashMap::new();
+    if batches.is_empty() {
+        return Ok(counts);
+    }
+    let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());
+    for batch in batches {
+        query = query.bind(batch.as_str());
+    }
+    for row in &query.fetch_all(connection).await? {
+        let columns = Columns {
+            row,
+            table: "bulk_item",
+            id: "batch_id",
+        };
+        let batch = columns.parsed("batch_id", BatchId::parse)?;
+        let status = columns.parsed("status", ItemStatus::parse)?;
+        *counts.entry(batch).or_default().of(status) = columns.number("items")?;
+    }
+    Ok(counts)
+}
+
+/// As [`counts`], of one batch.
+pub async fn counts_of(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    batch: &BatchId,
+) -> Result<Counts, StoreError> {
+    let mut counts = counts(connection, org, &[batch]).await?;
+    Ok(counts.remove(batch).unwrap_or_default())
+}
+
+/// All items of a batch, in the order of its list.
+pub async fn items(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    batch: &BatchId,
+) -> Result<Vec<Item>, StoreError> {
+    sqlx::query(
+        "select * from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
+         order by position",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(batch.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(item)
+    .collect()
+}
+
+/// Puts other items in the place of those a batch has. Its row has to be locked.
+pub async fn replace_items(
+    tx: &mut Tx,
+    batch: &Batch,
+    items: &[Item],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    /// Rows of one statement: each binds eleven values, and SQLite takes 32,766.
+    const ROWS: usize = 200;
+    sqlx::query("delete from bulk_item where bucket = $1 and batch_id = $2")
+        .bind(batch.org.bucket())
+        .bind(batch.id.as_str())
+        .execute(&mut **tx)
+        .await?;
+    for some in items.chunks(ROWS) {
+        let mut text = String::from(
+            "insert into bulk_item (bucket, item_id, org_id, batch_id, position, customer_id,
+                 customer_name, email, status, error, run_at, lease_epoch, attempts) values ",
+        );
+        for index in 0..some.len() {
+            let first = 11 * index;
+            let names: Vec<String> = (1..=11).map(|n| format!("${}", first + n)).collect();
+            let comma = if index == 0 { "" } else { ", " };
+            text.push_str(&format!("{comma}({}, 0, 0)", names.join(", ")));
+        }
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for item in some {
+            query = query
+                .bind(item.org.bucket())
+                .bind(item.id.as_str())
+                .bind(item.org.as_str())
+                .bind(item.batch.as_str())
+                .bind(item.position)
+                .bind(item.customer.as_str())
+                .bind(&item.customer_name)
+                .bind(item.email.as_deref())
+                .bind(item.status.as_str())
+                .bind(item.error.as_deref())
+                .bind(now.to_string());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Leases up to `limit` items of a batch that are due: those nobody has taken, and
+/// those whose worker has died.
+pub async fn claim(
+    tx: &mut Tx,
+    batch: &Batch,
+    now: Timestamp,
+    lease: Duration,
+    limit: i64,
+) -> Result<Vec<Item>, StoreError> {
+    let text = format!(
+        "with due as materialized (
+             select bucket, item_id from bulk_item
+             where bucket = $1 and batch_id = $2 and status in ('pending', 'running')
+                 and run_at <= $3
+             order by position limit $5 {}
+         )
+         update bulk_item set status = 'running', run_at = $4, lease_epoch = lease_epoch + 1
+         where status in ('pending', 'running') and run_at <= $3
+             and (bucket, item_id) in (select bucket, item_id from due)
+         returning *",
+        tx.dialect.skip_locked()
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(batch.org.bucket())
+        .bind(batch.id.as_str())
+        .bind(now.to_string())
+        .bind((now + lease).to_string())
+        .bind(limit)
+        .fetch_all(&mut **tx)
+        .await?;
+    let mut items = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
+    items.sort_by_key(|item| item.position);
+    Ok(items)
+}
+
+/// Leases items that are still being worked on for longer.
+pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    for item in items {
+        sqlx::query(
+            "update bulk_item set run_at = $4
+             where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running'",
+        )
+        .bind(item.org.bucket())
+        .bind(item.id.as_str())
+        .bind(item.lease_epoch)
+        .bind(until.to_string())
+        .execute(&mut *tx)
+        .await?;
+    }
+    tx.commit().await
+}
+
+/// Writes the envelope of an item that was claimed in this transaction.
+pub async fn set_envelope(
+    tx: &mut Tx,
+    item: &Item,
+    envelope: &EnvelopeId,
+) -> Result<(), StoreError> {
+    sqlx::query("update bulk_item set envelope_id = $3 where bucket = $1 and item_id = $2")
+        .bind(item.org.bucket())
+        .bind(item.id.as_str())
+        .bind(envelope.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// What became of an item that was claimed.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Sent(Timestamp),
+    Failed(String),
+    Skipped(String),
+    Cancelled,
+    /// To be tried again; whether it counts as an attempt that failed.
+    Later {
+        at: Timestamp,
+        why: String,
+        counts: bool,
+    },
+}
+
+/// Whether a claimed item is still this worker's; if so it stays that until this
+/// transaction ends.
+pub async fn holds(tx: &mut Tx, item: &Item) -> Result<bool, StoreError> {
+    let text = format!(
+        "select item_id from bulk_item
+         where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running' {}",
+        tx.dialect.for_update()
+    );
+    let held = sqlx::query(AssertSqlSafe(text))
+        .bind(item.org.bucket())
+        .bind(item.id.as_str())
+        .bind(item.lease_epoch)
+        .fetch_optional(&mut **tx)
+        .await?;
+    Ok(held.is_some())
+}
+
+/// Settles an item that this worker holds.
+pub async fn settle(tx: &mut Tx, item: &Item, outcome: &Outcome) -> Result<(), StoreError> {
+    let (status, error, sent_at, run_at, attempts) = match outcome {
+        Outcome::Sent(at) => (ItemStatus::Sent, None, Some(at.to_string()), None, 0),
+        Outcome::Failed(why) => (ItemStatus::Failed, Some(why), None, None, 1),
+        Outcome::Skipped(why) => (ItemStatus::Skipped, Some(why), None, None, 0),
+        Outcome::Cancelled => (ItemStatus::Cancelled, None, None, None, 0),
+        Outcome::Later { at, why, counts } => {
+            let attempts = i64::from(*counts);
+            (ItemStatus::Pending, Some(why), None, Some(at), attempts)
+        }
+    };
+    let changed = sqlx::query(
+        "update bulk_item set status = $4, error = $5, sent_at = $6,
+             run_at = coalesce($7, run_at), attempts = attempts + $8
+         where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running'",
+    )
+    .bind(item.org.bucket())
+    .bind(item.id.as_str())
+    .bind(item.lease_epoch)
+    .bind(status.as_str())
+    .bind(error.map(String::as_str))
+    .bind(sent_at)
+    .bind(run_at.map(|at| at.to_string()))
+    .bind(attempts)
+    .execute(&mut **tx)
+    .await?;
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+/// Moves all items of a batch that stand somewhere, and returns how many.
+pub async fn move_items(
+    tx: &mut Tx,
+    batch: &Batch,
+    from: ItemStatus,
+    to: ItemStatus,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    let moved = sqlx::query(
+        "update bulk_item set status = $4, error = $5, run_at = $6, attempts = 0
+         where bucket = $1 and batch_id = $2 and status = $3",
+    )
+    .bind(batch.org.bucket())
+    .bind(batch.id.as_str())
+    .bind(from.as_str())
+    .bind(to.as_str())
+    .bind(error)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(moved.rows_affected())
+}
+
+/// When the next unfinished item of a batch is due; none when all are finished.
+pub async fn next_due(
+    connection: &mut AnyConnection,
+    batch: &Batch,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query(
+        "select min(run_at) as run_at, min(item_id) as item_id from bulk_item
+         where bucket = $1 and batch_id = $2 and status in ('pending', 'running')",
+    )
+    .bind(batch.org.bucket())
+    .bind(batch.id.as_str())
+    .fetch_one(connection)
+    .await?;
+    let columns = Columns {
+        row: &row,
+        table: "bulk_item",
+        id: "item_id",
+    };
+    columns.optional_time("run_at")
+}
+
+/// Envelopes of cancelled items that were never sent, at most `limit`.
+pub async fn abandoned(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    batch: &BatchId,
+    limit: i64,
+) -> Result<Vec<EnvelopeId>, StoreError> {
+    let rows = sqlx::query(
+        "select envelope.envelope_id from bulk_item
+         join envelope on envelope.bucket = bulk_item.bucket
+             and envelope.envelope_id = bulk_item.envelope_id
+         where bulk_item.bucket = $1 and bulk_item.batch_id = $2
+             and bulk_item.status = 'cancelled' and envelope.status = 'preparing'
+         limit $3",
+    )
+    .bind(org.bucket())
+    .bind(batch.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns {
+                row,
+                table: "envelope",
+                id: "envelope_id",
+            };
+            columns.parsed("envelope_id", EnvelopeId::parse)
+        })
+        .collect()
+}
+
+/// Makes leased items due at once when this is the database's only node, as with
+/// SQLite: what an earlier run held, nobody holds.
+pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    if store.dialect() != Dialect::Sqlite {
+        return Ok(());
+    }
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "update bulk_item set run_at = $1, lease_epoch = lease_epoch + 1
+         where status = 'running' and run_at > $1 and (bucket, batch_id) in (
+             select bucket, batch_id from bulk_batch where status in ('running', 'cancelled'))",
+    )
+    .bind(now.to_string())
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+fn batch(row: &AnyRow) -> Result<Batch, StoreError> {
+    let columns = Columns {
+        row,
+        table: "bulk_batch",
+        id: "batch_id",
+    };
+    Ok(Batch {
+        id: columns.parsed("batch_id", BatchId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        source: columns.parsed("document_source", DocumentSource::parse)?,
+        source_template: columns.optional_parsed("source_template_id", TemplateId::parse)?,
+        source_package: columns.optional_parsed("source_package_id", PackageId::parse)?,
+        kba_required: columns.flag("kba_required")?,
+        preserve_signing_order: columns.flag("preserve_signing_order")?,
+        add_me_as_signer: columns.flag("add_me_as_signer")?,
+        auto_vault_enabled: columns.flag("auto_vault_enabled")?,
+        terms: match columns.optional_time("terms_accepted_at")? {
+            None => None,
+            Some(accepted_at) => Some(VaultTerms {
+                accepted_at,
+                accepted_by: columns.text("terms_accepted_by")?,
+            }),
+        },
+        tags: columns.json("tag_ids")?,
+        master: columns.optional_parsed("master_template_id", TemplateId::parse)?,
+        provider_instance: columns.optional_text("provider_instance")?,
+        submitted: columns.optional_json("submitted_master")?,
+        status: columns.parsed("status", BatchStatus::parse)?,
+        runs: columns.number("runs")?,
+        created_by: columns.text("created_by")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}
+
+fn item(row: &AnyRow) -> Result<Item, StoreError> {
+    let columns = Columns {
+        row,
+        table: "bulk_item",
+        id: "item_id",
+    };
+    Ok(Item {
+        id: columns.parsed("item_id", ItemId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        batch: columns.parsed("batch_id", BatchId::parse)?,
+        position: columns.number("position")?,
+        customer: columns.parsed("customer_id", CustomerId::parse)?,
+        customer_name: columns.text("customer_name")?,
+        email: columns.optional_text("email")?,
+        status: columns.parsed("status", ItemStatus::parse)?,
+        envelope: columns.optional_parsed("envelope_id", EnvelopeId::parse)?,
+        error: columns.optional_text("error")?,
+        sent_at: columns.optional_time("sent_at")?,
+        attempts: columns.number("attempts")?,
+        lease_epoch: columns.number("lease_epoch")?,
+    })
+}

@@ -1,0 +1,111 @@
+//! Packages of templates.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+
+use super::StoreError;
+use super::row::{Columns, json_text};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{OrgId, PackageId};
+use crate::domain::package::Package;
+
+pub async fn insert(connection: &mut AnyConnection, package: &Package) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into document_package (bucket, package_id, org_id, name, template_ids, created_at,
+             updated_at)
+         values ($1, $2, $3, $4, $5, $6, $6)",
+    )
+    .bind(package.org.bucket())
+    .bind(package.id.as_str())
+    .bind(package.org.as_str())
+    .bind(&package.name)
+    .bind(json_text(&package.templates))
+    .bind(package.created_at.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    id: &PackageId,
+) -> Result<Option<Package>, StoreError> {
+    sqlx::query(
+        "select * from document_package where bucket = $1 and org_id = $2 and package_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await?
+    .map(|row| package(&row))
+    .transpose()
+}
+
+/// A page of packages, newest first, and how many there are in all.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Package>, i64), StoreError> {
+    let total: i64 = sqlx::query(
+        "select count(*) as total from document_package where bucket = $1 and org_id = $2",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_one(&mut *connection)
+    .await?
+    .try_get("total")?;
+    let rows = sqlx::query(
+        "select * from document_package where bucket = $1 and org_id = $2
+         order by package_id desc limit $3 offset $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(limit)
+    .bind((page - 1).saturating_mul(limit))
+    .fetch_all(connection)
+    .await?;
+    Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
+}
+
+/// Writes name and members, expecting that they are still those of `before`.
+pub async fn replace(
+    connection: &mut AnyConnection,
+    before: &Package,
+    after: &Package,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update document_package set name = $3, template_ids = $4, updated_at = $5
+         where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",
+    )
+    .bind(after.org.bucket())
+    .bind(after.id.as_str())
+    .bind(&after.name)
+    .bind(json_text(&after.templates))
+    .bind(now.to_string())
+    .bind(&before.name)
+    .bind(json_text(&before.templates))
+    .execute(connection)
+    .await?;
+    super::envelopes::one_row(changed.rows_affected())
+}
+
+fn package(row: &AnyRow) -> Result<Package, StoreError> {
+    let columns = Columns {
+        row,
+        table: "document_package",
+        id: "package_id",
+    };
+    Ok(Package {
+        id: columns.parsed("package_id", PackageId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        name: columns.text("name")?,
+        templates: columns.json("template_ids")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}
