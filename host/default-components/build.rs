@@ -33,6 +33,16 @@ const GUESTS: &[Guest] = &[
         slot: "provider.signing",
         memory: Memory::Plugin,
     },
+    Guest {
+        package: "holdfast-payment-stripe",
+        slot: "provider.payment",
+        memory: Memory::Plugin,
+    },
+    Guest {
+        package: "holdfast-kba-method",
+        slot: "provider.kba",
+        memory: Memory::Plugin,
+    },
 ];
 
 /// Those that wait to be activated.

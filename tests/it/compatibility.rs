@@ -146,6 +146,8 @@ fn every_world_is_what_it_was_when_it_was_released() {
         ("placement", "placement-rules"),
         ("documents", "documents-rules"),
         ("signing", "signing-provider"),
+        ("payment", "payment-provider"),
+        ("kba", "kba-provider"),
     ] {
         semver_check(package, world, &wit(package), &wit("host"))
             .unwrap_or_else(|why| panic!("{package}: {why:#}"));

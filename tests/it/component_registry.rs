@@ -250,7 +250,7 @@ async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
         .await;
     assert_eq!(unknown.error(404), "Component slot not found");
     let worlds = app.get("/component-worlds").await.data(200);
-    assert_eq!(worlds.as_array().unwrap().len(), 5);
+    assert_eq!(worlds.as_array().unwrap().len(), 7);
     assert!(
         worlds[0]["wit"][0]
             .as_str()

@@ -39,14 +39,13 @@ fn rules_import_types_alone_and_providers_what_their_world_grants() {
             "rules.lifecycle",
             "rules.placement",
             "rules.documents",
-            "provider.signing"
+            "provider.signing",
+            "provider.payment",
+            "provider.kba"
         ]
     );
     for artifact in embedded() {
-        let package = match artifact.slot.as_str() {
-            "provider.signing" => "signing",
-            rules => rules.strip_prefix("rules.").unwrap(),
-        };
+        let package = artifact.slot.as_str().split_once('.').unwrap().1;
         // Types carry no capability: an empty linker satisfies this import.
         let types = format!("holdfast:{package}/types@1.0.0");
         let granted = ["blobs", "settings", "secrets", "http", "log", "clock"]

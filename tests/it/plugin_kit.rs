@@ -411,13 +411,29 @@ fn only_a_module_is_encoded() {
     assert!(!component.exists());
 }
 
-/// The plugin that comes with the binary has a script too.
+/// The plugins that come with the binary have scripts too.
 #[tokio::test(flavor = "multi_thread")]
 async fn docuseal_is_spoken_to_as_written() {
-    let artifact = embedded().find(|artifact| artifact.slot == Slot::Signing);
+    let text = include_str!("../../plugins/signing-docuseal/far-end.json");
+    speaks_as_written(Slot::Signing, text).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stripe_is_spoken_to_as_written() {
+    let text = include_str!("../../plugins/payment-stripe/far-end.json");
+    speaks_as_written(Slot::Payment, text).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn method_is_spoken_to_as_written() {
+    let text = include_str!("../../plugins/kba-method/far-end.json");
+    speaks_as_written(Slot::Kba, text).await;
+}
+
+async fn speaks_as_written(slot: Slot, text: &str) {
+    let artifact = embedded().find(|artifact| artifact.slot == slot);
     let artifact = artifact.unwrap();
     let components = node_with(artifact.clone());
-    let text = include_str!("../../plugins/signing-docuseal/far-end.json");
     let script = Script::parse(text).unwrap();
     if let Err(reasons) = components.rehearse(artifact, &script).await {
         panic!("{reasons:#?}");

@@ -48,3 +48,34 @@ pub mod signing {
         },
     });
 }
+
+/// What is lent is the same for every kind of provider.
+macro_rules! provider {
+    ($module:ident, $package:literal, $world:literal) => {
+        pub mod $module {
+            wasmtime::component::bindgen!({
+                path: ["../wit/host", $package],
+                world: $world,
+                imports: { default: async | trappable },
+                exports: { default: async },
+                additional_derives: [PartialEq],
+                with: {
+                    "holdfast:host/blobs": super::signing::holdfast::host::blobs,
+                    "holdfast:host/secrets": super::signing::holdfast::host::secrets,
+                    "holdfast:host/settings": super::signing::holdfast::host::settings,
+                    "holdfast:host/http": super::signing::holdfast::host::http,
+                    "holdfast:host/log": super::signing::holdfast::host::log,
+                    "holdfast:host/clock": super::signing::holdfast::host::clock,
+                    "holdfast:host/random": super::signing::holdfast::host::random,
+                },
+            });
+        }
+    };
+}
+
+provider!(
+    payment,
+    "../wit/payment",
+    "holdfast:payment/payment-provider"
+);
+provider!(kba, "../wit/kba", "holdfast:kba/kba-provider");

@@ -154,7 +154,7 @@ fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
     let config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
-        Slot::Signing => settings::providers(),
+        Slot::Signing | Slot::Payment | Slot::Kba => settings::providers(),
     };
     let native = wasmtime::Engine::new(&config)
         .and_then(|engine| engine.precompile_component(bytes))

@@ -6,6 +6,7 @@
 //! made, and the way from creation to release stays open.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,10 @@ use super::error::ComponentError;
 use super::gate::Gate;
 use super::inspection::Reason;
 use super::lent::Lease;
-use super::providers::{ProviderError, SigningPlugin, SigningPre, signing};
+use super::providers::{
+    KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider, ProviderError, SigningPlugin,
+    SigningPre, payment, signing,
+};
 use super::rules::{
     CompliancePre, ComponentIdentity, LifecyclePre, compliance, documents, lifecycle, placement,
 };
@@ -133,7 +137,7 @@ pub(super) fn examine(
             let active = slot::load::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
             documents_vectors(&active)
         }
-        Slot::Signing => Err(vec![Reason::new(
+        Slot::Signing | Slot::Payment | Slot::Kba => Err(vec![Reason::new(
             "unknown_world",
             "providers are asked with a far end",
         )]),
@@ -528,18 +532,39 @@ const FAR_END: &str = "far-end.invalid";
 /// Puts a provider beside far ends that fail in every way there is: whatever they
 /// say, each call must end with an error of its world, within its limits. What its
 /// vendor's API is like, this host cannot know.
-pub(super) async fn examine_signing(
+pub(super) async fn examine_provider(
     engines: &Engines,
     cache: &NativeCodeCache,
     artifact: &Artifact,
 ) -> Result<Conformance, Vec<Reason>> {
-    let mut active = loaded(engines, cache, artifact).await?;
+    match artifact.slot {
+        Slot::Payment => examine_kind::<PaymentPre>(engines, cache, artifact).await,
+        Slot::Kba => examine_kind::<KbaPre>(engines, cache, artifact).await,
+        _ => examine_kind::<SigningPre>(engines, cache, artifact).await,
+    }
+}
+
+/// A kind of provider: everything that one can be asked.
+trait Kind: Provider + World {
+    fn ask_all(
+        examination: &mut Examination,
+        plugin: &Plugin<Self>,
+        far_end: &FarEnd,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+async fn examine_kind<P: Kind>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+) -> Result<Conformance, Vec<Reason>> {
+    let mut active = loaded::<P>(engines, cache, artifact).await?;
     active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
     let gate = Gate {
         all: Arc::new(Semaphore::new(1)),
         of_organization: None,
     };
-    let plugin = SigningPlugin::new(slot::ready(active), gate);
+    let plugin = Plugin::<P>::new(slot::ready(active), gate);
     let mut examination = Examination::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
     let began = Instant::now();
     for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
@@ -547,7 +572,7 @@ pub(super) async fn examine_signing(
             let why = format!("it takes more than {IN_ALL:?} to answer");
             return Err(vec![Reason::new("over_limit", why)]);
         }
-        ask_all(&mut examination, &plugin, &far_end).await;
+        P::ask_all(&mut examination, &plugin, &far_end).await;
         if examination.wrong.len() >= ENOUGH {
             break;
         }
@@ -557,13 +582,13 @@ pub(super) async fn examine_signing(
 }
 
 /// A provider that is ready to be called.
-pub(super) async fn loaded(
+pub(super) async fn loaded<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
     artifact: &Artifact,
-) -> Result<Active<SigningPre>, Vec<Reason>> {
+) -> Result<Active<P>, Vec<Reason>> {
     let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
-    tokio::task::spawn_blocking(move || slot::load::<SigningPre>(&engines, &cache, &artifact))
+    tokio::task::spawn_blocking(move || slot::load::<P>(&engines, &cache, &artifact))
         .await
         .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
         .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])
@@ -575,7 +600,7 @@ const PER_QUESTION: Duration = Duration::from_secs(5);
 const IN_ALL: Duration = Duration::from_secs(60);
 const ENOUGH: usize = 8;
 
-const PROVIDER_VECTORS: &str = include_str!("../../../wit/signing/vectors.json");
+const PROVIDER_VECTORS: &str = include_str!("../../../wit/host/vectors.json");
 
 #[derive(Deserialize)]
 struct ProviderVectors {
@@ -612,12 +637,16 @@ impl FarEnd {
             self.body.repeat(self.times),
         );
         let router = axum::Router::new().fallback(move || async move { answer.clone() });
-        let base_url = ("base_url".to_owned(), format!("http://{FAR_END}"));
-        let secrets = ["api_key", "webhook_secret"]
+        let settings = [
+            ("base_url", format!("http://{FAR_END}")),
+            ("publishable_key", "conformance-key".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value));
+        let secrets = ["api_key", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         Lease {
             label: "conformance".into(),
-            settings: Arc::new(BTreeMap::from([base_url])),
+            settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(BTreeMap::from(secrets)),
             egress: Egress::in_process(router, FAR_END),
             clock: Clock::default(),
@@ -625,67 +654,154 @@ impl FarEnd {
     }
 }
 
-async fn ask_all(examination: &mut Examination, plugin: &SigningPlugin, far_end: &FarEnd) {
-    let lease = || far_end.lease();
-    let document = Bytes::from_static(CONTRACT);
-    let request = signing::SubmissionRequest {
-        template_id: "1".into(),
-        external_id: "env_conformance".into(),
-        name: "Conformance".into(),
-        preserve_order: true,
-        submitters: vec![signing::SubmitterRequest {
-            name: "Bo Buyer".into(),
-            email: "buyer@example.com".into(),
-            role: "Buyer".into(),
-            values: Vec::new(),
-        }],
-    };
-    let mut note = |call: &str, began: Instant, ended: Result<(), ProviderError>, may_do: bool| {
-        examination.asked += 1;
-        examination.slowest = examination.slowest.max(began.elapsed());
-        let name = format!("{call}, and the far end {}", far_end.name);
-        match ended {
-            Err(ProviderError::Component(error)) if !far_end.may_break => {
-                examination.wrong(&name, &format!("no answer: {}", error.kind));
-            }
-            Err(_) => {}
-            Ok(()) => examination.expect(may_do, &name, "ends as if it had worked"),
+/// Notes how a call ended that could not end well, unless it may.
+fn note(
+    examination: &mut Examination,
+    far_end: &FarEnd,
+    call: &str,
+    began: Instant,
+    ended: Result<(), ProviderError>,
+    may_do: bool,
+) {
+    examination.asked += 1;
+    examination.slowest = examination.slowest.max(began.elapsed());
+    let name = format!("{call}, and the far end {}", far_end.name);
+    match ended {
+        Err(ProviderError::Component(error)) if !far_end.may_break => {
+            examination.wrong(&name, &format!("no answer: {}", error.kind));
         }
-    };
-    let began = Instant::now();
-    let ended = plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
-    note("create-template", began, ended.await.map(drop), false);
-    let began = Instant::now();
-    let ended = plugin.add_fields(lease(), "1", &[]).await;
-    note("add-fields", began, ended.map(drop), true);
-    let began = Instant::now();
-    let ended = plugin
-        .clone_template(lease(), "1", "Copy", "tmpl_copy")
-        .await;
-    note("clone-template", began, ended.map(drop), false);
-    let began = Instant::now();
-    let ended = plugin.create_submission(lease(), request).await;
-    note("create-submission", began, ended.map(drop), false);
-    let began = Instant::now();
-    let ended = plugin.read_submission(lease(), "1").await;
-    note("read-submission", began, ended.map(drop), false);
-    let began = Instant::now();
-    let ended = plugin.archive_submission(lease(), "1").await;
-    // What is answered beside the status is of no use here.
-    let done = far_end.gone || (200..300).contains(&far_end.status);
-    note("archive-submission", began, ended, done);
-    let began = Instant::now();
-    let ended = plugin.signed_document(lease(), "1").await;
-    note("signed-document", began, ended.map(drop), false);
-    let began = Instant::now();
-    let callback = signing::Callback {
-        headers: vec![("content-type".into(), "application/json".into())],
-        body: b"{\"event_type\":\"form.completed\",\"data\":{\"id\":1}}".to_vec(),
-    };
-    let ended = match plugin.read_callback(lease(), callback).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err(ProviderError::NotFound),
-        Err(error) => Err(error.into()),
-    };
-    note("read-callback without a signature", began, ended, false);
+        Err(_) => {}
+        Ok(()) => examination.expect(may_do, &name, "ends as if it had worked"),
+    }
+}
+
+/// A callback that nobody has signed.
+fn unsigned() -> (Vec<(String, String)>, Vec<u8>) {
+    (
+        vec![("content-type".into(), "application/json".into())],
+        b"{\"event_type\":\"form.completed\",\"data\":{\"id\":1}}".to_vec(),
+    )
+}
+
+impl Kind for SigningPre {
+    async fn ask_all(examination: &mut Examination, plugin: &SigningPlugin, far_end: &FarEnd) {
+        let lease = || far_end.lease();
+        let document = Bytes::from_static(CONTRACT);
+        let request = signing::SubmissionRequest {
+            template_id: "1".into(),
+            external_id: "env_conformance".into(),
+            name: "Conformance".into(),
+            preserve_order: true,
+            submitters: vec![signing::SubmitterRequest {
+                name: "Bo Buyer".into(),
+                email: "buyer@example.com".into(),
+                role: "Buyer".into(),
+                values: Vec::new(),
+            }],
+        };
+        let mut note = |call: &str, began, ended, may_do| {
+            note(examination, far_end, call, began, ended, may_do);
+        };
+        let began = Instant::now();
+        let ended =
+            plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
+        note("create-template", began, ended.await.map(drop), false);
+        let began = Instant::now();
+        let ended = plugin.add_fields(lease(), "1", &[]).await;
+        note("add-fields", began, ended.map(drop), true);
+        let began = Instant::now();
+        let ended = plugin
+            .clone_template(lease(), "1", "Copy", "tmpl_copy")
+            .await;
+        note("clone-template", began, ended.map(drop), false);
+        let began = Instant::now();
+        let ended = plugin.create_submission(lease(), request).await;
+        note("create-submission", began, ended.map(drop), false);
+        let began = Instant::now();
+        let ended = plugin.read_submission(lease(), "1").await;
+        note("read-submission", began, ended.map(drop), false);
+        let began = Instant::now();
+        let ended = plugin.archive_submission(lease(), "1").await;
+        // What is answered beside the status is of no use here.
+        let done = far_end.gone || (200..300).contains(&far_end.status);
+        note("archive-submission", began, ended, done);
+        let began = Instant::now();
+        let ended = plugin.signed_document(lease(), "1").await;
+        note("signed-document", began, ended.map(drop), false);
+        let began = Instant::now();
+        let (headers, body) = unsigned();
+        let callback = signing::Callback { headers, body };
+        let ended = match plugin.read_callback(lease(), callback).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(ProviderError::NotFound),
+            Err(error) => Err(error.into()),
+        };
+        note("read-callback without a signature", began, ended, false);
+    }
+}
+
+impl Kind for PaymentPre {
+    async fn ask_all(examination: &mut Examination, plugin: &PaymentPlugin, far_end: &FarEnd) {
+        let lease = || far_end.lease();
+        let mut note = |call: &str, began, ended| {
+            note(examination, far_end, call, began, ended, false);
+        };
+        let request = payment::IntentRequest {
+            payment_id: "pay_conformance".into(),
+            envelope_id: "env_conformance".into(),
+            amount: 4900,
+            currency: "USD".into(),
+            connected_account: Some("acct_conformance".into()),
+            platform_fee: Some(100),
+            payer_email: Some("buyer@example.com".into()),
+        };
+        let began = Instant::now();
+        let ended = plugin.create_intent(lease(), request).await;
+        note("create-intent", began, ended.map(drop));
+        let began = Instant::now();
+        let ended = plugin.read_intent(lease(), "1").await;
+        note("read-intent", began, ended.map(drop));
+        let began = Instant::now();
+        let (headers, body) = unsigned();
+        let callback = payment::Callback { headers, body };
+        let ended = match plugin.read_callback(lease(), callback).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(ProviderError::NotFound),
+            Err(error) => Err(error.into()),
+        };
+        note("read-callback without a signature", began, ended);
+    }
+}
+
+impl Kind for KbaPre {
+    async fn ask_all(examination: &mut Examination, plugin: &KbaPlugin, far_end: &FarEnd) {
+        let lease = || far_end.lease();
+        let mut note = |call: &str, began, ended, may_do| {
+            note(examination, far_end, call, began, ended, may_do);
+        };
+        let began = Instant::now();
+        let asked = plugin.required_identity(lease()).await;
+        let fields = asked.as_ref().map_or(&[][..], |fields| fields);
+        let identity = fields
+            .iter()
+            .map(|field| (field.name.clone(), "conformance".to_owned()))
+            .chain([("email".to_owned(), "buyer@example.com".to_owned())])
+            .collect();
+        note(
+            "required-identity",
+            began,
+            asked.map(drop).map_err(ProviderError::from),
+            true,
+        );
+        let began = Instant::now();
+        let ended = plugin.start(lease(), identity).await;
+        note("start", began, ended.map(drop), false);
+        let began = Instant::now();
+        let ended = plugin.submit_code(lease(), "{}", "123456").await;
+        note("submit-code", began, ended.map(drop), false);
+        let began = Instant::now();
+        let answers = vec![("1".into(), "1".into())];
+        let ended = plugin.submit_answers(lease(), "{}", answers).await;
+        note("submit-answers", began, ended.map(drop), false);
+    }
 }

@@ -67,14 +67,14 @@ impl Engines {
         match slot {
             Slot::Compliance | Slot::Lifecycle => &self.rules,
             Slot::Placement | Slot::Documents => &self.documents,
-            Slot::Signing => &self.providers,
+            Slot::Signing | Slot::Payment | Slot::Kba => &self.providers,
         }
     }
 }
 
 /// A store's data, with the limits wasmtime asks it about.
-pub(super) struct Limited<T> {
-    pub limits: Meter,
+pub struct Limited<T> {
+    pub(super) limits: Meter,
     pub data: T,
 }
 

@@ -51,9 +51,9 @@ pub struct Lease {
 pub(super) struct TooManyHostCalls;
 
 /// The store data of one provider call.
-pub(super) struct Lent {
+pub struct Lent {
     pub table: ResourceTable,
-    pub outbound: Outbound,
+    pub(super) outbound: Outbound,
     settings: Arc<BTreeMap<String, String>>,
     clock: Clock,
     /// Made when it is first asked for.
@@ -80,7 +80,7 @@ impl Lent {
     }
 
     /// What WASI works with.
-    pub fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Outbound) {
+    pub(super) fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Outbound) {
         let wasi = self
             .wasi
             .get_or_insert_with(|| Box::new(Wasi::new(&self.outbound.label, self.clock)));
@@ -101,8 +101,10 @@ impl Lent {
 
 impl wit::blobs::Host for Lent {}
 
-/// The types of the world need nothing from the host.
+/// The types of the worlds need nothing from the host.
 impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
+impl super::bindings::payment::holdfast::payment::types::Host for Lent {}
+impl super::bindings::kba::holdfast::kba::types::Host for Lent {}
 
 impl wit::blobs::HostBlob for Lent {
     async fn size(&mut self, blob: Resource<Blob>) -> wasmtime::Result<u64> {

@@ -99,7 +99,7 @@ fn defaults(slot: Slot) -> Limits {
             instances_of_organization: 1,
             ..rules
         },
-        Slot::Signing => Limits {
+        Slot::Signing | Slot::Payment | Slot::Kba => Limits {
             memory: 96 * MIB,
             fuel: 0,
             deadline: Duration::from_secs(60),
@@ -127,7 +127,7 @@ fn most(slot: Slot) -> Limits {
             instances: 64,
             ..most
         },
-        Slot::Signing => Limits {
+        Slot::Signing | Slot::Payment | Slot::Kba => Limits {
             memory: 128 * MIB,
             instances: 250,
             ..most

@@ -11,7 +11,7 @@
 //! | `slot.rs` | the components of a slot on this node, and one call |
 //! | `registry.rs` | which of them is active for whom, since when |
 //! | `rules.rs`, `documents.rs` | calls into the rules slots |
-//! | `providers.rs` | calls into provider plugins |
+//! | `providers/` | calls into provider plugins, a file for each kind |
 //! | `lent.rs` | what the host lends to a provider: blobs, secrets, settings, clock, log |
 //! | `wasi.rs` | what WASI asks for, for languages that cannot do without |
 //! | `egress.rs` | how a provider's request leaves, and where it may go |

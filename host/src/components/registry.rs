@@ -15,10 +15,11 @@ use super::error::ComponentError;
 use super::gate::Gate;
 use super::inspection::Reason;
 use super::limits::AllLimits;
+use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
 use super::script::{self, Script};
-use super::slot::{self, Loaded};
+use super::slot::{self, Loaded, World};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, Conformance, Instance, Slot};
@@ -35,9 +36,12 @@ pub struct Components {
     placement: Loaded<PlacementPre>,
     documents: Loaded<DocumentsPre>,
     signing: Loaded<SigningPre>,
+    payment: Loaded<PaymentPre>,
+    kba: Loaded<KbaPre>,
     document_permits: Arc<Semaphore>,
-    signing_permits: Arc<Semaphore>,
-    /// By organization, for signing or for documents.
+    /// Providers of all kinds share an engine, and its room.
+    provider_permits: Arc<Semaphore>,
+    /// By organization, for providers or for documents.
     of_organization: Mutex<HashMap<(bool, OrgId), Arc<Semaphore>>>,
     /// Candidates are asked one at a time, and in nobody's place.
     candidates: Arc<Semaphore>,
@@ -141,15 +145,17 @@ impl Components {
         let engines = super::engines(limits)?;
         let cache = NativeCodeCache::new(cache, cache_key);
         let documents = engines.limits.of(Slot::Documents);
-        let signing = engines.limits.of(Slot::Signing);
+        let providers = engines.limits.of(Slot::Signing);
         let components = Self {
             compliance: Loaded::new(&engines, &cache),
             lifecycle: Loaded::new(&engines, &cache),
             placement: Loaded::new(&engines, &cache),
             documents: Loaded::new(&engines, &cache),
             signing: Loaded::new(&engines, &cache),
+            payment: Loaded::new(&engines, &cache),
+            kba: Loaded::new(&engines, &cache),
             document_permits: Arc::new(Semaphore::new(documents.instances)),
-            signing_permits: Arc::new(Semaphore::new(signing.instances)),
+            provider_permits: Arc::new(Semaphore::new(providers.instances)),
             of_organization: Mutex::default(),
             candidates: Arc::new(Semaphore::new(1)),
             active: ArcSwap::default(),
@@ -163,6 +169,8 @@ impl Components {
         components.compliance.force()?;
         components.lifecycle.force()?;
         components.signing.force()?;
+        components.payment.force()?;
+        components.kba.force()?;
         Ok(components)
     }
 
@@ -223,6 +231,25 @@ impl Components {
     /// installation's, which nobody else's component answers for; the built-in one
     /// may be answered by a component of the organization's.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
+        self.provider(&self.signing, org, instance)
+    }
+
+    /// The same of a payment provider.
+    pub fn payment(&self, org: Option<&OrgId>, instance: &str) -> PaymentPlugin {
+        self.provider(&self.payment, org, instance)
+    }
+
+    /// The same of a provider of identity questions.
+    pub fn kba(&self, org: Option<&OrgId>, instance: &str) -> KbaPlugin {
+        self.provider(&self.kba, org, instance)
+    }
+
+    fn provider<P: World + Provider>(
+        &self,
+        loaded: &Loaded<P>,
+        org: Option<&OrgId>,
+        instance: &str,
+    ) -> Plugin<P> {
         let at = Instance::parse(instance);
         let org = match &at.org {
             Some(owner) => Some(owner),
@@ -230,18 +257,18 @@ impl Components {
             None => None,
         };
         let active = self.active.load();
-        let live = active.at(Slot::Signing, org, &at.name, self.clock.now());
+        let live = active.at(P::SLOT, org, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);
         let own = live.filter(|(_, own)| *own).and(org);
-        SigningPlugin::new(self.signing.get(identity), self.gate(Slot::Signing, own))
+        Plugin::new(loaded.get(identity), self.gate(P::SLOT, own))
     }
 
     /// How many calls of a slot there may be, in all and of an organization's own
     /// component.
     fn gate(&self, slot: Slot, own: Option<&OrgId>) -> Gate {
-        let all = match slot {
-            Slot::Signing => &self.signing_permits,
-            _ => &self.document_permits,
+        let all = match slot.is_provider() {
+            true => &self.provider_permits,
+            false => &self.document_permits,
         };
         Gate {
             all: all.clone(),
@@ -249,15 +276,18 @@ impl Components {
         }
     }
 
-    /// Readers and writers of documents share theirs.
+    /// Readers and writers of documents share theirs, and so do providers.
     fn permits_of(&self, slot: Slot, org: &OrgId) -> Arc<Semaphore> {
-        let limits = self.engines.limits.of(slot);
+        let limits = self.engines.limits.of(match slot.is_provider() {
+            true => Slot::Signing,
+            false => slot,
+        });
         let mut permits = self
             .of_organization
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         permits
-            .entry((slot == Slot::Signing, org.clone()))
+            .entry((slot.is_provider(), org.clone()))
             .or_insert_with(|| Arc::new(Semaphore::new(limits.instances_of_organization)))
             .clone()
     }
@@ -287,6 +317,8 @@ impl Components {
             Slot::Placement => self.placement.has(identity),
             Slot::Documents => self.documents.has(identity),
             Slot::Signing => self.signing.has(identity),
+            Slot::Payment => self.payment.has(identity),
+            Slot::Kba => self.kba.has(identity),
         }
     }
 
@@ -300,6 +332,8 @@ impl Components {
             Slot::Placement => self.placement.put(slot::load(engines, cache, artifact)?),
             Slot::Documents => self.documents.put(slot::load(engines, cache, artifact)?),
             Slot::Signing => self.signing.put(slot::load(engines, cache, artifact)?),
+            Slot::Payment => self.payment.put(slot::load(engines, cache, artifact)?),
+            Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
         }
         Ok(())
     }
@@ -335,7 +369,7 @@ impl Components {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         if artifact.slot.is_provider() {
-            return conformance::examine_signing(&engines, &cache, &artifact).await;
+            return conformance::examine_provider(&engines, &cache, &artifact).await;
         }
         let task =
             tokio::task::spawn_blocking(move || conformance::examine(&engines, &cache, &artifact));
@@ -349,8 +383,21 @@ impl Components {
     /// Everything that it did otherwise.
     pub async fn rehearse(&self, artifact: Artifact, script: &Script) -> Result<(), Vec<Reason>> {
         let _turn = self.candidates.acquire().await;
-        let active = conformance::loaded(&self.engines, &self.cache, &artifact).await?;
-        let reasons = script::rehearse(&active, script).await;
+        let (engines, cache) = (&self.engines, &self.cache);
+        let reasons = match artifact.slot {
+            Slot::Payment => {
+                let active = conformance::loaded::<PaymentPre>(engines, cache, &artifact).await?;
+                script::rehearse(&active, script).await
+            }
+            Slot::Kba => {
+                let active = conformance::loaded::<KbaPre>(engines, cache, &artifact).await?;
+                script::rehearse(&active, script).await
+            }
+            _ => {
+                let active = conformance::loaded::<SigningPre>(engines, cache, &artifact).await?;
+                script::rehearse(&active, script).await
+            }
+        };
         match reasons.is_empty() {
             true => Ok(()),
             false => Err(reasons),
@@ -366,6 +413,8 @@ impl Components {
             Slot::Placement => self.placement.put_broken(identity, error),
             Slot::Documents => self.documents.put_broken(identity, error),
             Slot::Signing => self.signing.put_broken(identity, error),
+            Slot::Payment => self.payment.put_broken(identity, error),
+            Slot::Kba => self.kba.put_broken(identity, error),
         }
     }
 
@@ -386,6 +435,8 @@ impl Components {
         self.placement.keep(wanted);
         self.documents.keep(wanted);
         self.signing.keep(wanted);
+        self.payment.keep(wanted);
+        self.kba.keep(wanted);
     }
 
     /// A particular component of slot `rules.compliance`, to ask it again what it

@@ -30,7 +30,7 @@ use super::engine::{Limited, provider_store};
 use super::error::ComponentError;
 use super::inspection::Reason;
 use super::lent::{Blob, Lease, Lent};
-use super::providers::SigningPre;
+use super::providers::Provider;
 use super::slot::{Active, World};
 use super::worlds;
 use crate::config::SecretText;
@@ -258,7 +258,10 @@ impl Scripted {
 }
 
 /// Goes through a script, each call in an instance of its own.
-pub(super) async fn rehearse(active: &Active<SigningPre>, script: &Script) -> Vec<Reason> {
+pub(super) async fn rehearse<P: Provider + World>(
+    active: &Active<P>,
+    script: &Script,
+) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (number, call) in (1..).zip(&script.calls) {
         let far_end = FarEnd::default();
@@ -284,7 +287,11 @@ pub(super) async fn rehearse(active: &Active<SigningPre>, script: &Script) -> Ve
     reasons
 }
 
-async fn answer(active: &Active<SigningPre>, lease: Lease, call: &Call) -> Result<Value, String> {
+async fn answer<P: Provider + World>(
+    active: &Active<P>,
+    lease: Lease,
+    call: &Call,
+) -> Result<Value, String> {
     let limits = &active.limits;
     let lent = Lent::new(lease, limits);
     let (mut store, watch) = provider_store(&active.engine, limits, lent);
@@ -294,7 +301,7 @@ async fn answer(active: &Active<SigningPre>, lease: Lease, call: &Call) -> Resul
     };
     let pre = active.pre.instance_pre();
     let instance = pre.instantiate_async(&mut store).await.map_err(told)?;
-    let interface = format!("{}@{}", SigningPre::SLOT.interface(), worlds::VERSION);
+    let interface = format!("{}@{}", P::SLOT.interface(), worlds::VERSION);
     let function = instance
         .get_export_index(&mut store, None, &interface)
         .and_then(|interface| instance.get_export_index(&mut store, Some(&interface), &call.call))

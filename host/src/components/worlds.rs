@@ -64,6 +64,11 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
             "signing.wit",
             include_str!("../../../wit/signing/signing.wit"),
         ),
+        Slot::Payment => (
+            "payment.wit",
+            include_str!("../../../wit/payment/payment.wit"),
+        ),
+        Slot::Kba => ("kba.wit", include_str!("../../../wit/kba/kba.wit")),
     };
     match slot.is_provider() {
         true => vec![("host.wit", HOST), own],

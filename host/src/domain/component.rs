@@ -28,16 +28,24 @@ pub enum Slot {
     /// A service that collects signatures.
     #[serde(rename = "provider.signing")]
     Signing,
+    /// A service that collects payments.
+    #[serde(rename = "provider.payment")]
+    Payment,
+    /// A service that asks signers questions from their history.
+    #[serde(rename = "provider.kba")]
+    Kba,
 }
 
 impl Slot {
     /// Every slot, in the order of the contract.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Compliance,
         Self::Lifecycle,
         Self::Placement,
         Self::Documents,
         Self::Signing,
+        Self::Payment,
+        Self::Kba,
     ];
 
     /// As it is written in the API.
@@ -48,6 +56,8 @@ impl Slot {
             Self::Placement => "rules.placement",
             Self::Documents => "rules.documents",
             Self::Signing => "provider.signing",
+            Self::Payment => "provider.payment",
+            Self::Kba => "provider.kba",
         }
     }
 
@@ -64,6 +74,8 @@ impl Slot {
             Self::Placement => "placement-rules",
             Self::Documents => "documents-rules",
             Self::Signing => "signing-provider",
+            Self::Payment => "payment-provider",
+            Self::Kba => "kba-provider",
         }
     }
 
@@ -76,12 +88,14 @@ impl Slot {
             Self::Placement => "holdfast:placement/placement",
             Self::Documents => "holdfast:documents/documents",
             Self::Signing => "holdfast:signing/signing",
+            Self::Payment => "holdfast:payment/payment",
+            Self::Kba => "holdfast:kba/kba",
         }
     }
 
     /// Providers speak to a far end; rules know nothing but their arguments.
     pub fn is_provider(self) -> bool {
-        self == Self::Signing
+        matches!(self, Self::Signing | Self::Payment | Self::Kba)
     }
 }
 

@@ -8,6 +8,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::intent::from_stripe;
+
 /// Seconds a signature's time may be off.
 const TOLERANCE_SECONDS: u64 = 300;
 
@@ -84,7 +86,7 @@ struct EventData {
 pub(crate) enum Subject {
     /// Something happened to this intent.
     Intent(String),
-    /// Money went back: intent, minor units in all, Stripe's word for it.
+    /// Money went back, or the payer wants it back: intent, minor units in all, its word.
     Reversal(String, u64, String),
     Ignored,
 }
@@ -100,18 +102,24 @@ pub(crate) fn read(body: &[u8]) -> Option<Subject> {
         return Some(Subject::Intent(text("id")?));
     }
     // A charge that belongs to no intent is none of ours.
-    let intent = text("payment_intent");
-    let reversed = match kind {
-        "charge.refunded" => amount("amount_refunded"),
-        "charge.dispute.created" | "charge.dispute.closed" | "charge.dispute.funds_withdrawn" => {
-            amount("amount")
-        }
+    let Some(intent) = text("payment_intent") else {
+        return Some(Subject::Ignored);
+    };
+    let (amount, word) = match kind {
+        // What went back of the charge until now.
+        "charge.refunded" => (amount("amount_refunded")?, kind.to_owned()),
+        "charge.dispute.created" => (amount("amount")?, kind.to_owned()),
+        // It says who has won.
+        "charge.dispute.closed" => (amount("amount")?, format!("{kind} {}", text("status")?)),
+        // What moves meanwhile is said by how it ends.
         _ => return Some(Subject::Ignored),
     };
-    match intent {
-        None => Some(Subject::Ignored),
-        Some(intent) => Some(Subject::Reversal(intent, reversed?, kind.to_owned())),
-    }
+    let currency = text("currency").unwrap_or_default().to_ascii_uppercase();
+    Some(Subject::Reversal(
+        intent,
+        from_stripe(&currency, amount),
+        word,
+    ))
 }
 
 #[cfg(test)]
@@ -189,7 +197,18 @@ mod tests {
                 "charge.dispute.created".into()
             ))
         );
+        let closed = r#"{"type":"charge.dispute.closed","data":{"object":
+            {"id":"dp_1","payment_intent":"pi_1","amount":900,"status":"won"}}}"#;
+        assert_eq!(
+            subject(closed),
+            Some(Subject::Reversal(
+                "pi_1".into(),
+                900,
+                "charge.dispute.closed won".into()
+            ))
+        );
         for ignored in [
+            r#"{"type":"charge.dispute.funds_withdrawn","data":{"object":{"id":"dp_1","payment_intent":"pi_1","amount":900}}}"#,
             r#"{"type":"customer.created","data":{"object":{"id":"cus_1"}}}"#,
             r#"{"type":"charge.refunded","data":{"object":{"id":"ch_1","payment_intent":null,"amount_refunded":1}}}"#,
         ] {

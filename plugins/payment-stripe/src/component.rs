@@ -6,22 +6,23 @@ use crate::api::{self, Result};
 use crate::bindings::exports::holdfast::payment::payment::{
     Callback, CallbackError, CallbackSubject, Guest, Intent, IntentRequest, ProviderError,
 };
-use crate::bindings::holdfast::host::{clock, secrets};
+use crate::bindings::holdfast::host::{clock, secrets, settings};
 use crate::bindings::holdfast::payment::types::PaymentStatus;
 use crate::callback::{self, Subject};
-use crate::intent::{Answer, Wanted, parameters};
+use crate::intent::{Answer, Wanted, from_stripe, parameters, to_stripe};
 
 struct Component;
 
 impl Guest for Component {
     fn create_intent(request: IntentRequest) -> Result<Intent> {
+        let amount = |amount| to_stripe(&request.currency, amount).ok_or_else(|| unfit(&request));
         let wanted = Wanted {
             payment_id: &request.payment_id,
             envelope_id: &request.envelope_id,
-            amount: request.amount,
+            amount: amount(request.amount)?,
             currency: &request.currency,
             connected_account: request.connected_account.as_deref(),
-            platform_fee: request.platform_fee,
+            platform_fee: request.platform_fee.map(amount).transpose()?,
             payer_email: request.payer_email.as_deref(),
         };
         let key = &request.payment_id;
@@ -66,18 +67,33 @@ impl Guest for Component {
     }
 }
 
+fn unfit(request: &IntentRequest) -> ProviderError {
+    ProviderError::Rejected(format!("no amount that {} has there", request.currency))
+}
+
+/// Stripe's library for browsers.
+const SCRIPT: &str = "https://js.stripe.com/v3/";
+
 fn ours(answer: Answer) -> Result<Intent> {
     let publishable_key = api::setting("publishable_key")?;
+    let page = settings::get("payment_page")
+        .map(|base| format!("{}/{}", base.trim_end_matches('/'), answer.id));
+    let currency = answer.currency.to_ascii_uppercase();
+    let script = settings::get("script").unwrap_or_else(|| SCRIPT.into());
     Ok(Intent {
-        status: match answer.is_paid() {
-            true => PaymentStatus::Paid,
-            false => PaymentStatus::RequiresPayment,
+        script: page.is_none().then_some(script),
+        page,
+        status: match answer.status.as_str() {
+            // Money has arrived; that it is on its way, or reserved, is not enough.
+            "succeeded" => PaymentStatus::Paid,
+            "canceled" => PaymentStatus::Canceled,
+            _ => PaymentStatus::RequiresPayment,
         },
         intent_id: answer.id,
         client_secret: answer.client_secret,
         publishable_key,
-        amount: answer.amount,
-        currency: answer.currency.to_ascii_uppercase(),
+        amount: from_stripe(&currency, answer.amount),
+        currency,
     })
 }
 

@@ -50,11 +50,32 @@ pub(crate) struct Answer {
     pub currency: String,
 }
 
-impl Answer {
-    /// Money has arrived; that it is on its way, or reserved, is not enough.
-    pub fn is_paid(&self) -> bool {
-        self.status == "succeeded"
+/// Where Stripe counts otherwise than ISO 4217 does: how many of its units one of ours is,
+/// or how many of ours one of its is. ISK and UGX have two digits there for what they
+/// once were, MGA has none.
+fn scale(currency: &str) -> (u64, u64) {
+    match currency {
+        "ISK" | "UGX" => (100, 1),
+        "MGA" => (1, 100),
+        _ => (1, 1),
     }
+}
+
+/// An amount in Stripe's units; none when it has no such amount: the last of three digits
+/// is always 0 there.
+pub(crate) fn to_stripe(currency: &str, amount: u64) -> Option<u64> {
+    let (more, fewer) = scale(currency);
+    let three_digits = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"].contains(&currency);
+    let step = if three_digits { 10 } else { fewer };
+    (amount % step == 0)
+        .then(|| amount.checked_mul(more))?
+        .map(|amount| amount / fewer)
+}
+
+/// An amount of Stripe's in minor units of ISO 4217.
+pub(crate) fn from_stripe(currency: &str, amount: u64) -> u64 {
+    let (more, fewer) = scale(currency);
+    amount.saturating_mul(fewer) / more
 }
 
 #[cfg(test)]
@@ -98,27 +119,31 @@ mod tests {
     }
 
     #[test]
-    fn only_what_succeeded_is_paid() {
-        for (status, paid) in [
-            ("requires_payment_method", false),
-            ("requires_confirmation", false),
-            ("requires_action", false),
-            ("processing", false),
-            ("requires_capture", false),
-            ("canceled", false),
-            ("succeeded", true),
-            ("something_new", false),
+    fn amounts_are_what_stripe_calls_them() {
+        for (currency, ours, theirs) in [
+            ("USD", 4900, 4900),
+            ("JPY", 500, 500),
+            ("ISK", 500, 50_000),
+            ("UGX", 500, 50_000),
+            ("MGA", 4900, 49),
+            ("KWD", 1230, 1230),
         ] {
-            let text = format!(
-                r#"{{"id":"pi_1","client_secret":"pi_1_secret_x","status":"{status}","amount":1,"currency":"usd"}}"#
-            );
-            let answer: Answer = serde_json::from_str(&text).unwrap();
-            assert_eq!(answer.is_paid(), paid, "{status}");
-            assert_eq!(
-                (answer.id, answer.client_secret),
-                ("pi_1".into(), "pi_1_secret_x".into())
-            );
-            assert_eq!((answer.amount, answer.currency), (1, "usd".into()));
+            assert_eq!(to_stripe(currency, ours), Some(theirs), "{currency}");
+            assert_eq!(from_stripe(currency, theirs), ours, "{currency}");
         }
+        for (currency, ours) in [("MGA", 4950), ("KWD", 1234), ("ISK", u64::MAX)] {
+            assert_eq!(to_stripe(currency, ours), None, "{currency}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read() {
+        let text = r#"{"id":"pi_1","client_secret":"pi_1_secret_x","status":"succeeded","amount":1,"currency":"usd"}"#;
+        let answer: Answer = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (answer.id, answer.client_secret, answer.status),
+            ("pi_1".into(), "pi_1_secret_x".into(), "succeeded".into())
+        );
+        assert_eq!((answer.amount, answer.currency), (1, "usd".into()));
     }
 }

@@ -10,7 +10,8 @@
 //! | `callback.rs` | verifying a webhook and reading what it is about |
 //!
 //! Settings: `base_url` (`https://api.stripe.com`), `publishable_key` (shown to payers'
-//! browsers). Secrets: `secret_key`, `webhook_secret`.
+//! browsers), `script` (Stripe's library for browsers, when it is not at its own place),
+//! `payment_page` (pages for payers, by intent; then no script is needed). Secrets: `secret_key`, `webhook_secret`.
 
 #[cfg(target_arch = "wasm32")]
 mod api;

@@ -1,0 +1,205 @@
+//! Calls into provider plugins: asynchronous, in a fresh instance each, with
+//! exactly what their world grants.
+
+mod kba_plugin;
+mod payment_plugin;
+mod signing_plugin;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
+use wasmtime::{Engine, Store};
+
+use super::artifact::Identity;
+use super::bindings;
+use super::engine::{Limited, provider_store};
+use super::error::{ComponentError, Failure};
+use super::gate::Gate;
+use super::lent::Lent;
+use super::slot::{Active, Deferred, Probe, World};
+use crate::domain::component::Slot;
+
+pub use super::lent::Lease as ProviderLease;
+pub use kba_plugin::{KbaPlugin, kba};
+pub use payment_plugin::{PaymentPlugin, payment};
+pub use signing_plugin::{SigningPlugin, signing};
+
+/// Why a provider did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// A setting or secret is missing.
+    #[error("the provider is not configured: {0}")]
+    NotConfigured(String),
+    /// The provider said no.
+    #[error("the provider refused: {0}")]
+    Rejected(String),
+    /// The provider does not know it.
+    #[error("the provider does not know it")]
+    NotFound,
+    /// No answer; later may be better.
+    #[error("the provider could not be reached: {0}")]
+    Unreachable(String),
+    /// Asked too often; seconds to wait when it said so.
+    #[error("the provider limits the rate{}", .0.map_or(String::new(), |seconds| format!(" for {seconds} seconds")))]
+    RateLimited(Option<u32>),
+    /// The plugin failed.
+    #[error(transparent)]
+    Component(#[from] ComponentError),
+}
+
+/// The same errors in the words of each world.
+macro_rules! provider_errors {
+    ($($types:path => { $($not_found:ident)? };)+) => {$(
+        const _: () = {
+            use $types as types;
+            impl From<types::ProviderError> for ProviderError {
+                fn from(error: types::ProviderError) -> Self {
+                    match error {
+                        types::ProviderError::NotConfigured(what) => Self::NotConfigured(what),
+                        types::ProviderError::Rejected(why) => Self::Rejected(why),
+                        $(types::ProviderError::$not_found => Self::NotFound,)?
+                        types::ProviderError::Unreachable(why) => Self::Unreachable(why),
+                        types::ProviderError::RateLimited(wait) => Self::RateLimited(wait),
+                        types::ProviderError::Other(why) => Self::Rejected(why),
+                    }
+                }
+            }
+        };
+    )+};
+}
+
+provider_errors! {
+    bindings::signing::holdfast::signing::types => { NotFound };
+    bindings::payment::holdfast::payment::types => { NotFound };
+    bindings::kba::holdfast::kba::types => {};
+}
+
+/// A world whose components speak to a far end.
+pub trait Provider: Send + Sync + 'static {
+    /// Its exports, ready to be called.
+    type Exports: Send + Sync;
+
+    /// What it is instantiated from.
+    fn instance_pre(&self) -> &InstancePre<Limited<Lent>>;
+
+    /// A fresh instance.
+    fn fresh(
+        &self,
+        store: &mut Store<Limited<Lent>>,
+    ) -> impl Future<Output = wasmtime::Result<Self::Exports>> + Send;
+}
+
+macro_rules! provider_worlds {
+    ($($slot:ident: $pre:ident = $module:ident :: $made:ident of $exports:ident;)+) => {$(
+        /// What is instantiated for a call.
+        pub type $pre = bindings::$module::$made<Limited<Lent>>;
+
+        impl Provider for $pre {
+            type Exports = bindings::$module::$exports;
+
+            fn instance_pre(&self) -> &InstancePre<Limited<Lent>> {
+                self.instance_pre()
+            }
+
+            async fn fresh(
+                &self,
+                store: &mut Store<Limited<Lent>>,
+            ) -> wasmtime::Result<Self::Exports> {
+                self.instantiate_async(store).await
+            }
+        }
+
+        impl World for $pre {
+            const SLOT: Slot = Slot::$slot;
+
+            fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+                let mut linker: Linker<Limited<Lent>> = Linker::new(engine);
+                bindings::$module::$exports::add_to_linker::<_, HasSelf<_>>(
+                    &mut linker,
+                    |limited| &mut limited.data,
+                )?;
+                super::wasi::link(&mut linker)?;
+                Self::new(linker.instantiate_pre(component)?)
+            }
+
+            /// What a provider does depends on its far end: see [`super::conformance`].
+            fn canary(&self, _: &Probe<'_>) -> Result<(), ComponentError> {
+                Ok(())
+            }
+        }
+    )+};
+}
+
+provider_worlds! {
+    Signing: SigningPre = signing::SigningProviderPre of SigningProvider;
+    Payment: PaymentPre = payment::PaymentProviderPre of PaymentProvider;
+    Kba: KbaPre = kba::KbaProviderPre of KbaProvider;
+}
+
+/// One component of a provider slot, with the right to be called.
+pub struct Plugin<P> {
+    slot: Deferred<P>,
+    gate: Gate,
+}
+
+impl<P> Clone for Plugin<P> {
+    fn clone(&self) -> Self {
+        Self {
+            slot: self.slot.clone(),
+            gate: self.gate.clone(),
+        }
+    }
+}
+
+type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
+
+impl<P: Provider> Plugin<P> {
+    pub(super) fn new(slot: Deferred<P>, gate: Gate) -> Self {
+        Self { slot, gate }
+    }
+
+    /// The most linear memory that a call of the component has had, in bytes.
+    pub(super) fn memory_peak(&self) -> usize {
+        let peak = self.active().map(|active| active.meter.memory_peak());
+        peak.ok()
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or_default()
+    }
+
+    fn active(&self) -> Result<&Active<P>, ComponentError> {
+        (**self.slot).as_ref().map_err(ComponentError::again)
+    }
+
+    /// Which component answers.
+    pub fn identity(&self) -> Result<Identity, ComponentError> {
+        Ok(self.active()?.identity.clone())
+    }
+
+    async fn call<R>(
+        &self,
+        lease: ProviderLease,
+        work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
+    ) -> Result<R, ComponentError> {
+        let active = self.active()?;
+        let limits = &active.limits;
+        let Some(_turn) = self.gate.pass(limits.deadline).await else {
+            let busy = ComponentError::new(&active.identity, Failure::Busy);
+            return Err(busy.reported(&active.meter));
+        };
+        let lent = Lent::new(lease, limits);
+        let (mut store, watch) = provider_store(&active.engine, limits, lent);
+        let run = async {
+            let plugin = active.pre.fresh(&mut store).await?;
+            work(&mut store, &plugin).await
+        };
+        let ended = tokio::time::timeout(limits.deadline, watch.run(run)).await;
+        active.meter.used(store.data().limits.memory);
+        let error = match ended {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
+            Err(_) => ComponentError::new(&active.identity, Failure::Timeout),
+        };
+        Err(error.reported(&active.meter))
+    }
+}

@@ -1,0 +1,107 @@
+//! One request to Method and its answer.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::bindings::exports::holdfast::kba::kba::ProviderError;
+use crate::bindings::holdfast::host::http::{
+    self, BodyPart, HeaderValue, HttpError, Request, Response,
+};
+use crate::bindings::holdfast::host::{secrets, settings};
+use crate::wire::{self, Failure, Meaning};
+
+/// The version of the API whose shapes are read here.
+const VERSION: &str = "2026-03-30";
+
+/// Why there is no answer: one of Method's own errors, or something else.
+pub(crate) enum Refused {
+    /// Method's error; the session, or the request, failed.
+    Said(Failure),
+    Provider(ProviderError),
+}
+
+impl From<ProviderError> for Refused {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(error)
+    }
+}
+
+pub(crate) fn get<T: DeserializeOwned>(path: &str) -> Result<T, Refused> {
+    call("GET", path, None)
+}
+
+pub(crate) fn post<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, Refused> {
+    call("POST", path, Some(body))
+}
+
+pub(crate) fn put<T: DeserializeOwned>(path: &str, body: &Value) -> Result<T, Refused> {
+    call("PUT", path, Some(body))
+}
+
+fn call<T: DeserializeOwned>(method: &str, path: &str, body: Option<&Value>) -> Result<T, Refused> {
+    let missing = |what: &str| ProviderError::NotConfigured(what.into());
+    let base = settings::get("base_url").ok_or_else(|| missing("setting base_url"))?;
+    let key = secrets::open("secret_key").ok_or_else(|| missing("secret secret_key"))?;
+    let plain = |text: &str| HeaderValue::Plain(text.to_owned());
+    let request = Request {
+        method: method.into(),
+        url: format!("{}{path}", base.trim_end_matches('/')),
+        headers: vec![
+            (
+                "Authorization".to_owned(),
+                HeaderValue::Secret(("Bearer ".to_owned(), &key)),
+            ),
+            ("Method-Version".to_owned(), plain(VERSION)),
+            ("Content-Type".to_owned(), plain("application/json")),
+            ("Accept".to_owned(), plain("application/json")),
+        ],
+        body: body
+            .map(|body| BodyPart::Text(body.to_string()))
+            .into_iter()
+            .collect(),
+    };
+    let response = http::send(&request).map_err(unreachable)?;
+    check(&response)?;
+    // Nothing of the answer is told: it is about a person.
+    wire::read(&response.body).ok_or_else(|| {
+        let why = format!("an answer to {method} is not understood");
+        ProviderError::Unreachable(why).into()
+    })
+}
+
+fn check(response: &Response) -> Result<(), Refused> {
+    let provider = match response.status {
+        200..=299 => return Ok(()),
+        401 | 403 => ProviderError::NotConfigured(
+            "the provider does not accept the secret secret_key".into(),
+        ),
+        status @ 400..=499 => match Failure::of(&response.body) {
+            Some(failure) if status != 429 || failure.meaning() != Meaning::Other => {
+                return Err(Refused::Said(failure));
+            }
+            _ if status == 429 => ProviderError::RateLimited(retry_after(response)),
+            _ => ProviderError::Rejected(format!("answered {status}")),
+        },
+        status => ProviderError::Unreachable(format!("answered {status}")),
+    };
+    Err(provider.into())
+}
+
+fn retry_after(response: &Response) -> Option<u32> {
+    let (_, seconds) = response
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
+    seconds.parse().ok()
+}
+
+fn unreachable(error: HttpError) -> ProviderError {
+    match error {
+        HttpError::Denied(why) => ProviderError::NotConfigured(why),
+        HttpError::Timeout => ProviderError::Unreachable("timed out".into()),
+        HttpError::Unreachable(why)
+        | HttpError::OverLimit(why)
+        | HttpError::InvalidRequest(why)
+        | HttpError::Other(why) => ProviderError::Unreachable(why),
+    }
+}

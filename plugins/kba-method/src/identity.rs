@@ -1,0 +1,138 @@
+//! What has to be known of a signer, and how Method takes it.
+
+use serde_json::{Map, Value, json};
+
+/// One thing to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub name: &'static str,
+    pub label: &'static str,
+    pub required: bool,
+}
+
+const fn field(name: &'static str, label: &'static str, required: bool) -> Field {
+    Field {
+        name,
+        label,
+        required,
+    }
+}
+
+/// All that Method can use to find a person's history.
+const FIELDS: [Field; 10] = [
+    field("first_name", "First name", true),
+    field("last_name", "Last name", true),
+    field("phone", "Mobile phone", true),
+    field("date_of_birth", "Date of birth", true),
+    field("ssn_last4", "Last four digits of your SSN", true),
+    field("line1", "Street address", true),
+    field("line2", "Apartment or unit", false),
+    field("city", "City", true),
+    field("state", "State", true),
+    field("zip", "ZIP code", true),
+];
+
+/// The fields of the setting `identity_fields`; all when there is no setting.
+pub(crate) fn declared(setting: Option<&str>) -> Vec<Field> {
+    let Some(setting) = setting else {
+        return FIELDS.to_vec();
+    };
+    let named: Vec<&str> = setting.split(',').map(str::trim).collect();
+    FIELDS
+        .into_iter()
+        .filter(|field| named.contains(&field.name))
+        .collect()
+}
+
+/// The body of `POST /entities`. What nobody gave is left out.
+pub(crate) fn entity(identity: &[(String, String)]) -> Value {
+    let given = |name: &str| {
+        identity
+            .iter()
+            .find(|(known, value)| known == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
+    };
+    let all = |names: &[(&str, &str)]| -> Map<String, Value> {
+        names
+            .iter()
+            .filter_map(|(ours, theirs)| Some(((*theirs).to_owned(), given(ours)?.into())))
+            .collect()
+    };
+    let individual = all(&[
+        ("first_name", "first_name"),
+        ("last_name", "last_name"),
+        ("phone", "phone"),
+        ("email", "email"),
+        ("date_of_birth", "dob"),
+        ("ssn_last4", "ssn_4"),
+    ]);
+    let address = all(&[
+        ("line1", "line1"),
+        ("line2", "line2"),
+        ("city", "city"),
+        ("state", "state"),
+        ("zip", "zip"),
+    ]);
+    let mut body = json!({ "type": "individual", "individual": individual });
+    if !address.is_empty() {
+        body["address"] = address.into();
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn an_account_that_needs_less_asks_for_less() {
+        assert_eq!(declared(None).len(), FIELDS.len());
+        let names = |setting| -> Vec<&str> {
+            let fields = declared(Some(setting));
+            fields.iter().map(|field| field.name).collect()
+        };
+        assert_eq!(names("phone, first_name"), ["first_name", "phone"]);
+        assert_eq!(names(""), [""; 0]);
+        assert_eq!(names("shoe_size"), [""; 0]);
+    }
+
+    #[test]
+    fn a_person_is_described_in_methods_words() {
+        let body = entity(&given(&[
+            ("first_name", "Kim"),
+            ("last_name", "Birch"),
+            ("phone", "+15125550123"),
+            ("email", "kim@birch.example"),
+            ("date_of_birth", "1980-02-29"),
+            ("ssn_last4", "1234"),
+            ("line1", "1 Oak Street"),
+            ("line2", ""),
+            ("city", "Austin"),
+            ("state", "TX"),
+            ("zip", "78701"),
+        ]));
+        assert_eq!(
+            body,
+            json!({
+                "type": "individual",
+                "individual": {
+                    "first_name": "Kim", "last_name": "Birch", "phone": "+15125550123",
+                    "email": "kim@birch.example", "dob": "1980-02-29", "ssn_4": "1234",
+                },
+                "address": {
+                    "line1": "1 Oak Street", "city": "Austin", "state": "TX", "zip": "78701",
+                },
+            })
+        );
+        let little = entity(&given(&[("email", "kim@birch.example")]));
+        assert_eq!(
+            little,
+            json!({ "type": "individual", "individual": { "email": "kim@birch.example" } })
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! What Method answers, and what its errors mean.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// An answer: the object itself, or within `{success, data, message}`. None when it is
+/// neither.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    serde_json::from_value(unwrapped(serde_json::from_slice(body).ok()?)).ok()
+}
+
+fn unwrapped(answer: Value) -> Value {
+    match answer {
+        Value::Object(mut members) if members.contains_key("success") => {
+            members.remove("data").unwrap_or_default()
+        }
+        other => other,
+    }
+}
+
+/// A person.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Entity {
+    pub id: String,
+    #[serde(default)]
+    pub verification: Verification,
+}
+
+/// How far a person is verified.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Verification {
+    #[serde(default)]
+    pub identity: Standing,
+    #[serde(default)]
+    pub phone: Standing,
+}
+
+/// Of identity or phone.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Standing {
+    #[serde(default)]
+    pub verified: bool,
+    /// How it may be verified.
+    #[serde(default)]
+    pub methods: Vec<String>,
+}
+
+/// A verification session.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Session {
+    pub id: String,
+    pub status: String,
+    #[serde(default)]
+    pub kba: Kba,
+    #[serde(default)]
+    pub error: Option<Failure>,
+}
+
+/// The questions of a session.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Kba {
+    #[serde(default)]
+    pub questions: Vec<Question>,
+    #[serde(default)]
+    pub authenticated: Option<bool>,
+}
+
+/// One question.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Question {
+    pub id: String,
+    pub text: String,
+    pub answers: Vec<Answer>,
+}
+
+/// What can be answered.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Answer {
+    pub id: String,
+    pub text: String,
+}
+
+/// An error, in an answer of its own or on a session.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Failure {
+    #[serde(default)]
+    pub code: Option<i64>,
+    #[serde(default)]
+    pub sub_type: Option<String>,
+    #[serde(default, rename = "type")]
+    pub kind: Option<String>,
+}
+
+/// What an error means for whoever asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Time over: a new session is needed.
+    Expired,
+    /// A wrong answer, or a missing one.
+    WrongAnswer,
+    WrongCode,
+    /// Too little is known of the person.
+    NoHistory,
+    /// Too many codes were asked for.
+    TooMany,
+    /// Phone or person are verified already.
+    DoneBefore,
+    Other,
+}
+
+impl Failure {
+    /// The error of an answer; none where there is none.
+    pub fn of(body: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Wrapped {
+            error: Failure,
+        }
+        read::<Wrapped>(body).map(|wrapped| wrapped.error)
+    }
+
+    pub fn meaning(&self) -> Meaning {
+        match (self.sub_type.as_deref(), self.code) {
+            (Some("VERIFICATION_SESSION_EXPIRED"), _) | (None, Some(19001)) => Meaning::Expired,
+            (Some("VERIFICATION_SESSION_FAILED_INCORRECT_SMS_CODE"), _) | (None, Some(19002)) => {
+                Meaning::WrongCode
+            }
+            (Some("VERIFICATION_SESSION_FAILED_INVALID_ANSWER"), _) | (None, Some(19004)) => {
+                Meaning::WrongAnswer
+            }
+            (Some("MISSING_IDENTITY_MATCH" | "UNAUTHORIZED_VERIFICATION_METHOD"), _) => {
+                Meaning::NoHistory
+            }
+            (Some("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS"), _) => Meaning::TooMany,
+            (Some("EXISTING_VERIFIED_SESSION"), _) => Meaning::DoneBefore,
+            _ => Meaning::Other,
+        }
+    }
+
+    /// The words of the vendor's list. The message may quote what was sent.
+    pub fn name(&self) -> String {
+        let named = self.sub_type.clone().or_else(|| self.kind.clone());
+        named.unwrap_or_else(|| "an error without a name".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(body: &str) -> Meaning {
+        Failure::of(body.as_bytes()).unwrap().meaning()
+    }
+
+    #[test]
+    fn answers_come_bare_or_wrapped() {
+        let session = r#"{"id":"evf_1","status":"in_progress","type":"identity","method":"kba",
+            "kba":{"questions":[{"id":"qtn_1","text":"Which?","answers":[{"id":"ans_1","text":"This"}]}],
+            "authenticated":null},"error":null}"#;
+        let wrapped = format!(r#"{{"success":true,"data":{session},"message":null}}"#);
+        for body in [session, &wrapped] {
+            let session: Session = read(body.as_bytes()).unwrap();
+            assert_eq!(
+                (session.id.as_str(), session.status.as_str()),
+                ("evf_1", "in_progress")
+            );
+            assert_eq!(session.kba.questions[0].answers[0].id, "ans_1");
+            assert_eq!(session.kba.authenticated, None);
+        }
+        for wrong in ["", "[]", "{}", r#"{"success":true}"#] {
+            assert!(read::<Session>(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+        let entity: Entity = read(
+            br#"{"id":"ent_1","verification":{"phone":{"verified":false,"methods":["sms"]}}}"#,
+        )
+        .unwrap();
+        assert_eq!(entity.id, "ent_1");
+        assert!(!entity.verification.phone.verified && !entity.verification.identity.verified);
+    }
+
+    #[test]
+    fn every_error_of_the_vendors_list_has_a_meaning() {
+        for (name, expected) in [
+            ("VERIFICATION_SESSION_EXPIRED", Meaning::Expired),
+            (
+                "VERIFICATION_SESSION_FAILED_INCORRECT_SMS_CODE",
+                Meaning::WrongCode,
+            ),
+            (
+                "VERIFICATION_SESSION_FAILED_INVALID_ANSWER",
+                Meaning::WrongAnswer,
+            ),
+            ("MISSING_IDENTITY_MATCH", Meaning::NoHistory),
+            ("UNAUTHORIZED_VERIFICATION_METHOD", Meaning::NoHistory),
+            ("ENTITY_PHONE_VERIFICATION_MAX_ATTEMPTS", Meaning::TooMany),
+            ("EXISTING_VERIFIED_SESSION", Meaning::DoneBefore),
+            ("MISSING_PHONE_VERIFICATION", Meaning::Other),
+            ("SOMETHING_NEW", Meaning::Other),
+        ] {
+            let error = format!(r#"{{"error":{{"type":"T","sub_type":"{name}"}}}}"#);
+            assert_eq!(meaning(&error), expected, "{name}");
+            let wrapped = format!(r#"{{"success":false,"data":{error}}}"#);
+            assert_eq!(meaning(&wrapped), expected, "{name}");
+        }
+        for (code, expected) in [
+            (19001, Meaning::Expired),
+            (19002, Meaning::WrongCode),
+            (19004, Meaning::WrongAnswer),
+            (1, Meaning::Other),
+        ] {
+            assert_eq!(
+                meaning(&format!(r#"{{"error":{{"code":{code}}}}}"#)),
+                expected
+            );
+        }
+        assert!(Failure::of(b"Bad gateway").is_none());
+    }
+}
