@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use holdfast::domain::organization::OrgSettings;
 use holdfast::files::{Files, FilesError};
+use holdfast::store::jobs;
 use serde_json::{Value, json};
 
 use crate::support::faulty::{Fault, Faulty};
@@ -281,4 +282,26 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     later.wait_until_gone(&orphan).await;
     assert_eq!(app.count("job where kind = 'object.delete'").await, 1);
     assert!(live.exists());
+}
+
+/// While nodes are upgraded one after the other, what this one does not know is left to
+/// those that do.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_a_later_version_are_left_to_later_nodes() {
+    let app = TestApp::start().await;
+    let now = holdfast::domain::clock::Clock::default().now();
+    let mut tx = app.store.begin().await.unwrap();
+    let kind = "later.kind";
+    jobs::insert(&mut tx, &app.org, kind, None, &json!({}), now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let waits = "job where kind = 'later.kind' and state = 'waiting' and attempts = 0";
+    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    while app.count(&format!("{waits} and lease_epoch > 0")).await == 0 {
+        assert!(std::time::Instant::now() < deadline, "it was not looked at");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(app.count(waits).await, 1);
 }

@@ -79,6 +79,16 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Why nothing is sent to a client with this address, if nothing is (specification,
+    /// "Bulk item": `skipped`).
+    pub fn skips(&self, email: Option<&str>) -> Option<&'static str> {
+        match email.map(str::trim) {
+            None | Some("") => Some(NO_EMAIL),
+            Some(email) if email.eq_ignore_ascii_case(self.created_by.trim()) => Some(OWN_EMAIL),
+            Some(_) => None,
+        }
+    }
+
     /// How many sign each envelope: the client, and the sender when added.
     pub fn signers(&self) -> usize {
         if self.add_me_as_signer { 2 } else { 1 }

@@ -16,10 +16,10 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
-use crate::domain::id::{EnvelopeId, OrgId, TemplateId};
+use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
-use crate::store::{StoreError, Tx, envelopes, jobs, organizations, templates};
+use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
 use crate::worker::{self, Next};
 
 /// One of `signers[]`.
@@ -157,6 +157,7 @@ pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
             provider_submitter: None,
             completed_at: None,
             decline_reason: None,
+            challenged: false,
         })
         .collect()
 }
@@ -171,13 +172,7 @@ pub async fn organization(app: &App, org: &OrgId) -> Result<Organization, Servic
 
 /// A template of the caller's organization that can be sent as it is.
 pub async fn sendable(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
-    let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
-    let mut connection = app.store.read().await?;
-    let template = templates::get(&mut connection, &caller.org, &id)
-        .await?
-        .ok_or(ServiceError::NotFound("Template"))?;
-    drop(connection);
-    ready(app, template).await
+    ready(app, template_service::get(app, caller, id).await?).await
 }
 
 /// The template, once its provider has it.
@@ -187,18 +182,6 @@ pub async fn ready(app: &App, template: Template) -> Result<Template, ServiceErr
         return Err(ServiceError::Conflict("Template has no document".into()));
     }
     Ok(template)
-}
-
-/// Refuses to send a document whose signers have to be asked about their identity
-/// while nothing asks them: if the step cannot be added, the send fails
-/// (specification, "KBA and template composition").
-pub fn check_identity_step(kba_required: bool) -> Result<(), ServiceError> {
-    if kba_required {
-        return Err(ServiceError::NotConfigured(
-            "Identity verification is not configured".into(),
-        ));
-    }
-    Ok(())
 }
 
 /// What the provider is asked for.
@@ -329,7 +312,7 @@ pub async fn announce(
 
 /// Best effort: the submission was never told to anybody, so that a provider
 /// that cannot be reached now leaves nothing that could be signed.
-pub async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
+async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
     if let Ok(lease) = app.signing_lease(Some(org), instance)
         && let Err(error) = app
             .components
@@ -338,6 +321,29 @@ pub async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) 
             .await
     {
         tracing::warn!(%error, "a submission without an envelope could not be archived");
+    }
+}
+
+/// Archives a submission whose envelope could not be written. A commit that failed may
+/// have happened all the same, when only its answer was lost: then it stays.
+pub async fn withdraw_unless_named(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    instance: &str,
+    submission: &str,
+) {
+    let look = async {
+        let mut connection = app.store.read().await?;
+        envelopes::get(&mut connection, org, envelope).await
+    };
+    let named = match look.await {
+        Ok(None) => false,
+        Ok(Some(now)) => now.submission.as_deref() == Some(submission),
+        Err(_) => true,
+    };
+    if !named {
+        withdraw(app, org, instance, submission).await;
     }
 }
 

@@ -168,21 +168,6 @@ pub async fn claim(
     Ok(jobs)
 }
 
-/// Takes up jobs of bulk batches that were set aside: by a node of an older version,
-/// which does not know them.
-pub async fn revive_bulk(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    let mut tx = store.begin().await?;
-    let revived = sqlx::query(
-        "update job set state = 'waiting', run_at = $1, attempts = 0
-         where state = 'failed' and kind like 'bulk.%'",
-    )
-    .bind(now.to_string())
-    .execute(&mut *tx)
-    .await?;
-    tx.added_jobs = revived.rows_affected() > 0;
-    tx.commit().await
-}
-
 /// How many jobs there are.
 #[derive(Clone, Copy, Debug)]
 pub struct JobCounts {

@@ -3,9 +3,7 @@
 
 mod start;
 
-pub use start::{
-    IssuedSession, Selected, Selection, StartSession, document_of, document_to_send, start,
-};
+pub use start::{IssuedSession, StartSession, document_of, document_to_send, start};
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::lock;
 use crate::app::App;
 use crate::components::rules::lifecycle::BatchTrigger;
-use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL, OWN_EMAIL};
+use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
 use crate::service::idempotency::Answering;
 use crate::service::{Caller, ServiceError, lifecycle};
@@ -75,12 +75,7 @@ pub async fn set_clients(
             added.rejected.push(text.clone());
             continue;
         };
-        let own = |email: &String| email.trim().eq_ignore_ascii_case(batch.created_by.trim());
-        let skipped = match &client.email {
-            None => Some(NO_EMAIL),
-            Some(email) if own(email) => Some(OWN_EMAIL),
-            Some(_) => None,
-        };
+        let skipped = batch.skips(client.email.as_deref());
         match skipped {
             Some(NO_EMAIL) => added.skipped_no_email.push(client.id.clone()),
             Some(_) => added.skipped_own_email.push(client.id.clone()),

@@ -15,56 +15,44 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::claim::{Parcel, actor, claim, overtaken};
+use super::ending::{finish, lose_master};
 use crate::app::App;
 use crate::components::providers::ProviderError;
-use crate::components::rules::lifecycle::{BatchTrigger, EnvelopeTrigger};
-use crate::domain::bulk::{
-    Batch, BatchStatus, Item, ItemStatus, NO_EMAIL, OWN_EMAIL, SubmittedMaster,
-};
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::bulk::{Batch, BatchStatus, Item, SubmittedMaster};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerStatus,
-};
-use crate::domain::event::{Event, EventType};
+use crate::domain::envelope::Envelope;
 use crate::domain::id::{BatchId, OrgId};
-use crate::domain::organization::Organization;
-use crate::domain::prefill;
 use crate::faults;
 use crate::service::dispatch::Stray;
-use crate::service::{Caller, ServiceError, dispatch, envelopes, events, lifecycle};
+use crate::service::{ServiceError, dispatch, envelopes, kba, lifecycle};
 use crate::store::bulk::Outcome;
-use crate::store::customers::CustomerRow;
-use crate::store::{
-    StoreError, Tx, bulk, customers, deliveries, envelopes as envelope_store,
-    events as event_store, payments, signers as signer_store,
-};
+use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 use crate::worker::Next;
 
 /// Items claimed at once, at most.
-const CHUNK: usize = 10;
+pub(super) const CHUNK: usize = 10;
 /// How long a lane waits that found no turn at its provider.
 const TURN_WAIT: Duration = Duration::from_secs(1);
 /// How long a claim is good for; whoever works on it renews it.
-const LEASE: Duration = Duration::from_secs(15);
+pub(super) const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(5);
 /// How long a lane works before it lets the lanes of other batches go.
 const SLICE: Duration = Duration::from_millis(250);
 /// Waits between the attempts of an item whose provider could not be reached.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 15];
 /// How long a lane with nothing to do waits at most, and at least.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
+pub(super) const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 
 /// Waits when a provider that limits the rate does not say for how long.
 const RATE_LIMIT_SECONDS: u32 = 30;
 /// Characters that are shown of a provider's reason.
 const REASON: usize = 300;
 
-/// How long envelopes wait that the rules do not let go.
-const REFUSED_WAIT: Duration = Duration::from_secs(300);
-
 /// The error of items whose batch has lost its master.
-const NO_MASTER: &str = "Master template cannot be read";
+pub(super) const NO_MASTER: &str = "Master template cannot be read";
 
 /// How many items are at one provider instance at once, from this node.
 #[derive(Default)]
@@ -146,197 +134,6 @@ async fn wait_or_finish(app: &App, batch: &Batch) -> Result<Next, ServiceError> 
             Ok(Next::Done)
         }
     }
-}
-
-/// One client's envelope on its way.
-struct Parcel {
-    item: Item,
-    envelope: Envelope,
-    signers: Vec<Signer>,
-    /// Values of the client's fields.
-    values: Vec<(String, String)>,
-}
-
-/// Leases the next items. Those that have no envelope yet get one.
-async fn claim(
-    app: &App,
-    batch: &Batch,
-    master: &SubmittedMaster,
-    limit: i64,
-) -> Result<Vec<Parcel>, ServiceError> {
-    let organization = dispatch::organization(app, &batch.org).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
-    let items = bulk::claim(&mut tx, batch, now, LEASE, limit).await?;
-    if items.is_empty() {
-        return Ok(Vec::new());
-    }
-    let ids: Vec<_> = items.iter().map(|item| item.customer.clone()).collect();
-    let clients = customers::by_ids(&mut tx, &batch.org, &ids).await?;
-    let mut parcels = Vec::new();
-    for item in items {
-        let client = clients.get(&item.customer);
-        // As the client is now, and not when the list was made.
-        let (Some(client), Some(email)) = (client, client.and_then(|c| c.email.as_ref())) else {
-            let skipped = Outcome::Skipped(NO_EMAIL.into());
-            bulk::settle(&mut tx, &item, &skipped).await?;
-            continue;
-        };
-        if email.eq_ignore_ascii_case(batch.created_by.trim()) {
-            let skipped = Outcome::Skipped(OWN_EMAIL.into());
-            bulk::settle(&mut tx, &item, &skipped).await?;
-            continue;
-        }
-        let signers = signers(batch, master, client, email);
-        let envelope = match &item.envelope {
-            Some(id) => envelope_store::get(&mut tx, &batch.org, id).await?,
-            None => None,
-        };
-        // Sent by hand, or ended, before this attempt.
-        if let Some(settled) = envelope
-            .as_ref()
-            .and_then(|envelope| overtaken(envelope, now))
-        {
-            bulk::settle(&mut tx, &item, &settled).await?;
-            continue;
-        }
-        let envelope = match envelope {
-            Some(envelope) => envelope,
-            None => create(app, &mut tx, batch, &item, client, &signers, &organization).await?,
-        };
-        let role = master.roles.first().map(String::as_str).unwrap_or_default();
-        let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
-        parcels.push(Parcel {
-            item,
-            envelope,
-            signers,
-            values,
-        });
-    }
-    tx.commit().await?;
-    Ok(parcels)
-}
-
-/// What became of an envelope that does not wait to be sent any more.
-fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<Outcome> {
-    let status = envelope.status;
-    if status == EnvelopeStatus::Preparing {
-        None
-    } else if status.is_out_for_signing() || status.is_signed() {
-        Some(Outcome::Sent(now))
-    } else {
-        Some(Outcome::Failed(format!("Envelope is {status}")))
-    }
-}
-
-/// The client first, and the sender behind when added.
-fn signers(
-    batch: &Batch,
-    master: &SubmittedMaster,
-    client: &CustomerRow,
-    email: &str,
-) -> Vec<Signer> {
-    let contact = client.datum("primary_contact_name");
-    let client = (
-        contact.unwrap_or_else(|| client.name.clone()),
-        email.to_owned(),
-    );
-    let sender = (batch.created_by.clone(), batch.created_by.clone());
-    let people = match batch.add_me_as_signer {
-        true => vec![client, sender],
-        false => vec![client],
-    };
-    people
-        .into_iter()
-        .zip(&master.roles)
-        .zip(0..)
-        .map(|(((name, email), role), position)| Signer {
-            position,
-            name,
-            email,
-            role: role.clone(),
-            status: SignerStatus::Pending,
-            provider_submitter: None,
-            completed_at: None,
-            decline_reason: None,
-        })
-        .collect()
-}
-
-/// The envelope of an item: from now on it is in the client's documents.
-async fn create(
-    app: &App,
-    tx: &mut Tx,
-    batch: &Batch,
-    item: &Item,
-    client: &CustomerRow,
-    signers: &[Signer],
-    organization: &Organization,
-) -> Result<Envelope, ServiceError> {
-    let now = app.clock.now();
-    let mut metadata = serde_json::Map::new();
-    metadata.insert("document_source".into(), json!(batch.source));
-    if let Some(source) = &batch.source_template {
-        metadata.insert("source_template_id".into(), json!(source));
-    }
-    if let Some(source) = &batch.source_package {
-        metadata.insert("source_package_id".into(), json!(source));
-    }
-    let origin = json!({ "batch_id": batch.id, "item_id": item.id });
-    metadata.insert("bulk_send".into(), origin.clone());
-    if !batch.tags.is_empty() {
-        metadata.insert("tag_ids".into(), json!(batch.tags));
-    }
-    let payment = organization.settings.payment.as_ref();
-    let days = u64::from(organization.settings.envelope_ttl_days);
-    let new = Envelope::new(
-        batch.org.clone(),
-        client.id.clone(),
-        batch.name.clone(),
-        EnvelopeKind::Esign,
-        batch.created_by.clone(),
-        now,
-    );
-    let mut envelope = Envelope {
-        template: batch.master.clone(),
-        metadata,
-        provider_instance: batch.provider_instance.clone(),
-        preserve_signing_order: batch.preserve_signing_order,
-        expires_at: Some(now + Duration::from_secs(days * 86_400)),
-        payment: payment.map(|_| PaymentStatus::RequiresPayment),
-        auto_vault: Some(batch.auto_vault_enabled),
-        vault_terms: batch.terms.clone(),
-        batch: Some(batch.id.clone()),
-        kba_required: batch.kba_required,
-        ..new
-    };
-    let begun = lifecycle::first_status_in_bulk(app, &envelope)?;
-    envelope.status = begun.status;
-    envelope_store::insert(tx, &envelope).await?;
-    bulk::set_envelope(tx, item, &envelope.id).await?;
-    if let Some(payment) = payment {
-        payments::insert(tx, &envelope, payment, now).await?;
-    }
-    begun.record(tx, &envelope, now).await?;
-    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
-    let mut details = data.clone();
-    details["bulk_send"] = origin;
-    if let Some(terms) = &envelope.vault_terms {
-        details["vault_in_terms_accepted_at"] = json!(terms.accepted_at);
-        details["vault_in_terms_accepted_by"] = json!(terms.accepted_by);
-    }
-    let created = EventType::EnvelopeCreated;
-    events::record(tx, &envelope, &actor(batch), created.as_str(), details, now).await?;
-    events::emit(tx, &envelope, created, data, now).await?;
-    for signer in signers {
-        signer_store::insert(tx, &envelope, signer).await?;
-    }
-    Ok(envelope)
-}
-
-/// Who sends, for the ledger.
-fn actor(batch: &Batch) -> String {
-    format!("user:{}", batch.created_by)
 }
 
 /// Why an item was not sent.
@@ -505,10 +302,12 @@ async fn sent(
     envelope_store::set_sent(tx, from, &sent).await?;
     decided.record(tx, &sent, now).await?;
     signer_store::forget(tx, &sent).await?;
-    for signer in &parcel.signers {
+    let mut signers = parcel.signers.clone();
+    kba::mark_challenged(tx, &sent, Some(&batch.created_by), &mut signers).await?;
+    for signer in &signers {
         signer_store::insert(tx, &sent, signer).await?;
     }
-    dispatch::announce(tx, &sent, &parcel.signers, &actor(batch), now).await?;
+    dispatch::announce(tx, &sent, &signers, &actor(batch), now).await?;
     Ok(Outcome::Sent(now))
 }
 
@@ -551,98 +350,4 @@ fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) ->
         },
         None => Outcome::Failed(why.into()),
     }
-}
-
-/// Without its master a batch sends nothing more: it ends as failed.
-async fn lose_master(app: &App, batch: &Batch) -> Result<(), ServiceError> {
-    tracing::error!(batch = %batch.id, "a batch's master template cannot be read any more");
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
-    let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
-        return Ok(());
-    };
-    if batch.status != BatchStatus::Running {
-        return Ok(());
-    }
-    if let Some(master) = &mut batch.submitted {
-        master.lost = true;
-    }
-    bulk::update(&mut tx, &batch, now).await?;
-    let (from, to) = (ItemStatus::Pending, ItemStatus::Failed);
-    bulk::move_items(&mut tx, &batch, from, to, Some(NO_MASTER), now).await?;
-    Ok(tx.commit().await?)
-}
-
-/// Ends a batch that has no unfinished item, and tells of it: once, as one of those who
-/// find it so has the row first.
-async fn finish(app: &App, batch: &Batch) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
-    let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
-        return Ok(());
-    };
-    let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
-    if batch.status != BatchStatus::Running || counts.unfinished() > 0 {
-        return Ok(());
-    }
-    let lost = batch.submitted.as_ref().is_some_and(|master| master.lost);
-    let trigger = match lost || counts.sent == 0 && counts.failed > 0 {
-        true => BatchTrigger::Fail,
-        false => BatchTrigger::Finish,
-    };
-    batch.status = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
-    batch.updated_at = now;
-    bulk::update(&mut tx, &batch, now).await?;
-    let data = json!({ "batch_id": batch.id, "status": batch.status, "counts": counts });
-    let ended = EventType::BulkCompleted;
-    let event = Event::of_organization(batch.org.clone(), ended, now, data);
-    event_store::insert(&mut tx, &event).await?;
-    deliveries::fan_out(&mut tx, &event).await?;
-    tx.commit().await?;
-    tracing::info!(batch = %batch.id, status = %batch.status, sent = counts.sent, failed = counts.failed, "a batch has ended");
-    Ok(())
-}
-
-/// Ends what a cancelled batch has left: items whose worker died, and envelopes of
-/// cancelled items, which nobody will send.
-pub async fn tidy(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
-    let now = app.clock.now();
-    let mut connection = app.store.read().await?;
-    let batch = bulk::get(&mut connection, org, id).await?;
-    drop(connection);
-    let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Cancelled) else {
-        return Ok(Next::Done);
-    };
-    let mut tx = app.store.begin().await?;
-    let forsaken = bulk::claim(&mut tx, &batch, now, LEASE, CHUNK as i64).await?;
-    for item in &forsaken {
-        bulk::settle(&mut tx, item, &Outcome::Cancelled).await?;
-    }
-    tx.commit().await?;
-    let mut connection = app.store.read().await?;
-    let abandoned = bulk::abandoned(&mut connection, org, id, CHUNK as i64).await?;
-    let due = bulk::next_due(&mut connection, &batch).await?;
-    drop(connection);
-    let mut voided = 0;
-    for envelope in &abandoned {
-        let caller = Caller::system(org.clone());
-        let reason = "Bulk send was cancelled".to_owned();
-        match envelopes::void_unsent(app, &caller, envelope.as_str(), reason).await {
-            Ok(()) => voided += 1,
-            Err(ServiceError::Refused(refusal)) => {
-                tracing::error!(%envelope, %refusal.message, "an envelope that is not sent stays");
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if voided > 0 || !forsaken.is_empty() {
-        return Ok(Next::Again(now));
-    }
-    let later = now + LONGEST_WAIT;
-    Ok(match due {
-        Some(at) => Next::Again(at.clamp(now + SHORTEST_WAIT, later)),
-        None if abandoned.is_empty() => Next::Done,
-        // Rules that do not let them go may be others later.
-        None => Next::Again(now + REFUSED_WAIT),
-    })
 }

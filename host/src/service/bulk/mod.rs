@@ -5,17 +5,19 @@
 //! (`running`). Its items then are worked on by the workers of all nodes: see
 //! [`drive`].
 
+mod claim;
 mod clients;
 pub mod drive;
+mod ending;
 mod running;
 pub mod watch;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::builder::Selection;
 use super::consent::VaultConsent;
 use super::idempotency::Answering;
+use super::selection::Selection;
 use super::templates::{self as template_service};
 use super::{Caller, ServiceError, lifecycle};
 use crate::app::App;
@@ -28,6 +30,7 @@ use crate::domain::template::{SourceFormat, Template};
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
+pub use ending::tidy;
 pub use running::{cancel, retry, submit};
 
 /// Body of `POST /bulk-send`.

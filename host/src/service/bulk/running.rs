@@ -10,7 +10,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::template::Template;
 use crate::service::dispatch;
 use crate::service::idempotency::Answering;
-use crate::service::{Caller, Issue, ServiceError, lifecycle};
+use crate::service::{Caller, Issue, ServiceError, kba, lifecycle};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 use crate::worker;
 
@@ -35,7 +35,7 @@ pub async fn submit(
     }
     let master = check_setup(app, &batch).await?;
     check_parties(&batch, &master)?;
-    dispatch::check_identity_step(batch.kba_required || master.kba_required)?;
+    kba::check_step(app, &batch.org, batch.kba_required || master.kba_required).await?;
     let master = dispatch::ready(app, master).await?;
     let submitted = SubmittedMaster {
         provider_template: frozen(app, &batch, &master).await?,
@@ -176,15 +176,8 @@ pub async fn cancel(
     bulk::update(&mut tx, &batch, now).await?;
     // Of those that were tried and failed to be sent, envelopes are left.
     let (payload, key) = (json!({ "batch": batch.id }), batch.id.as_str());
-    jobs::insert(
-        &mut tx,
-        &batch.org,
-        worker::BULK_VOID_JOB,
-        Some(key),
-        &payload,
-        now,
-    )
-    .await?;
+    let kind = worker::BULK_VOID_JOB;
+    jobs::insert_or_revive(&mut tx, &batch.org, kind, key, &payload, now).await?;
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
     let view = BatchView::of(&batch, &counts);
     answer.commit(tx, &view).await?;

@@ -1,0 +1,211 @@
+//! Taking the next items of a batch: in the transaction of the claim those that have no
+//! envelope yet get one.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::drive::LEASE;
+use crate::app::App;
+use crate::domain::bulk::{Batch, Item, NO_EMAIL, SubmittedMaster};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerStatus,
+};
+use crate::domain::event::EventType;
+use crate::domain::organization::Organization;
+use crate::domain::prefill;
+use crate::service::{ServiceError, dispatch, events, lifecycle};
+use crate::store::bulk::Outcome;
+use crate::store::customers::CustomerRow;
+use crate::store::{
+    Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,
+};
+
+/// One client's envelope on its way.
+pub(super) struct Parcel {
+    pub item: Item,
+    pub envelope: Envelope,
+    pub signers: Vec<Signer>,
+    /// Values of the client's fields.
+    pub values: Vec<(String, String)>,
+}
+
+/// Leases the next items. Those that have no envelope yet get one.
+pub(super) async fn claim(
+    app: &App,
+    batch: &Batch,
+    master: &SubmittedMaster,
+    limit: i64,
+) -> Result<Vec<Parcel>, ServiceError> {
+    let organization = dispatch::organization(app, &batch.org).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let items = bulk::claim(&mut tx, batch, now, LEASE, limit).await?;
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<_> = items.iter().map(|item| item.customer.clone()).collect();
+    let clients = customers::by_ids(&mut tx, &batch.org, &ids).await?;
+    let mut parcels = Vec::new();
+    for item in items {
+        let envelope = match &item.envelope {
+            Some(id) => envelope_store::get(&mut tx, &batch.org, id).await?,
+            None => None,
+        };
+        // Sent by hand, or ended, before this attempt.
+        if let Some(settled) = envelope
+            .as_ref()
+            .and_then(|envelope| overtaken(envelope, now))
+        {
+            bulk::settle(&mut tx, &item, &settled).await?;
+            continue;
+        }
+        // As the client is now, and not when the list was made.
+        let client = clients.get(&item.customer);
+        let email = client.and_then(|client| client.email.as_deref());
+        let (Some(client), Some(email), None) = (client, email, batch.skips(email)) else {
+            let why = batch.skips(email).unwrap_or(NO_EMAIL);
+            bulk::settle(&mut tx, &item, &Outcome::Skipped(why.into())).await?;
+            continue;
+        };
+        let signers = signers(batch, master, client, email);
+        let envelope = match envelope {
+            Some(envelope) => envelope,
+            None => create(app, &mut tx, batch, &item, client, &signers, &organization).await?,
+        };
+        let role = master.roles.first().map(String::as_str).unwrap_or_default();
+        let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
+        parcels.push(Parcel {
+            item,
+            envelope,
+            signers,
+            values,
+        });
+    }
+    tx.commit().await?;
+    Ok(parcels)
+}
+
+/// What became of an envelope that does not wait to be sent any more.
+pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<Outcome> {
+    let status = envelope.status;
+    if status == EnvelopeStatus::Preparing {
+        None
+    } else if status.is_out_for_signing() || status.is_signed() {
+        Some(Outcome::Sent(now))
+    } else {
+        Some(Outcome::Failed(format!("Envelope is {status}")))
+    }
+}
+
+/// The client first, and the sender behind when added.
+fn signers(
+    batch: &Batch,
+    master: &SubmittedMaster,
+    client: &CustomerRow,
+    email: &str,
+) -> Vec<Signer> {
+    let contact = client.datum("primary_contact_name");
+    let client = (
+        contact.unwrap_or_else(|| client.name.clone()),
+        email.to_owned(),
+    );
+    let sender = (batch.created_by.clone(), batch.created_by.clone());
+    let people = match batch.add_me_as_signer {
+        true => vec![client, sender],
+        false => vec![client],
+    };
+    people
+        .into_iter()
+        .zip(&master.roles)
+        .zip(0..)
+        .map(|(((name, email), role), position)| Signer {
+            position,
+            name,
+            email,
+            role: role.clone(),
+            status: SignerStatus::Pending,
+            provider_submitter: None,
+            completed_at: None,
+            decline_reason: None,
+            challenged: false,
+        })
+        .collect()
+}
+
+/// The envelope of an item: from now on it is in the client's documents.
+async fn create(
+    app: &App,
+    tx: &mut Tx,
+    batch: &Batch,
+    item: &Item,
+    client: &CustomerRow,
+    signers: &[Signer],
+    organization: &Organization,
+) -> Result<Envelope, ServiceError> {
+    let now = app.clock.now();
+    let mut metadata = serde_json::Map::new();
+    metadata.insert("document_source".into(), json!(batch.source));
+    if let Some(source) = &batch.source_template {
+        metadata.insert("source_template_id".into(), json!(source));
+    }
+    if let Some(source) = &batch.source_package {
+        metadata.insert("source_package_id".into(), json!(source));
+    }
+    let origin = json!({ "batch_id": batch.id, "item_id": item.id });
+    metadata.insert("bulk_send".into(), origin.clone());
+    if !batch.tags.is_empty() {
+        metadata.insert("tag_ids".into(), json!(batch.tags));
+    }
+    let payment = organization.settings.payment.as_ref();
+    let days = u64::from(organization.settings.envelope_ttl_days);
+    let new = Envelope::new(
+        batch.org.clone(),
+        client.id.clone(),
+        batch.name.clone(),
+        EnvelopeKind::Esign,
+        batch.created_by.clone(),
+        now,
+    );
+    let mut envelope = Envelope {
+        template: batch.master.clone(),
+        metadata,
+        provider_instance: batch.provider_instance.clone(),
+        preserve_signing_order: batch.preserve_signing_order,
+        expires_at: Some(now + Duration::from_secs(days * 86_400)),
+        payment: payment.map(|_| PaymentStatus::RequiresPayment),
+        auto_vault: Some(batch.auto_vault_enabled),
+        vault_terms: batch.terms.clone(),
+        batch: Some(batch.id.clone()),
+        kba_required: batch.kba_required,
+        ..new
+    };
+    let begun = lifecycle::first_status_in_bulk(app, &envelope)?;
+    envelope.status = begun.status;
+    envelope_store::insert(tx, &envelope).await?;
+    bulk::set_envelope(tx, item, &envelope.id).await?;
+    if let Some(payment) = payment {
+        payments::insert(tx, &envelope, payment, false, now).await?;
+    }
+    begun.record(tx, &envelope, now).await?;
+    let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
+    let mut details = data.clone();
+    details["bulk_send"] = origin;
+    if let Some(terms) = &envelope.vault_terms {
+        details["vault_in_terms_accepted_at"] = json!(terms.accepted_at);
+        details["vault_in_terms_accepted_by"] = json!(terms.accepted_by);
+    }
+    let created = EventType::EnvelopeCreated;
+    events::record(tx, &envelope, &actor(batch), created.as_str(), details, now).await?;
+    events::emit(tx, &envelope, created, data, now).await?;
+    for signer in signers {
+        signer_store::insert(tx, &envelope, signer).await?;
+    }
+    Ok(envelope)
+}
+
+/// Who sends, for the ledger.
+pub(super) fn actor(batch: &Batch) -> String {
+    format!("user:{}", batch.created_by)
+}
