@@ -1,5 +1,7 @@
 //! Work that one node does for all, each at its time.
 
+use sqlx::Row as _;
+
 use super::{Store, StoreError};
 use crate::domain::clock::Timestamp;
 
@@ -26,4 +28,32 @@ pub async fn claim(
         .rows_affected();
     tx.commit().await?;
     Ok(claimed == 1)
+}
+
+/// Removing objects waits until this is due.
+pub const BACKUP: &str = "backup";
+
+/// Says when a chore is due next.
+pub async fn set_due(store: &Store, name: &str, at: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(
+        "insert into chore (name, due_at) values ($1, $2)
+         on conflict (name) do update set due_at = excluded.due_at",
+    )
+    .bind(name)
+    .bind(at.to_string())
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+/// When a chore is due, if anybody has said so.
+pub async fn due(store: &Store, name: &str) -> Result<Option<Timestamp>, StoreError> {
+    let mut connection = store.read().await?;
+    let row = sqlx::query("select due_at from chore where name = $1")
+        .bind(name)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let at: Option<String> = row.map(|row| row.try_get("due_at")).transpose()?;
+    Ok(at.as_deref().and_then(Timestamp::parse))
 }

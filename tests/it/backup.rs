@@ -1,0 +1,198 @@
+//! Backing up the embedded default while it is used, and restoring it elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use holdfast::domain::clock::Clock;
+use holdfast::store::chores;
+use serde_json::Value;
+use sqlx::Row as _;
+
+use crate::support::{
+    TestApp, files_below, operator, operator_output, release_form, share_native_code,
+};
+
+fn said(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The drill: a backup under load, restored elsewhere, every envelope verified.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_backed_up_under_load_is_whole_elsewhere() {
+    let app = TestApp::start().await;
+    let before = app.vaulted_envelope().await;
+    let at = tempfile::tempdir().unwrap();
+    let backup = at.path().join("backup");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    // Envelopes are made, signed, vaulted and released meanwhile: the last removes objects.
+    let work = async {
+        let mut released = 0;
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) || released == 0 {
+            let id = app.vaulted_envelope().await;
+            let path = format!("/partner/envelopes/{id}/vault-out");
+            app.post(&path, release_form()).await.data(200);
+            released += 1;
+        }
+    };
+    let (data, to) = (app.data.clone(), backup.clone());
+    let backing_up = async {
+        // Something has been released by then, and more will be.
+        while app.count("envelope where status = 'vaulted_out'").await == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let task = move || operator(data.path(), &["backup", to.to_str().unwrap()]);
+        let told = tokio::task::spawn_blocking(task).await.unwrap();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        told
+    };
+    let (told, ()) = tokio::join!(backing_up, work);
+    assert!(told["files"].as_u64().unwrap() > 5, "{told}");
+
+    let elsewhere = at.path().join("elsewhere");
+    let restored = operator(&elsewhere, &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored["files"], told["files"]);
+    share_native_code(&elsewhere);
+    let orgs = operator(&elsewhere, &["org", "list"]);
+    assert!(
+        orgs.as_array()
+            .unwrap()
+            .iter()
+            .any(|org| org["org_id"] == app.org.as_str())
+    );
+    let restored = envelopes(&elsewhere).await;
+    assert_eq!(restored.get(&before).map(String::as_str), Some("vaulted"));
+    let released = restored
+        .iter()
+        .filter(|(_, status)| *status == "vaulted_out");
+    let released: Vec<&String> = released.map(|(id, _)| id).collect();
+    assert!(!released.is_empty());
+    for envelope in released {
+        let report = operator(&elsewhere, &["verify", envelope]);
+        assert_eq!(report["valid"], true, "{report:#}");
+    }
+    // Whatever is in the vault is read, and its ledger with it.
+    let swept = operator(&elsewhere, &["vault", "sweep"]);
+    assert_eq!(swept["checked"], restored.len(), "{swept}");
+    assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
+    let doctor = operator(&elsewhere, &["doctor"]);
+    let failing = doctor
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|check| check["ok"] == false);
+    assert_eq!(failing.count(), 0, "{doctor:#}");
+}
+
+/// What the vault of a data folder has, or had: envelope and status.
+async fn envelopes(data: &Path) -> BTreeMap<String, String> {
+    let url = format!("sqlite://{}", data.join("holdfast.db").display());
+    let store = holdfast::store::Store::connect(&url).await.unwrap();
+    let mut connection = store.read().await.unwrap();
+    let select =
+        "select envelope_id, status from envelope where status in ('vaulted', 'vaulted_out')";
+    let rows = sqlx::query(select)
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    rows.iter()
+        .map(|row| (row.get("envelope_id"), row.get("status")))
+        .collect()
+}
+
+/// Whatever the snapshot points to is there when it is copied.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_removed_while_a_backup_is_made() {
+    let app = TestApp::start().await;
+    let now = Clock::default().now();
+    let until = now + Duration::from_secs(3600);
+    chores::set_due(&app.store, chores::BACKUP, until)
+        .await
+        .unwrap();
+    let id = app.vaulted_envelope().await;
+    let live = app.objects("vault").remove(0);
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&path, release_form()).await.data(200);
+    let waits = "job where kind = 'object.delete' and lease_epoch > 0 and state = 'waiting'";
+    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    while app.count(waits).await == 0 {
+        assert!(std::time::Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(live.exists());
+    let later = app.as_of(Duration::from_secs(3700)).await;
+    later.wait_until_gone(&live).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
+    let app = TestApp::start().await;
+    app.vaulted_envelope().await;
+    let at = tempfile::tempdir().unwrap();
+    let backup = at.path().join("backup");
+    let to = backup.to_str().unwrap();
+    operator(app.data.path(), &["backup", to]);
+    let again = operator_output(app.data.path(), &["backup", to]);
+    assert!(said(&again).contains("is not empty"), "{}", said(&again));
+    let over = operator_output(app.data.path(), &["restore", to]);
+    assert!(said(&over).contains("is not empty"), "{}", said(&over));
+
+    let elsewhere = at.path().join("elsewhere");
+    let refused = |what: &str| {
+        let output = operator_output(&elsewhere, &["restore", to]);
+        assert!(said(&output).contains(what), "{what}: {}", said(&output));
+        assert!(files_below(&elsewhere).is_empty(), "{what}");
+    };
+    let object = files_below(&backup.join("objects")).remove(0);
+    let bytes = std::fs::read(&object).unwrap();
+    std::fs::write(&object, [&bytes[..], b"x"].concat()).unwrap();
+    refused("was changed");
+    std::fs::remove_file(&object).unwrap();
+    refused("is missing");
+    std::fs::write(&object, bytes).unwrap();
+    let manifest = backup.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("holdfast.db", "../holdfast.db")).unwrap();
+    refused("is no name of a file");
+    std::fs::remove_file(&manifest).unwrap();
+    refused("manifest.json");
+    std::fs::write(&manifest, text).unwrap();
+    let restored: Value = operator(&elsewhere, &["restore", to]);
+    assert!(restored["bytes"].as_u64().unwrap() > 0);
+    // Keys stay nobody else's.
+    use std::os::unix::fs::PermissionsExt as _;
+    let key = std::fs::metadata(elsewhere.join("keys/master.key")).unwrap();
+    let own = std::fs::metadata(app.data.path().join("keys/master.key")).unwrap();
+    assert_eq!(key.permissions().mode(), own.permissions().mode());
+}
+
+/// What other engines keep is backed up with their tools.
+#[test]
+fn only_the_embedded_default_is_backed_up() {
+    let data = tempfile::tempdir().unwrap();
+    let config = data.path().join("holdfast.toml");
+    let to = data.path().join("backup");
+    for (setting, why) in [
+        (
+            "database_url = \"postgres://db/holdfast\"",
+            "use the tools of your database",
+        ),
+        (
+            "storage_url = \"s3://vault/here\"",
+            "use the tools of your object store",
+        ),
+    ] {
+        std::fs::write(&config, setting).unwrap();
+        for command in ["backup", "restore"] {
+            let config = config.to_str().unwrap();
+            let arguments = ["--config", config, command, to.to_str().unwrap()];
+            let refused = operator_output(&data.path().join("data"), &arguments);
+            assert!(!refused.status.success());
+            assert!(
+                said(&refused).contains(why),
+                "{command}: {}",
+                said(&refused)
+            );
+        }
+    }
+}
