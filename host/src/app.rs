@@ -11,7 +11,7 @@ use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
-use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles, VERIFIED};
+use crate::config::{Config, ConfigError, EMBEDDED, Environment, SealingKeyFiles, VERIFIED};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
@@ -24,6 +24,7 @@ use crate::files::{Files, FilesError};
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
+use crate::sandbox::Sandbox;
 use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::bulk::drive::Gates;
@@ -85,6 +86,8 @@ pub struct Service {
     pub(crate) document_memory: Arc<Semaphore>,
     /// Pages of documents that were shown lately.
     pub(crate) pages: Pages,
+    /// Stands for payment and identity providers, where that is allowed.
+    pub(crate) sandbox: Option<Sandbox>,
     room_api: axum::Router,
     http: reqwest::Client,
     vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
@@ -211,6 +214,10 @@ pub async fn start_over(
         clock,
         derived(&master, "signing room"),
     );
+    let sandbox = (config.env != Environment::Production).then(|| {
+        let key = derived(&master, "sandboxes");
+        Sandbox::new(store.clone(), clock, key, config.public_url())
+    });
     let compiler = Compiler::new(
         config.components.compiler.clone(),
         config.components.compile_limit,
@@ -225,6 +232,7 @@ pub async fn start_over(
         builder_key: derived(&master, "builder sessions"),
         http: guard::client(config.providers.allow_insecure)?,
         webhooks: Sender::new(&config.webhooks, lookup)?,
+        sandbox,
         vaulting: Mutex::new(HashMap::new()),
         rate_limits: RateLimits::default(),
         key_usage: KeyUsage::default(),
@@ -256,9 +264,19 @@ pub async fn start_over(
 }
 
 impl Service {
-    /// The instance that an organization's new documents use: the last that it set
-    /// up itself, else the installation's default. Those whose signers are asked about
-    /// their identity go to the instance called [`VERIFIED`], where there is one.
+    /// The instance of a kind of provider that an organization uses: the last that it
+    /// set up itself, else the installation's default.
+    pub(crate) fn instance(&self, slot: Slot, org: &OrgId) -> String {
+        let (active, now) = (self.components.active(), self.clock.now());
+        match active.newest_instance(slot, org, now) {
+            Some(own) => Instance::own(org, own).to_string(),
+            None => self.config.providers.default_of(slot).to_owned(),
+        }
+    }
+
+    /// The signing instance of an organization's new documents. Those whose signers are
+    /// asked about their identity go to the instance called [`VERIFIED`], where there is
+    /// one.
     pub(crate) fn signing_instance(&self, org: &OrgId, kba_required: bool) -> String {
         let (active, now) = (self.components.active(), self.clock.now());
         let configured = &self.config.providers.signing;
@@ -271,33 +289,56 @@ impl Service {
                 return VERIFIED.into();
             }
         }
-        match active.newest_instance(Slot::Signing, org, now) {
-            Some(own) => Instance::own(org, own).to_string(),
-            None => configured.default.clone(),
-        }
+        self.instance(Slot::Signing, org)
     }
 
-    /// What a call to a signing provider may use.
-    ///
-    /// `org` is none only for reading a callback, which needs the callback
-    /// secret and nothing else.
+    /// What a call to a signing provider may use; see [`Self::lease`].
     pub(crate) fn signing_lease(
         &self,
         org: Option<&OrgId>,
         instance: &str,
     ) -> Result<ProviderLease, ServiceError> {
-        if instance == EMBEDDED {
-            return Ok(self.room_lease(org));
-        }
-        let missing = || {
-            ServiceError::NotConfigured(format!("Signing provider {instance} is not configured"))
+        self.lease(Slot::Signing, org, instance)
+    }
+
+    /// What a call to a provider may use.
+    ///
+    /// `org` is none only for reading a callback, which needs the callback
+    /// secret and nothing else.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotConfigured`] when there is no such instance; in production the
+    /// sandboxes are none.
+    pub(crate) fn lease(
+        &self,
+        slot: Slot,
+        org: Option<&OrgId>,
+        instance: &str,
+    ) -> Result<ProviderLease, ServiceError> {
+        let kind = match slot {
+            Slot::Payment => "Payment",
+            Slot::Kba => "Identity",
+            _ => "Signing",
         };
+        let missing =
+            || ServiceError::NotConfigured(format!("{kind} provider {instance} is not configured"));
+        if instance == EMBEDDED {
+            return match (slot, &self.sandbox) {
+                (Slot::Payment, Some(sandbox)) => Ok(sandbox.payment_lease(org)),
+                (Slot::Kba, Some(sandbox)) => Ok(sandbox.kba_lease()),
+                (Slot::Payment | Slot::Kba, None) => Err(ServiceError::NotConfigured(format!(
+                    "No {} provider is configured",
+                    kind.to_lowercase()
+                ))),
+                _ => Ok(self.room_lease(org)),
+            };
+        }
         let at = Instance::parse(instance);
         let (settings, secrets, allow_hosts, timeout) = if let Some(owner) = &at.org {
             let active = self.components.active();
             let now = self.clock.now();
             let (live, _) = active
-                .at(Slot::Signing, Some(owner), &at.name, now)
+                .at(slot, Some(owner), &at.name, now)
                 .ok_or_else(missing)?;
             let config = live.config.as_ref().ok_or_else(missing)?;
             let config = InstanceConfig::open(config, &self.sealer, &at).ok_or_else(missing)?;
@@ -308,12 +349,12 @@ impl Service {
                 config.timeout(),
             )
         } else {
-            let instances = &self.config.providers.signing.instances;
-            let configured = instances.get(instance).ok_or_else(missing)?;
+            let instances = self.config.providers.instances(slot);
+            let configured = instances.and_then(|instances| instances.get(instance));
+            let configured = configured.ok_or_else(missing)?;
             let own_host = configured.base_url.host_str().unwrap_or_default();
-            let base_url = configured.base_url.to_string();
             (
-                BTreeMap::from([("base_url".to_owned(), base_url)]),
+                configured.all_settings(),
                 configured.secrets.clone(),
                 configured
                     .allow_hosts
@@ -323,7 +364,7 @@ impl Service {
             )
         };
         Ok(ProviderLease {
-            label: format!("provider.signing {instance}"),
+            label: format!("{slot} {instance}"),
             settings: Arc::new(settings),
             secrets: Arc::new(secrets),
             egress: Egress::network(

@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use crate::app::App;
+use crate::config::EMBEDDED;
+use crate::domain::component::Slot;
 use crate::service::log;
 
 /// One dependency.
@@ -85,14 +87,32 @@ async fn components(app: &App) -> Result<String, String> {
 }
 
 fn providers(app: &App) -> Result<String, String> {
-    let mut names = vec![crate::config::EMBEDDED.to_owned()];
-    for (name, instance) in &app.config.providers.signing.instances {
-        for secret in ["api_key", "webhook_secret"] {
-            if !instance.secrets.contains_key(secret) {
-                return Err(format!("signing provider {name} has no secret {secret}"));
-            }
+    let mut kinds = Vec::new();
+    for (slot, kind, needed) in [
+        (Slot::Signing, "signing", &["api_key", "webhook_secret"][..]),
+        (Slot::Payment, "payment", &["secret_key", "webhook_secret"]),
+        (Slot::Kba, "kba", &["secret_key"]),
+    ] {
+        let mut names = Vec::new();
+        // The sandboxes of the other kinds are for development.
+        if slot == Slot::Signing || app.sandbox.is_some() {
+            names.push(EMBEDDED.to_owned());
         }
-        names.push(name.clone());
+        for (name, instance) in app.config.providers.instances(slot).into_iter().flatten() {
+            let lacking = |secret: &&&str| !instance.secrets.contains_key(**secret);
+            if let Some(missing) = needed.iter().find(lacking) {
+                return Err(format!("{kind} provider {name} has no secret {missing}"));
+            }
+            if slot == Slot::Payment && instance.publishable_key.is_none() {
+                return Err(format!("{kind} provider {name} has no publishable_key"));
+            }
+            names.push(name.clone());
+        }
+        let names = match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        };
+        kinds.push(format!("{kind}: {names}"));
     }
-    Ok(format!("signing: {}", names.join(", ")))
+    Ok(kinds.join("; "))
 }

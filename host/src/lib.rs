@@ -9,8 +9,10 @@
 //! | `service` | what a caller can ask for, one file per intention |
 //! | [`components`] | WebAssembly: engines, typed calls, egress |
 //! | `room` | the built-in signing room, a provider like any other |
+//! | `sandbox` | payment and identity providers for development |
 //! | `store` | every line of SQL |
 //! | [`files`] | stored bytes |
+//! | [`backup`] | copying a running installation, and putting the copy back |
 //! | `disk` | what happens when a disk fails |
 //! | `faults` | deaths at named places, in debug builds |
 //! | [`delivery`] | what goes out to addresses that others chose |
@@ -23,6 +25,7 @@
 //! `components`, `store`, `files`; all of them may use `domain`.
 
 pub mod app;
+pub mod backup;
 pub mod cli;
 #[allow(
     missing_docs,
@@ -49,6 +52,7 @@ mod mail;
 pub mod metrics;
 mod patience;
 mod room;
+mod sandbox;
 pub mod sealing;
 pub mod server;
 mod service;

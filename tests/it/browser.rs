@@ -2,10 +2,12 @@
 //!
 //! Pictures of the pages are kept in the build's folder `tmp/screenshots`.
 
-use holdfast::domain::organization::OrgSettings;
+use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
 
 use crate::support::browser::{Browser, Screen};
+use crate::support::method::{CODE, Method};
+use crate::support::processor::Processor;
 use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
 
 /// Every kind of field that can be written into a document.
@@ -553,4 +555,176 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
             .status,
         404
     );
+}
+
+/// The gate in front of a verified document: who one is, a code, questions, the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_proves_who_they_are_on_a_phone() {
+    let method = Method::start().await;
+    let app = TestApp::on_a_socket_over(|config| method.configure(config)).await;
+    let document = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
+    let texts = [("name", "Agreement"), ("kba_required", "true")];
+    let template = app.library_template(&texts, &document).await.data(201);
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Phone).await;
+    browser.goto(url).await;
+    browser.read("Confirm who you are").await;
+    browser.picture("kba-identity").await;
+    browser.is_accessible("the gate").await;
+    browser.click("form.identity button").await;
+    browser.read("Your consent is needed to go on").await;
+    browser.picture("kba-identity-problems").await;
+    browser.is_accessible("the gate with problems").await;
+    for (name, value) in [
+        ("phone", "512 555 0142"),
+        ("ssn_last4", "9973"),
+        ("line1", "77 Quince Passage"),
+        ("city", "Austin"),
+        ("state", "TX"),
+        ("zip", "78701"),
+    ] {
+        browser.type_into(&format!("#{name}"), value).await;
+    }
+    browser
+        .run("document.querySelector('#date_of_birth').value = '1980-02-29'")
+        .await;
+    browser.click("[name=consent]").await;
+    browser.click("form.identity button").await;
+    browser.read("A code was sent to your phone").await;
+    browser.picture("kba-code").await;
+    browser.is_accessible("the code").await;
+    browser.type_into("#code", CODE).await;
+    browser.click("main form button").await;
+    browser.read("number 4?").await;
+    browser.picture("kba-questions").await;
+    browser.is_accessible("the questions").await;
+    for number in 1..=4 {
+        browser.click(&format!("[value=ans_{number}_b]")).await;
+    }
+    browser.click("form.questions button").await;
+    browser.see(".sheet img").await;
+    app.wait_for(id, "viewed").await;
+}
+
+/// The sandboxes, as somebody meets them who tries the product: questions, the payment
+/// step, and back to the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandboxes_are_walked_through_on_a_desktop() {
+    let payment = PaymentSettings {
+        amount_cents: 4900,
+        currency: "USD".into(),
+        connected_account: None,
+        platform_fee_cents: None,
+        payer: "first".into(),
+    };
+    let app = TestApp::on_a_socket_with(OrgSettings {
+        payment: Some(payment),
+        ..OrgSettings::default()
+    })
+    .await;
+    let document = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
+    let texts = [("name", "Agreement"), ("kba_required", "true")];
+    let template = app.library_template(&texts, &document).await.data(201);
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    browser.read("Answer these questions").await;
+    browser.picture("kba-sandbox").await;
+    browser.is_accessible("the sandbox's questions").await;
+    browser.click("[name=q1][value=wrong1]").await;
+    browser.click("[name=q2][value=correct]").await;
+    browser.click("[name=q3][value=correct]").await;
+    browser.click("form.questions button").await;
+    browser.read("That was not right").await;
+    browser.picture("kba-failed").await;
+    browser.is_accessible("the failure").await;
+    browser.click("button[name=again]").await;
+    for name in ["q1", "q2", "q3"] {
+        browser
+            .click(&format!("[name={name}][value=correct]"))
+            .await;
+    }
+    browser.click("form.questions button").await;
+    browser.see(".sheet img").await;
+    browser.read("To be paid: USD 49.00").await;
+    browser.picture("payment-due").await;
+    browser.is_accessible("the form with a payment").await;
+    browser.click(".payment .button").await;
+    browser.read("This is a sandbox for development").await;
+    browser.picture("payment-sandbox").await;
+    browser.is_accessible("the sandbox's payment").await;
+    browser.click("button[name=pay]").await;
+    browser.read("Payment received").await;
+    browser.picture("payment-received").await;
+    app.wait_for_event(id, "payment.succeeded").await;
+    browser.click("a.button").await;
+    browser.see(".sheet img").await;
+    assert!(!browser.text().await.contains("To be paid"));
+    browser.type_into("[name=Sign]", "Jordan Lee").await;
+    browser.click("#consent").await;
+    browser.click("button[value=finish]").await;
+    browser.read("Thank you").await;
+    app.wait_for(id, "vaulted").await;
+}
+
+/// A library with the interface of Stripe.js, as far as the payer's page uses it: the
+/// first card is declined.
+const LIBRARY: &str = "
+let tried = false;
+window.Stripe = (key) => ({
+  elements: ({ clientSecret }) => ({
+    create: (kind) => ({
+      mount: (place) => {
+        document.querySelector(place).textContent = `${kind} element with ${key} for ${clientSecret}`;
+      },
+    }),
+  }),
+  confirmPayment: async ({ confirmParams }) => {
+    if (!tried) {
+      tried = true;
+      return { error: { message: 'Your card was declined.' } };
+    }
+    location.href = confirmParams.return_url;
+    return {};
+  },
+});";
+
+/// Where the processor brings a form of its own, it is shown on our page, and its payer
+/// comes back to the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_uses_the_processors_own_form() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let library = format!("http://{}/v3/", listener.local_addr().unwrap());
+    let javascript = [("content-type", "text/javascript")];
+    let serve = axum::routing::get(move || async move { (javascript, LIBRARY) });
+    let router = axum::Router::new().route("/v3/", serve);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let processor = Processor::start();
+    let app = TestApp::on_a_socket_over(|config| {
+        processor.configure(config);
+        let instance = config.providers.payment.instances.get_mut("main").unwrap();
+        instance.settings.insert("script".into(), library);
+    })
+    .await;
+    let mut body = envelope_body(&app.contract_template().await["template_id"]);
+    body["payment"] = json!({ "amount_cents": 4900, "currency": "USD" });
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let (_, url) = id_and_url(&envelope);
+    let browser = Browser::open(Screen::Desktop).await;
+    browser.goto(url).await;
+    browser.click(".payment .button").await;
+    browser
+        .read("payment element with pk_test_holdfast for pi_")
+        .await;
+    browser.picture("payment-processor").await;
+    browser.is_accessible("the payer's page").await;
+    browser.click("#payment button").await;
+    browser.read("Your card was declined.").await;
+    browser.click("#payment button").await;
+    browser.see(".sheet img").await;
+    assert_eq!(browser.url().await, url);
 }

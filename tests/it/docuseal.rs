@@ -219,7 +219,7 @@ impl Setup {
     }
 
     async fn wait_for_entry(&self, id: &str, action: &str) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while self.entries(id, action).await == 0 {
             assert!(Instant::now() < deadline, "no {action}");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -1198,7 +1198,7 @@ async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
     assert_eq!(setup.status(&id).await, "expired");
     setup.app.wait_for_event(&id, "envelope.expired").await;
     // It could be prolonged there: it is archived as well.
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !setup.is_archived(&id).await {
         assert!(Instant::now() < deadline, "not archived");
         tokio::time::sleep(Duration::from_millis(20)).await;

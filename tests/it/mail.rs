@@ -121,7 +121,7 @@ fn of<'a>(mails: &'a [Received], to: &str, subject: &str) -> Vec<&'a Received> {
 
 /// What went wrong with a job, once something has.
 async fn wait_for_failure(app: &TestApp) -> String {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let error = "select coalesce(max(last_error), '') from job";
         let error = app.text_of(error).await;

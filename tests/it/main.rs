@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod backup;
 mod browser;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod builder;
@@ -27,6 +28,7 @@ mod field_builder;
 mod idempotency;
 mod integrity;
 mod journeys;
+mod kba;
 mod ledger;
 mod mail;
 mod misbehaving;
@@ -34,6 +36,7 @@ mod openapi;
 mod operator;
 mod packages;
 mod partner;
+mod payments;
 mod pipeline;
 mod plugin_kit;
 mod rate_limits;

@@ -205,6 +205,43 @@ fn doctor_looks_at_everything() {
     }
 }
 
+#[test]
+fn doctor_names_what_a_provider_lacks() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let file = data.path().join("holdfast.toml");
+    let doctor = |settings: &str| {
+        std::fs::write(&file, settings).unwrap();
+        let arguments = ["--config", file.to_str().unwrap(), "doctor"];
+        let output = crate::support::operator_output(data.path(), &arguments);
+        let checks: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = checks.as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "providers");
+        check.unwrap()["detail"].as_str().unwrap().to_owned()
+    };
+    let payment = "[providers.payment.main]\nbase_url = \"https://api.stripe.com\"\n";
+    let kba = "[providers.kba.main]\nbase_url = \"https://production.methodfi.com\"\n";
+    let secrets = "secrets = { secret_key = \"sk\", webhook_secret = \"whsec\" }\n";
+    assert_eq!(
+        doctor(""),
+        "signing: embedded; payment: embedded; kba: embedded"
+    );
+    assert_eq!(
+        doctor(payment),
+        "payment provider main has no secret secret_key"
+    );
+    assert_eq!(
+        doctor(&format!("{payment}{secrets}")),
+        "payment provider main has no publishable_key"
+    );
+    assert_eq!(doctor(kba), "kba provider main has no secret secret_key");
+    let all = format!("{payment}publishable_key = \"pk\"\n{secrets}{kba}{secrets}");
+    assert_eq!(
+        doctor(&all),
+        "signing: embedded; payment: embedded, main; kba: embedded, main"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     let app = TestApp::start().await;

@@ -9,6 +9,7 @@ mod ledger;
 mod organizations;
 mod output;
 mod scaffold;
+mod usage;
 mod vault;
 mod verify;
 
@@ -22,6 +23,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::app;
+use crate::backup::{self, Manifest};
 use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{Config, LogFormat, parse_duration};
 use crate::domain::clock::Clock;
@@ -74,6 +76,19 @@ enum Command {
     /// Ask everything that rules decided about an envelope again, of exactly the
     /// components that decided.
     Replay(component::Replay),
+    /// Back up the data folder, whether its server runs or not.
+    Backup {
+        /// A folder that is empty or not there yet.
+        to: PathBuf,
+    },
+    /// Put a backup into an empty data folder.
+    Restore {
+        /// The backup's folder.
+        from: PathBuf,
+    },
+    /// What is billed.
+    #[command(subcommand)]
+    Usage(usage::Command),
     /// Look at each dependency.
     Doctor,
     /// Compile the component on standard input.
@@ -155,10 +170,30 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         Command::Ledger(command) => return ledger::run(command, output).await,
         Command::Component(command) => return component::run(command, config, output).await,
         Command::Replay(replay) => return component::replay(replay, config, output).await,
+        Command::Backup { to } => {
+            let manifest = backup::back_up(&config, &to).await?;
+            backed_up(output, &manifest, "backed up");
+        }
+        Command::Restore { from } => {
+            let manifest = backup::restore(&config, &from)?;
+            backed_up(output, &manifest, "restored");
+        }
+        Command::Usage(command) => usage::run(command, &config, output).await?,
         Command::Doctor => return look(config, output).await,
         Command::Compile => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn backed_up(output: &Output, manifest: &Manifest, done: &str) {
+    let files = manifest.files.len();
+    let bytes: u64 = manifest.files.values().map(|file| file.size).sum();
+    let at = manifest.created_at;
+    let text = format!("{done}: {files} files, {bytes} bytes, as of {at}");
+    output.one(
+        &json!({ "created_at": at, "files": files, "bytes": bytes }),
+        &text,
+    );
 }
 
 async fn issue_token(

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::domain::brand::{Brand, Color, Logo};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
-use crate::domain::organization::{OrgSettings, Organization};
+use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
 use crate::store::{Store, organizations};
 
 #[derive(Subcommand)]
@@ -176,7 +176,9 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         members.insert(key.into(), value);
     }
-    Ok(serde_json::from_value(Value::Object(members))?)
+    let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
+    settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
+    Ok(settings)
 }
 
 #[cfg(test)]
@@ -195,6 +197,11 @@ mod tests {
             .unwrap()
             .payment;
         assert_eq!(payment.unwrap().payer, "first");
+        let refused = |payment: &str| set(&format!("payment={payment}")).unwrap_err();
+        let greedy = r#"{"amount_cents":100,"currency":"USD","platform_fee_cents":101}"#;
+        assert!(refused(greedy).contains("must not be more than"));
+        assert!(refused(r#"{"amount_cents":100,"currency":"ZZZ"}"#).contains("ISO 4217"));
+        assert!(refused(r#"{"amount_cents":0,"currency":"USD"}"#).contains("from 1 to"));
     }
 
     #[test]

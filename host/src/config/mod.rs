@@ -19,6 +19,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
+use crate::domain::component::Slot;
+
 /// Variables with our prefix that belong to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
 
@@ -189,9 +191,56 @@ pub struct Providers {
     /// Signing services.
     pub signing: SigningProviders,
     /// Payment services.
-    pub payment: BTreeMap<String, ProviderInstance>,
+    pub payment: OtherProviders,
     /// Identity challenge services.
-    pub kba: BTreeMap<String, ProviderInstance>,
+    pub kba: OtherProviders,
+}
+
+impl Providers {
+    /// The configured instances of a kind; none for what is no provider.
+    pub fn instances(&self, slot: Slot) -> Option<&BTreeMap<String, ProviderInstance>> {
+        match slot {
+            Slot::Signing => Some(&self.signing.instances),
+            Slot::Payment => Some(&self.payment.instances),
+            Slot::Kba => Some(&self.kba.instances),
+            Slot::Compliance | Slot::Lifecycle | Slot::Placement | Slot::Documents => None,
+        }
+    }
+
+    /// The instance of a kind that is used where nothing else is said.
+    pub fn default_of(&self, slot: Slot) -> &str {
+        match slot {
+            Slot::Payment => self.payment.chosen(),
+            Slot::Kba => self.kba.chosen(),
+            _ => &self.signing.default,
+        }
+    }
+}
+
+/// `[providers.payment]` and `[providers.kba]`: the instances, and which of several is
+/// used.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct OtherProviders {
+    /// Needed where there are several.
+    pub default: Option<String>,
+    /// The configured instances.
+    #[serde(flatten)]
+    pub instances: BTreeMap<String, ProviderInstance>,
+}
+
+impl OtherProviders {
+    /// The named one, else the only one, else the sandbox.
+    fn chosen(&self) -> &str {
+        match &self.default {
+            Some(default) => default,
+            None => self
+                .instances
+                .keys()
+                .next()
+                .map_or(EMBEDDED, String::as_str),
+        }
+    }
 }
 
 /// `[providers.signing]`: which instance is the default, and the instances.
@@ -256,6 +305,9 @@ pub struct ProviderInstance {
     /// Shown to payers' browsers (payment).
     #[serde(default)]
     pub publishable_key: Option<String>,
+    /// Further settings of the plugin.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// A secret that does not print itself.
@@ -425,8 +477,8 @@ impl Config {
             .signing
             .instances
             .iter_mut()
-            .chain(&mut self.providers.payment)
-            .chain(&mut self.providers.kba)
+            .chain(&mut self.providers.payment.instances)
+            .chain(&mut self.providers.kba.instances)
         {
             instance.read_secret_files(name)?;
         }
@@ -455,23 +507,39 @@ impl Config {
             });
         }
         self.seal.key()?;
-        let signing = &self.providers.signing;
-        if signing.default != EMBEDDED && !signing.instances.contains_key(&signing.default) {
-            return Err(ConfigError::Refused {
-                key: "providers.signing.default".into(),
-                why: format!("no instance is called {}", signing.default),
-            });
-        }
-        for (name, instance) in &signing.instances {
-            let insecure = instance.base_url.scheme() != "https";
-            if insecure && !self.providers.allow_insecure {
-                return Err(ConfigError::Refused {
-                    key: format!("providers.signing.{name}.base_url"),
-                    why: "must be https".into(),
-                });
-            }
+        for slot in Slot::ALL {
+            self.check_providers(slot)?;
         }
         Ok(self)
+    }
+
+    fn check_providers(&self, slot: Slot) -> Result<(), ConfigError> {
+        let Some(instances) = self.providers.instances(slot) else {
+            return Ok(());
+        };
+        // `providers.signing`, and not `provider.signing`.
+        let kind = slot.as_str().replacen("provider", "providers", 1);
+        let refused = |key: String, why: String| Err(ConfigError::Refused { key, why });
+        let default = self.providers.default_of(slot);
+        if default != EMBEDDED && !instances.contains_key(default) {
+            let why = format!("no instance is called {default}");
+            return refused(format!("{kind}.default"), why);
+        }
+        let unnamed = match slot {
+            Slot::Payment => self.providers.payment.default.is_none(),
+            Slot::Kba => self.providers.kba.default.is_none(),
+            _ => false,
+        };
+        if unnamed && instances.len() > 1 {
+            let why = "there are several instances: name the one to use".to_owned();
+            return refused(format!("{kind}.default"), why);
+        }
+        for (name, instance) in instances {
+            if instance.base_url.scheme() != "https" && !self.providers.allow_insecure {
+                return refused(format!("{kind}.{name}.base_url"), "must be https".into());
+            }
+        }
+        Ok(())
     }
 
     fn refuse_development_settings(&self) -> Result<(), ConfigError> {
@@ -551,6 +619,16 @@ impl Config {
 }
 
 impl ProviderInstance {
+    /// Settings as the plugin reads them.
+    pub fn all_settings(&self) -> BTreeMap<String, String> {
+        let mut settings = self.settings.clone();
+        settings.insert("base_url".into(), self.base_url.to_string());
+        if let Some(key) = &self.publishable_key {
+            settings.insert("publishable_key".into(), key.clone());
+        }
+        settings
+    }
+
     fn read_secret_files(&mut self, instance: &str) -> Result<(), ConfigError> {
         let secrets = std::mem::take(&mut self.secrets);
         for (key, value) in secrets {

@@ -33,6 +33,16 @@ impl Timestamp {
         self.0.as_second()
     }
 
+    /// The day that it is, in UTC.
+    pub fn date(self) -> jiff::civil::Date {
+        self.0.to_zoned(jiff::tz::TimeZone::UTC).date()
+    }
+
+    /// The calendar month, as `2026-11`.
+    pub fn month(self) -> String {
+        self.0.strftime("%Y-%m").to_string()
+    }
+
     /// None unless `text` is RFC 3339.
     pub fn parse(text: &str) -> Option<Self> {
         let timestamp: jiff::Timestamp = text.parse().ok()?;

@@ -383,6 +383,8 @@ pub struct Signer {
     pub completed_at: Option<Timestamp>,
     /// Why the signer declined.
     pub decline_reason: Option<String>,
+    /// Asked about their identity before the document opens.
+    pub challenged: bool,
 }
 
 /// A permission to keep an envelope's authoritative copy.

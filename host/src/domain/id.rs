@@ -152,6 +152,10 @@ prefixed_id!(
     PaymentId, "pay_"
 );
 prefixed_id!(
+    /// A signer's attempt to answer identity questions.
+    KbaId, "kba_"
+);
+prefixed_id!(
     /// A web-app user.
     UserId, "usr_"
 );

@@ -33,6 +33,7 @@ pub mod event;
 pub mod field;
 pub mod hash;
 pub mod id;
+pub mod identity;
 pub mod ledger;
 pub mod merkle;
 pub mod organization;

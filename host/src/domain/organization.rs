@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
 
 use super::brand::Brand;
@@ -98,7 +99,7 @@ impl TryFrom<String> for EmbedOrigin {
 pub struct PaymentSettings {
     /// Minor units.
     pub amount_cents: u64,
-    /// ISO 4217.
+    /// ISO 4217, upper case.
     pub currency: String,
     #[serde(default)]
     pub connected_account: Option<String>,
@@ -107,6 +108,51 @@ pub struct PaymentSettings {
     /// A role name, or `first`.
     #[serde(default = "first")]
     pub payer: String,
+}
+
+/// The most that can be asked for, in minor units: what card networks take.
+pub const LARGEST_AMOUNT: u64 = 99_999_999;
+
+impl PaymentSettings {
+    /// The same with its currency as it is written, once it is one that can be collected.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn checked(self) -> Result<Self, String> {
+        let amount = self.amount_cents;
+        if !(1..=LARGEST_AMOUNT).contains(&amount) {
+            return Err(format!("amount_cents must be from 1 to {LARGEST_AMOUNT}"));
+        }
+        if self.platform_fee_cents > Some(amount) {
+            return Err("platform_fee_cents must not be more than amount_cents".into());
+        }
+        let code = &self.currency;
+        let currency = known_currency(code)
+            .ok_or_else(|| format!("{code} is no currency of ISO 4217 that is paid with"))?;
+        Ok(Self { currency, ..self })
+    }
+}
+
+/// A currency's code in upper case; none unless ISO 4217 has it, and people pay with it:
+/// not funds, metals, codes for tests, and what was replaced.
+pub fn known_currency(code: &str) -> Option<String> {
+    let known = Currency::from_code(&code.to_ascii_uppercase())?;
+    let odd = known.is_fund() || known.is_special() || known.is_superseded().is_some();
+    let paid_with = known.exponent().is_some() && !odd;
+    paid_with.then(|| known.code().to_owned())
+}
+
+/// An amount as a person reads it: `USD 49.00`.
+pub fn written_amount(minor_units: u64, currency: &str) -> String {
+    let digits = Currency::from_code(currency).and_then(Currency::exponent);
+    match digits.map_or(2, usize::from) {
+        0 => format!("{currency} {minor_units}"),
+        digits => {
+            let text = format!("{minor_units:0>width$}", width = digits + 1);
+            let (whole, part) = text.split_at(text.len() - digits);
+            format!("{currency} {whole}.{part}")
+        }
+    }
 }
 
 /// The payer who is whoever signs first.
@@ -181,6 +227,41 @@ mod tests {
             "null",
         ] {
             assert!(EmbedOrigin::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod money {
+    use super::*;
+
+    #[test]
+    fn amounts_are_in_minor_units_of_real_currencies() {
+        assert_eq!(known_currency("usd").as_deref(), Some("USD"));
+        assert_eq!(known_currency("JPY").as_deref(), Some("JPY"));
+        for unknown in [
+            "XXX", "XTS", "XAU", "CLF", "USN", "HRK", "US", "DOLLAR", "", "UŚD",
+        ] {
+            assert_eq!(known_currency(unknown), None, "{unknown}");
+        }
+        assert_eq!(written_amount(4900, "USD"), "USD 49.00");
+        assert_eq!(written_amount(5, "EUR"), "EUR 0.05");
+        assert_eq!(written_amount(500, "JPY"), "JPY 500");
+        assert_eq!(written_amount(1234, "KWD"), "KWD 1.234");
+    }
+
+    #[test]
+    fn a_standing_payment_is_checked_when_it_is_set_and_not_when_it_is_read() {
+        let read = |text: &str| serde_json::from_str::<PaymentSettings>(text).unwrap();
+        let usd = read(r#"{"amount_cents":4900,"currency":"usd"}"#);
+        assert_eq!(usd.checked().unwrap().currency, "USD");
+        for wrong in [
+            r#"{"amount_cents":0,"currency":"USD"}"#,
+            r#"{"amount_cents":100000000,"currency":"USD"}"#,
+            r#"{"amount_cents":100,"currency":"XXX"}"#,
+            r#"{"amount_cents":100,"currency":"USD","platform_fee_cents":101}"#,
+        ] {
+            assert!(read(wrong).checked().is_err(), "{wrong}");
         }
     }
 }

@@ -14,6 +14,8 @@ pub fn routes() -> Router<App> {
         .merge(script("signing", include_str!("assets/signing.js")))
         .merge(style("embed", signing))
         .merge(script("embed", include_str!("assets/embed.js")))
+        .merge(style("payment", signing))
+        .merge(script("payment", include_str!("assets/payment.js")))
         .merge(style(
             "builder",
             concat!(

@@ -14,6 +14,7 @@ use super::openapi;
 use super::reply::{Found, Reply};
 use crate::app::App;
 use crate::service::ServiceError;
+use crate::service::payments;
 use crate::service::signing::{self, CallbackError};
 
 /// A request as it came, for a plugin to verify and read.
@@ -60,7 +61,20 @@ pub async fn signing(
     InstancePath(instance): InstancePath,
     request: RawRequest,
 ) -> Result<Found<Received>, HttpError> {
-    match signing::callback(&app, &instance, request.headers, request.body).await {
+    answered(signing::callback(&app, &instance, request.headers, request.body).await)
+}
+
+/// A payment provider's callback. A repeat is harmless.
+pub async fn payment(
+    State(app): State<App>,
+    InstancePath(instance): InstancePath,
+    request: RawRequest,
+) -> Result<Found<Received>, HttpError> {
+    answered(payments::callback(&app, &instance, request.headers, request.body).await)
+}
+
+fn answered(taken: Result<(), CallbackError>) -> Result<Found<Received>, HttpError> {
+    match taken {
         Ok(()) => Ok(Reply::new(&Received { received: true })),
         Err(CallbackError::Unverified(_)) => Err(HttpError::new(
             StatusCode::UNAUTHORIZED,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::components::providers::ProviderError;
 use crate::components::rules::lifecycle::RefusalReason;
+use crate::domain::component::Slot;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -16,6 +17,8 @@ pub struct HttpError {
     status: StatusCode,
     message: String,
     details: Option<Box<Value>>,
+    /// For programs, beside the message.
+    code: Option<&'static str>,
     /// Seconds, as `Retry-After`.
     retry_after: Option<u32>,
     /// For the log only.
@@ -32,6 +35,7 @@ impl HttpError {
             status,
             message: message.into(),
             details: None,
+            code: None,
             retry_after: None,
             cause: None,
         }
@@ -59,12 +63,21 @@ impl HttpError {
         self.status
     }
 
-    /// `{ error, details? }`.
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    /// `{ error, code?, details? }`.
     pub fn body(&self) -> Value {
-        match &self.details {
-            None => json!({ "error": self.message }),
-            Some(details) => json!({ "error": self.message, "details": details }),
+        let mut body = json!({ "error": self.message });
+        if let Some(code) = self.code {
+            body["code"] = code.into();
         }
+        if let Some(details) = &self.details {
+            body["details"] = (**details).clone();
+        }
+        body
     }
 
     fn because(mut self, cause: impl Into<String>) -> Self {
@@ -127,6 +140,21 @@ impl From<ServiceError> for HttpError {
             .because(text),
             ServiceError::Provider(_) => {
                 Self::new(StatusCode::BAD_GATEWAY, "Signing provider request failed").because(text)
+            }
+            ServiceError::OtherProvider(slot, error) => {
+                let kind = match slot {
+                    Slot::Payment => "Payment",
+                    _ => "Identity",
+                };
+                let configured = !matches!(error, ProviderError::NotConfigured(_));
+                let (status, what) = match configured {
+                    true => (StatusCode::BAD_GATEWAY, "request failed"),
+                    false => (StatusCode::SERVICE_UNAVAILABLE, "is not configured"),
+                };
+                Self::new(status, format!("{kind} provider {what}")).because(text)
+            }
+            ServiceError::KbaRequired => {
+                Self::new(StatusCode::CONFLICT, text).with_code("kba_required")
             }
             ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             ServiceError::Component(error) if error.by_document => Self::new(

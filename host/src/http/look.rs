@@ -18,6 +18,8 @@ pub struct Look {
     /// Its forms lead to other hosts: browsers that check where a form's answer
     /// redirects to would stop there.
     pub leads_away: bool,
+    /// Origin of a payment provider's library, which brings a form of its own.
+    pub library: Option<String>,
     /// Where `brand.css` and `logo` are served, without a trailing slash.
     pub path: String,
 }
@@ -28,7 +30,7 @@ pub enum Framing {
     #[default]
     Nobody,
     Origins(Vec<EmbedOrigin>),
-    /// For pages that show and take nothing.
+    /// For pages that show and take nothing of anybody's.
     Anybody,
 }
 
@@ -62,6 +64,7 @@ impl Look {
             brand: settings.brand,
             framing: Framing::Origins(settings.embed_origins),
             leads_away: false,
+            library: None,
             path,
         }
     }
@@ -141,8 +144,16 @@ impl Look {
             Framing::Origins(origins) if !origins.is_empty() => self.origins(),
             _ => "'none'".to_owned(),
         };
+        let library = match &self.library {
+            // Its form is a frame, and its calls go to where it likes.
+            Some(origin) => format!(
+                "script-src 'self' {origin}; connect-src 'self' https: {origin}; \
+                 frame-src https: {origin}"
+            ),
+            None => "script-src 'self'; connect-src 'self'".to_owned(),
+        };
         format!(
-            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+            "default-src 'none'; style-src 'self'; {library}; \
              img-src 'self' data: blob:; form-action {}; base-uri 'none'; \
              frame-ancestors {ancestors}",
             if self.leads_away { "*" } else { "'self'" }

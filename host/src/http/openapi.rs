@@ -151,6 +151,15 @@ pub fn head(base_url: &str) -> OpenApi {
             extensions: Default::default(),
         }),
     );
+    components.security_schemes.insert(
+        "embed".into(),
+        ReferenceOr::Item(SecurityScheme::Http {
+            scheme: "bearer".into(),
+            bearer_format: Some("JWT".into()),
+            description: Some("An embed token, as POST /embed/token issues it.".into()),
+            extensions: Default::default(),
+        }),
+    );
     api
 }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::caller::origin;
 use super::error::HttpError;
+use super::kba;
 use super::look::{Happening, Look};
 use super::signing_files;
 use super::signing_page::Shown;
@@ -24,6 +25,7 @@ use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin, Problems};
+use crate::service::kba::{Given, is_open};
 use crate::service::signing::{Destination, destination, reconcile};
 use crate::service::visits::{self, Renewal, Visitor};
 use crate::service::{ServiceError, pages};
@@ -47,6 +49,8 @@ pub struct Visit {
     pub envelope: Envelope,
     pub signer: Signer,
     pub expired: bool,
+    /// What this signer has to pay, as a person reads it.
+    pub owes: Option<String>,
     pub look: Look,
     /// Where this signer's pages are.
     path: String,
@@ -79,7 +83,13 @@ impl Visit {
             envelope: visitor.envelope,
             signer: visitor.signer,
             expired: visitor.expired,
+            owes: visitor.owes,
         }
+    }
+
+    /// Where this signer's pages are.
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// As it is after what was just done.
@@ -134,6 +144,13 @@ impl Visit {
         Some(self.notice_of_end(StatusCode::OK, title, text))
     }
 
+    /// A provider is away: nothing is wrong with the link.
+    pub fn unavailable(&self, what: &str) -> Response {
+        let body = html! { p { (what) " Your link is good: try again in a few minutes." } };
+        let title = "Not available right now";
+        self.notice(StatusCode::BAD_GATEWAY, title, Happening::Error, body)
+    }
+
     fn expired_page(&self) -> Response {
         let body = html! {
             p { "Links work for a limited time, to protect your document." }
@@ -155,6 +172,9 @@ impl Visit {
     fn signed_page(&self, title: &str) -> Response {
         let body = html! {
             p { "You have signed “" (self.envelope.name) "”." }
+            @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
+                (payment(&self.path, amount))
+            }
             @if !self.has_copy() {
                 p { "Once everybody has signed you get your copy by e-mail." }
             } @else if self.expired {
@@ -203,13 +223,16 @@ async fn show(State(app): State<App>, visit: Visit, request: Request) -> Respons
     if let Some(page) = visit.closed() {
         return page;
     }
+    let (parts, _) = request.into_parts();
+    let origin = origin(&app, &parts);
+    if let Some(page) = kba::closed(&app, &visit, origin.ip.clone()).await {
+        return page;
+    }
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(&app, &visit).await;
     };
     if visit.signer.status == SignerStatus::Pending {
-        let (parts, _) = request.into_parts();
-        let (org, origin) = (&visit.envelope.org, origin(&app, &parts));
-        match app.room.open(org, submitter, &origin).await {
+        match app.room.open(&visit.envelope.org, submitter, &origin).await {
             Ok(()) => follow(&app, &visit, None).await,
             Err(FormError::NotYourTurn) => {}
             Err(error) => return visit.failed(error),
@@ -230,13 +253,19 @@ async fn elsewhere(app: &App, visit: &Visit) -> Response {
         Ok(Destination::Closed) => visit.failed(FormError::Closed),
         Err(ServiceError::Provider(error)) => {
             tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be led on");
-            let (title, text) = (
-                "Not available right now",
-                "Your link is good. Try again in a few minutes.",
-            );
-            visit.notice_of_end(StatusCode::BAD_GATEWAY, title, text)
+            visit.unavailable("The document cannot be shown right now.")
         }
         Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// The step that is left to the payer.
+pub fn payment(path: &str, amount: &str) -> Markup {
+    html! {
+        section.payment aria-label="Payment" {
+            p { "To be paid: " strong { (amount) } }
+            p { a.button href={ (path) "/pay" } { "Pay " (amount) } }
+        }
     }
 }
 
@@ -281,6 +310,18 @@ impl Sent {
     }
 }
 
+impl Sent {
+    /// The same, for the gate in front of the document.
+    fn about_identity(self) -> Given {
+        Given {
+            again: self.values.contains_key("again"),
+            values: self.values,
+            consent: self.consent,
+            ip: self.origin.ip,
+        }
+    }
+}
+
 /// What is to be shown of a form that was sent.
 #[derive(Default)]
 struct Outcome {
@@ -296,12 +337,17 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
     if let Some(page) = visit.closed() {
         return page;
     }
-    let Some(submitter) = visit.room_submitter() else {
-        return elsewhere(&app, &visit).await;
-    };
     let Some(sent) = Sent::read(&app, request).await else {
         let text = "Go back and try again.";
         return visit.notice_of_end(StatusCode::BAD_REQUEST, "Not understood", text);
+    };
+    match is_open(&app, &visit.envelope, &visit.signer).await {
+        Ok(true) => {}
+        Ok(false) => return kba::go_on(&app, &visit, sent.about_identity()).await,
+        Err(error) => return HttpError::from(error).into_response(),
+    }
+    let Some(submitter) = visit.room_submitter() else {
+        return elsewhere(&app, &visit).await;
     };
     let done = act(&app, &visit.envelope, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
@@ -453,6 +499,7 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
         look: &visit.look,
         envelope: &visit.envelope,
         signer: &visit.signer,
+        owes: visit.owes.as_deref(),
         pages: &pages,
         form: &form,
         entered: &outcome.entered,

@@ -13,6 +13,7 @@ use super::error::HttpError;
 use super::signing::{Visit, room_error, unknown_link};
 use crate::app::App;
 use crate::domain::envelope::SignerStatus;
+use crate::service::kba::is_open;
 use crate::service::{ServiceError, copies, pages};
 
 /// Below the form's own path.
@@ -40,6 +41,9 @@ async fn page(
         return unknown_link();
     };
     let read = async {
+        if !is_open(&app, &visit.envelope, &visit.signer).await? {
+            return Ok(unknown_link());
+        }
         let form = app.room.form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         if form.waits_for.is_some() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::look::Look;
+use super::signing::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
@@ -19,6 +20,8 @@ pub struct Shown<'a> {
     pub look: &'a Look,
     pub envelope: &'a Envelope,
     pub signer: &'a Signer,
+    /// What this signer has to pay.
+    pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
     pub form: &'a Form,
     /// By field name, what was sent and could not be taken as it is.
@@ -44,6 +47,9 @@ impl Shown<'_> {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
+                    @if let Some(amount) = self.owes {
+                        (payment(self.path, amount))
+                    }
                     (self.summary_of_problems())
                     form id="form" method="post" action=(self.path) novalidate {
                         @for (index, field) in self.form.fields.iter().enumerate() {

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::dispatch::{self, RequestedSigner, Wanted, planned};
 use super::idempotency::Answering;
 use super::lifecycle::Decision;
-use super::{Caller, ServiceError, events, lifecycle, links};
+use super::{Caller, Issue, ServiceError, events, kba, lifecycle, links};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer};
 use crate::domain::event::EventType;
-use crate::domain::id::{CustomerId, EnvelopeId, OrgId};
-use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings};
+use crate::domain::id::CustomerId;
+use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::store::{customers, envelopes, payments, signers};
 
@@ -115,7 +115,7 @@ pub async fn create(
         &organization,
         now,
     );
-    let payment = payment(&request, &organization);
+    let payment = payment(&request, &organization)?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
     let begun = lifecycle::first_status(app, &envelope)?;
     envelope.status = begun.status;
@@ -126,7 +126,7 @@ pub async fn create(
         None => Vec::new(),
     };
     if let Some(template) = &template {
-        dispatch::check_identity_step(template.kba_required)?;
+        kba::check_step(app, &caller.org, template.kba_required).await?;
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
         let submission = dispatch::submit(app, &envelope, asked, &mut signers).await?;
@@ -146,21 +146,10 @@ pub async fn create(
     let saved = save(app, caller, plan, &request, now, answer).await;
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
-        && is_surely_absent(app, &caller.org, &id).await
     {
-        dispatch::withdraw(app, &caller.org, &instance, &submission).await;
+        dispatch::withdraw_unless_named(app, &caller.org, &id, &instance, &submission).await;
     }
     saved
-}
-
-/// A commit that failed may have happened all the same, when only its answer
-/// was lost.
-async fn is_surely_absent(app: &App, org: &OrgId, id: &EnvelopeId) -> bool {
-    let look = async {
-        let mut connection = app.store.read().await?;
-        envelopes::get(&mut connection, org, id).await
-    };
-    matches!(look.await, Ok(None))
 }
 
 /// All that a create writes.
@@ -173,21 +162,36 @@ struct Plan {
 
 /// What has to be paid before vault-in: what the request says, else what the
 /// organization always asks.
-fn payment(request: &CreateEnvelope, organization: &Organization) -> Option<PaymentSettings> {
+fn payment(
+    request: &CreateEnvelope,
+    organization: &Organization,
+) -> Result<Option<PaymentSettings>, ServiceError> {
     let standing = organization.settings.payment.as_ref();
-    match &request.payment {
-        None => standing.cloned(),
-        Some(requested) => Some(PaymentSettings {
-            amount_cents: requested.amount_cents,
-            currency: requested.currency.to_uppercase(),
-            connected_account: standing.and_then(|standing| standing.connected_account.clone()),
-            platform_fee_cents: standing.and_then(|standing| standing.platform_fee_cents),
-            payer: requested
-                .payer
-                .clone()
-                .unwrap_or_else(|| FIRST_PAYER.into()),
-        }),
-    }
+    let Some(requested) = &request.payment else {
+        return Ok(standing.cloned());
+    };
+    let Some(currency) = known_currency(&requested.currency) else {
+        return Err(ServiceError::Invalid(vec![Issue::new(
+            "unknown_currency",
+            &["payment", "currency"],
+            "a currency of ISO 4217 with minor units",
+            requested.currency.as_str(),
+            format!("{} is no currency to pay in", requested.currency),
+        )]));
+    };
+    // A fee in one currency says nothing of another, and is never more than what is paid.
+    let same = standing.filter(|standing| standing.currency == currency);
+    let fee = same.and_then(|standing| standing.platform_fee_cents);
+    Ok(Some(PaymentSettings {
+        amount_cents: requested.amount_cents,
+        currency,
+        connected_account: standing.and_then(|standing| standing.connected_account.clone()),
+        platform_fee_cents: fee.map(|fee| fee.min(requested.amount_cents)),
+        payer: requested
+            .payer
+            .clone()
+            .unwrap_or_else(|| FIRST_PAYER.into()),
+    }))
 }
 
 /// The record before anything is decided. The customer's id is filled in when
@@ -245,7 +249,7 @@ async fn save(
     let Plan {
         mut envelope,
         begun,
-        signers,
+        mut signers,
         payment,
     } = plan;
     let mut tx = app.store.begin().await?;
@@ -259,12 +263,14 @@ async fn save(
     .await?;
     envelopes::insert(&mut tx, &envelope).await?;
     if let Some(payment) = &payment {
-        payments::insert(&mut tx, &envelope, payment, now).await?;
+        let own = request.payment.is_some();
+        payments::insert(&mut tx, &envelope, payment, own, now).await?;
     }
     begun.record(&mut tx, &envelope, now).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
     events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
+    kba::mark_challenged(&mut tx, &envelope, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {
         signers::insert(&mut tx, &envelope, signer).await?;
     }

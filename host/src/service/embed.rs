@@ -129,6 +129,12 @@ pub async fn issue(
     let widget = request.widget_type;
     let mut tx = app.store.begin().await?;
     let trigger = widget.trigger();
+    let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let known = known.ok_or_else(not_found)?;
+    // A widget has no place for identity questions (specification, "KBA").
+    if widget == Widget::Sign && known.kba_required {
+        return Err(ServiceError::KbaRequired);
+    }
     let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, trigger).await?;
     if widget == Widget::Sign {
         let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
@@ -185,9 +191,22 @@ fn signed(
 
 /// What a token opens; none when it is not ours, for another widget, or too old.
 pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opened>, ServiceError> {
+    read(app, token, |opens| opens == widget).await
+}
+
+/// The same of a token for whichever widget.
+pub async fn open_any(app: &App, token: &str) -> Result<Option<Opened>, ServiceError> {
+    read(app, token, |_| true).await
+}
+
+async fn read(
+    app: &App,
+    token: &str,
+    fits: impl FnOnce(Widget) -> bool,
+) -> Result<Option<Opened>, ServiceError> {
     let (audience, now) = (app.config.embed_url(), app.clock.now());
     let claims = jwt::read::<Claims>(&app.embed_key, &audience, token, now);
-    let Some(claims) = claims.filter(|claims| claims.widget_type == widget) else {
+    let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };
     let mut connection = app.store.read().await?;

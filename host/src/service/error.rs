@@ -9,9 +9,13 @@ use crate::components::inspection::Reason;
 use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::Refusal;
+use crate::domain::component::Slot;
 use crate::files::FilesError;
 use crate::sealing::SealError;
 use crate::store::StoreError;
+
+const KBA_REQUIRED: &str =
+    "This envelope's signers are asked about their identity; use their signing links";
 
 /// One thing wrong with a request body.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,6 +88,12 @@ pub enum ServiceError {
     Gone(String),
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// A provider of another kind than signing.
+    #[error("{0}: {1}")]
+    OtherProvider(Slot, ProviderError),
+    /// A verified envelope is signed nowhere but at the signing host.
+    #[error("{KBA_REQUIRED}")]
+    KbaRequired,
     #[error("{0}")]
     NotConfigured(String),
     #[error(transparent)]

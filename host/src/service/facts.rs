@@ -4,7 +4,8 @@ use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, to_compliance};
 use crate::domain::envelope::{CustodianStatus, Envelope, SecuredParty, Signer};
-use crate::store::{StoreError, signers};
+use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::store::{StoreError, kba, signers};
 
 /// The record as it stands.
 pub async fn compliance_facts(
@@ -13,6 +14,15 @@ pub async fn compliance_facts(
 ) -> Result<compliance::EnvelopeFacts, StoreError> {
     let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
     let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
+    // The attempts that identified somebody; what failed is in the ledger.
+    let identity_verifications = kba::list(connection, &envelope.org, &envelope.id)
+        .await?
+        .into_iter()
+        .filter(|session| session.status == KbaStatus::Passed)
+        // Not of those in whose place somebody else has signed.
+        .filter(|session| signers.iter().any(|signer| session.is_of(signer)))
+        .filter_map(identity_verification)
+        .collect();
     Ok(compliance::EnvelopeFacts {
         envelope_id: envelope.id.to_string(),
         envelope_name: envelope.name.clone(),
@@ -36,8 +46,18 @@ pub async fn compliance_facts(
                 },
             })
             .collect(),
-        identity_verifications: Vec::new(),
+        identity_verifications,
         attributes: Vec::new(),
+    })
+}
+
+fn identity_verification(session: KbaSession) -> Option<compliance::IdentityVerification> {
+    Some(compliance::IdentityVerification {
+        signer_email: session.email,
+        outcome: session.status.to_string(),
+        occurred_at: session.ended_at?.to_string(),
+        ip_address: session.ip,
+        provider_session_id: session.provider_session,
     })
 }
 

@@ -71,6 +71,13 @@ fn ask(
         shadow::move_answer(from, trigger, &led_to)
     });
     let status = led_to?;
+    // No rules let out, or take in, what is not paid for.
+    if envelope.payment == Some(envelope::PaymentStatus::RequiresPayment) && is_custody(trigger) {
+        return Err(ServiceError::Refused(lifecycle::Refusal {
+            reason: lifecycle::RefusalReason::Unpaid,
+            message: "Payment has not been completed".into(),
+        }));
+    }
     Ok(Decision {
         status,
         made: Move {
@@ -101,6 +108,31 @@ pub fn next_batch_status(
 /// The status in which the envelope of a bulk item begins.
 pub fn first_status_in_bulk(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
     ask(app, envelope, None, EnvelopeTrigger::CreateInBulk)
+}
+
+/// Whether a move puts a document into custody or gives it out.
+fn is_custody(trigger: EnvelopeTrigger) -> bool {
+    match trigger {
+        EnvelopeTrigger::VaultInSigned
+        | EnvelopeTrigger::VaultInUpload
+        | EnvelopeTrigger::VaultOut
+        | EnvelopeTrigger::EmbedVault
+        | EnvelopeTrigger::DownloadAuthoritative
+        | EnvelopeTrigger::DownloadCopy => true,
+        EnvelopeTrigger::Create
+        | EnvelopeTrigger::CreateInBulk
+        | EnvelopeTrigger::Upload
+        | EnvelopeTrigger::Send
+        | EnvelopeTrigger::View
+        | EnvelopeTrigger::Progress
+        | EnvelopeTrigger::Complete
+        | EnvelopeTrigger::Decline
+        | EnvelopeTrigger::Void
+        | EnvelopeTrigger::Expire
+        | EnvelopeTrigger::Remind
+        | EnvelopeTrigger::SigningLinks
+        | EnvelopeTrigger::EmbedSign => false,
+    }
 }
 
 /// As it is kept.

@@ -244,6 +244,7 @@ mod tests {
             provider_submitter: None,
             completed_at: None,
             decline_reason: None,
+            challenged: false,
         }
     }
 

@@ -5,17 +5,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::builder::{Selected, Selection, document_of, document_to_send};
+use super::builder::{document_of, document_to_send};
 use super::dispatch::{self, RequestedSigner, Wanted};
 use super::idempotency::Answering;
-use super::{Caller, ServiceError, envelopes as envelope_service, lifecycle, links};
+use super::selection::{Selected, Selection};
+use super::{Caller, ServiceError, envelopes as envelope_service, kba, lifecycle, links};
 use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, Signer};
-use crate::domain::id::TemplateId;
 use crate::domain::template::Template;
 use crate::service::creation::Created;
-use crate::store::{customers, envelopes, signers, templates};
+use crate::store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -87,7 +87,7 @@ pub async fn send(
             "A document with identity verification cannot be signed in person".into(),
         ));
     }
-    dispatch::check_identity_step(sent.kba_required)?;
+    kba::check_step(app, &caller.org, sent.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
     let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
     let what = json!([
@@ -101,24 +101,12 @@ pub async fn send(
     let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
     let submission = dispatch::submit(app, &sent, asked, &mut signers).await?;
     sent.submission = Some(submission.clone());
-    let saved = save(app, caller, &envelope, sent, &signers, answer).await;
-    if saved.is_err() && was_not_sent(app, &envelope, &submission).await {
-        dispatch::withdraw(app, &caller.org, &template.provider_instance, &submission).await;
+    let saved = save(app, caller, &envelope, sent, signers, answer).await;
+    if saved.is_err() {
+        let (org, instance) = (&caller.org, &template.provider_instance);
+        dispatch::withdraw_unless_named(app, org, &envelope.id, instance, &submission).await;
     }
     saved
-}
-
-/// Whether the record surely does not name this submission: a commit that failed may
-/// have happened all the same, when only its answer was lost.
-async fn was_not_sent(app: &App, envelope: &Envelope, submission: &str) -> bool {
-    let look = async {
-        let mut connection = app.store.read().await?;
-        envelopes::get(&mut connection, &envelope.org, &envelope.id).await
-    };
-    match look.await {
-        Ok(Some(now)) => now.submission.as_deref() != Some(submission),
-        _ => false,
-    }
 }
 
 async fn document(
@@ -152,7 +140,10 @@ async fn planned(
     let mut connection = app.store.read().await?;
     let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
+    let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     drop(connection);
+    // What an organization always asks fits whichever document it can.
+    let payment = payment.filter(|payment| payment.own);
     let kept: Vec<RequestedSigner> = kept
         .into_iter()
         .map(|signer| RequestedSigner {
@@ -169,7 +160,7 @@ async fn planned(
             .or_else(|| Some(kept).filter(|kept| !kept.is_empty())),
         customer,
         prefilled,
-        payer: None,
+        payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
     };
     dispatch::plan(template, &wanted)
 }
@@ -205,7 +196,7 @@ async fn save(
     caller: &Caller,
     before: &Envelope,
     mut sent: Envelope,
-    signers: &[Signer],
+    mut signers: Vec<Signer>,
     answer: &Answering<Created>,
 ) -> Result<Created, ServiceError> {
     let now = app.clock.now();
@@ -233,10 +224,11 @@ async fn save(
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
     signers::forget(&mut tx, &sent).await?;
-    for signer in signers {
+    kba::mark_challenged(&mut tx, &sent, caller.email.as_deref(), &mut signers).await?;
+    for signer in &signers {
         signers::insert(&mut tx, &sent, signer).await?;
     }
-    dispatch::announce(&mut tx, &sent, signers, &caller.actor, now).await?;
+    dispatch::announce(&mut tx, &sent, &signers, &caller.actor, now).await?;
     let sign_url = match signers.first() {
         Some(first) => Some(links::make(app, &mut tx, &sent, first, links::EMBED_LIFE).await?),
         None => None,
@@ -247,11 +239,4 @@ async fn save(
     };
     answer.commit(tx, &created).await?;
     Ok(created)
-}
-
-impl Selected {
-    /// One of the templates.
-    fn any(&self) -> Option<&TemplateId> {
-        self.templates().first().map(|template| &template.id)
-    }
 }

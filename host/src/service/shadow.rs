@@ -301,7 +301,7 @@ pub async fn replay(
             }
             active.identity()?
         }
-        Slot::Signing => {
+        Slot::Signing | Slot::Payment | Slot::Kba => {
             return Err(ServiceError::Semantic(format!(
                 "Of {} nothing is recorded that could be asked again",
                 component.slot

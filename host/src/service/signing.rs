@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::completed_fields::completed_fields;
-use super::{ServiceError, envelopes as envelope_service, events, expiry, lifecycle, mails};
+use super::{ServiceError, envelopes as envelope_service, events, expiry, kba, lifecycle, mails};
 use crate::app::App;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -288,6 +288,8 @@ async fn note_delegation(
         "" => seen.email.clone(),
         name => name.to_owned(),
     };
+    // Whoever was asked about their identity was somebody else.
+    signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
     // The links that were given out are another person's.
     signers::expire_links(tx, envelope, signer, now).await?;

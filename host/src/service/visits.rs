@@ -2,10 +2,10 @@
 
 use super::ServiceError;
 use super::envelopes::invited_now;
-use super::mails;
+use super::{mails, payments};
 use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
-use crate::domain::organization::Organization;
+use crate::domain::organization::{Organization, written_amount};
 use crate::domain::token::LinkToken;
 use crate::store::{envelopes, organizations, signers};
 
@@ -16,6 +16,8 @@ pub struct Visitor {
     pub signer: Signer,
     /// The link's time is over.
     pub expired: bool,
+    /// What this signer has to pay, as a person reads it.
+    pub owes: Option<String>,
 }
 
 /// What a press of "e-mail me …" came to.
@@ -44,7 +46,14 @@ pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, Servi
     else {
         return Ok(None);
     };
+    drop(connection);
+    let due = payments::due(app, &envelope).await?;
+    let owed = due.filter(|due| due.position == Some(signer.position));
     Ok(Some(Visitor {
+        owes: owed.map(|due| {
+            let asked = due.payment.asked;
+            written_amount(asked.amount_cents, &asked.currency)
+        }),
         organization,
         envelope,
         signer,

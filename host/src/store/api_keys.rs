@@ -86,6 +86,23 @@ pub async fn list(
         .collect()
 }
 
+/// The addresses of those who own the organization's active keys.
+pub async fn owner_emails(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(
+        "select distinct owner_email from api_key where org_id = $1 and active = 1
+             and owner_email is not null",
+    )
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| Ok(row.try_get("owner_email")?))
+        .collect()
+}
+
 /// Changes what a key may do; the same key keeps working.
 pub async fn update(
     connection: &mut AnyConnection,

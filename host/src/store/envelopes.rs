@@ -260,6 +260,26 @@ pub async fn set_status(
     one_row(changed.rows_affected())
 }
 
+/// Writes where its payment stands.
+pub async fn set_payment(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    payment: PaymentStatus,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = sqlx::query(
+        "update envelope set payment_status = $3, updated_at = $4
+         where bucket = $1 and envelope_id = $2",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(payment.as_str())
+    .bind(now.to_string())
+    .execute(connection)
+    .await?;
+    one_row(changed.rows_affected())
+}
+
 /// Writes what a sending decides: document, provider, submission, and how signers
 /// are told. Expects the status it was decided in.
 pub async fn set_sent(

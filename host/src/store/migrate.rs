@@ -34,6 +34,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     15 "0015_webhooks",
     16 "0016_components",
     17 "0017_composition_and_bulk",
+    18 "0018_payment_and_kba",
 ];
 
 /// The row that is the lock.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub mod events;
 pub mod idempotency;
 pub mod integrity;
 pub mod jobs;
+pub mod kba;
 pub mod ledger;
 pub mod log;
 pub mod objects;
@@ -45,6 +47,7 @@ pub mod payments;
 pub mod provider_poll;
 pub mod rate_windows;
 pub mod room;
+pub mod sandbox;
 pub mod shadows;
 pub mod signers;
 pub mod templates;
@@ -186,6 +189,16 @@ impl Store {
         let mut connection = self.read().await?;
         sqlx::query("select org_id from organization limit 1")
             .fetch_optional(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Writes the database as it is now into a new file, while others go on (SQLite only).
+    pub async fn snapshot_into(&self, file: &Path) -> Result<(), StoreError> {
+        let mut connection = self.read().await?;
+        sqlx::query("vacuum into $1")
+            .bind(file.display().to_string())
+            .execute(&mut *connection)
             .await?;
         Ok(())
     }

@@ -1,24 +1,41 @@
-//! What the payer of an envelope owes.
+//! What the payer of an envelope owes, and how far that is.
 
-use sqlx::AnyConnection;
+use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::StoreError;
+use super::row::{Columns, OwnedEnvelope};
+use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
-use crate::domain::id::PaymentId;
+use crate::domain::id::{EnvelopeId, OrgId, PaymentId};
 use crate::domain::organization::PaymentSettings;
+
+/// What has to be paid before an envelope can be vaulted.
+#[derive(Clone, Debug)]
+pub struct Payment {
+    pub id: PaymentId,
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    pub asked: PaymentSettings,
+    /// The envelope asked for it itself; else its organization always does.
+    pub own: bool,
+    /// How often it was begun at a provider.
+    pub begun: i64,
+    /// The instance that collects it and its id there, once the payer was asked.
+    pub intent: Option<(String, String)>,
+}
 
 /// Notes what has to be paid before the envelope can be vaulted.
 pub async fn insert(
     connection: &mut AnyConnection,
     envelope: &Envelope,
     payment: &PaymentSettings,
+    own: bool,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into payment (bucket, envelope_id, payment_id, org_id, amount_cents, currency,
-             payer, connected_account, platform_fee_cents, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             payer, connected_account, platform_fee_cents, own, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -29,6 +46,7 @@ pub async fn insert(
     .bind(&payment.payer)
     .bind(payment.connected_account.as_deref())
     .bind(payment.platform_fee_cents.map(cents))
+    .bind(i64::from(own))
     .bind(now.to_string())
     .execute(connection)
     .await?;
@@ -37,4 +55,147 @@ pub async fn insert(
 
 fn cents(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+/// An envelope's payment.
+pub async fn get(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<Payment>, StoreError> {
+    sqlx::query("select * from payment where bucket = $1 and envelope_id = $2 and org_id = $3")
+        .bind(org.bucket())
+        .bind(envelope.as_str())
+        .bind(org.as_str())
+        .fetch_optional(connection)
+        .await?
+        .as_ref()
+        .map(payment)
+        .transpose()
+}
+
+/// The payment with this id at a provider.
+pub async fn by_intent(
+    connection: &mut AnyConnection,
+    instance: &str,
+    intent: &str,
+) -> Result<Option<Payment>, StoreError> {
+    sqlx::query("select * from payment where instance = $1 and intent_id = $2")
+        .bind(instance)
+        .bind(intent)
+        .fetch_optional(connection)
+        .await?
+        .as_ref()
+        .map(payment)
+        .transpose()
+}
+
+fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
+    let columns = Columns {
+        row,
+        table: "payment",
+        id: "payment_id",
+    };
+    let amount = |value: i64| u64::try_from(value).unwrap_or_default();
+    let instance = columns.optional_text("instance")?;
+    let intent = columns.optional_text("intent_id")?;
+    Ok(Payment {
+        id: columns.parsed("payment_id", PaymentId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        asked: PaymentSettings {
+            amount_cents: amount(columns.number("amount_cents")?),
+            currency: columns.text("currency")?,
+            connected_account: columns.optional_text("connected_account")?,
+            platform_fee_cents: columns.optional_number("platform_fee_cents")?.map(amount),
+            payer: columns.text("payer")?,
+        },
+        own: columns.flag("own")?,
+        begun: columns.number("begun")?,
+        intent: instance.zip(intent),
+    })
+}
+
+/// Notes where the payment is collected, instead of where it was before. False when that
+/// is noted already: two asked at once.
+pub async fn set_intent(
+    tx: &mut Tx,
+    payment: &Payment,
+    instance: &str,
+    intent: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let noted = sqlx::query(
+        "update payment set instance = $3, intent_id = $4, looked_at = $5, begun_at = $5,
+             begun = begun + 1
+         where bucket = $1 and envelope_id = $2 and begun = $6 and paid_at is null",
+    )
+    .bind(payment.org.bucket())
+    .bind(payment.envelope.as_str())
+    .bind(instance)
+    .bind(intent)
+    .bind(now.to_string())
+    .bind(payment.begun)
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(noted == 1)
+}
+
+/// Notes that it was paid. False when that is noted already.
+pub async fn set_paid(tx: &mut Tx, payment: &Payment, now: Timestamp) -> Result<bool, StoreError> {
+    let noted = sqlx::query(
+        "update payment set paid_at = $3
+         where bucket = $1 and envelope_id = $2 and paid_at is null",
+    )
+    .bind(payment.org.bucket())
+    .bind(payment.envelope.as_str())
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(noted == 1)
+}
+
+/// Takes up to `limit` payments that were begun since `begun`, are not paid, and were
+/// not looked at since `since`; the longest forgotten first. Taking one counts as the
+/// look.
+pub async fn claim(
+    store: &Store,
+    begun: Timestamp,
+    since: Timestamp,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<OwnedEnvelope>, StoreError> {
+    let mut tx = store.begin().await?;
+    let text = format!(
+        "with due as materialized (
+             select bucket, envelope_id from payment
+             where intent_id is not null and paid_at is null
+                 and looked_at <= $2 and begun_at > $4
+             order by looked_at, envelope_id limit $3 {}
+         )
+         update payment set looked_at = $1
+         where (bucket, envelope_id) in (select bucket, envelope_id from due)
+         returning org_id, envelope_id, payment_id",
+        store.dialect().skip_locked()
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(now.to_string())
+        .bind(since.to_string())
+        .bind(limit)
+        .bind(begun.to_string())
+        .fetch_all(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    rows.iter()
+        .map(|row| {
+            let columns = Columns {
+                row,
+                table: "payment",
+                id: "payment_id",
+            };
+            columns.envelope()
+        })
+        .collect()
 }

@@ -17,8 +17,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
-             provider_submitter)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             provider_submitter, challenged)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -29,6 +29,7 @@ pub async fn insert(
     .bind(&signer.role)
     .bind(signer.status.as_str())
     .bind(signer.provider_submitter.as_deref())
+    .bind(i64::from(signer.challenged))
     .execute(connection)
     .await?;
     Ok(())
@@ -71,7 +72,8 @@ pub async fn update(
     signer: &Signer,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8
+        "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
+             challenged = $9
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
     .bind(envelope.org.bucket())
@@ -82,6 +84,7 @@ pub async fn update(
     .bind(&signer.email)
     .bind(signer.completed_at.map(|at| at.to_string()))
     .bind(signer.decline_reason.as_deref())
+    .bind(i64::from(signer.challenged))
     .execute(connection)
     .await?;
     Ok(())
@@ -231,5 +234,6 @@ fn signer(row: &AnyRow) -> Result<Signer, StoreError> {
         provider_submitter: columns.optional_text("provider_submitter")?,
         completed_at: columns.optional_time("completed_at")?,
         decline_reason: columns.optional_text("decline_reason")?,
+        challenged: columns.flag("challenged")?,
     })
 }

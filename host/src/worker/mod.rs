@@ -14,6 +14,7 @@
 //! | `object.delete` | `key`, `instead` | removes stored bytes nobody points to any more, once those that stand for them were read |
 //! | `room.execute` | `submission` | makes the signing room's executed document |
 //! | `room.callback` | a callback's body | tells the host of the room's change |
+//! | `sandbox.callback` | a callback's body | tells the host of a payment in the sandbox |
 //!
 //! Every job may run twice. A failing one is retried with growing waits, and
 //! set aside with its error after the last attempt. What is due by time and not
@@ -42,6 +43,7 @@ use crate::mail::{self, MailError};
 use crate::metrics::JobLabels;
 use crate::patience;
 use crate::room;
+use crate::sandbox;
 use crate::service::dispatch::Stray;
 use crate::service::mails::{
     COMPLETED_JOB, DECLINED_JOB, ENDPOINT_DISABLED_JOB, ENDPOINT_FAILING_JOB, INVITE_JOB,
@@ -49,12 +51,12 @@ use crate::service::mails::{
 };
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{
-    Caller, ServiceError, bulk, components, dispatch, expiry, integrity, lifecycle, log, signing,
-    templates,
+    Caller, ServiceError, bulk, components, dispatch, expiry, integrity, lifecycle, log, payments,
+    signing, templates,
 };
 use crate::store::jobs::{self, ClaimedJob, Class};
 use crate::store::row::Kept;
-use crate::store::{self, StoreError, Tx};
+use crate::store::{self, StoreError, Tx, chores};
 
 /// Vaults an envelope.
 pub const VAULT_JOB: &str = "envelope.vault";
@@ -78,6 +80,8 @@ const RENEWAL: Duration = Duration::from_secs(5);
 const SLOTS: [(Class, usize); 3] = [(Class::Other, 8), (Class::Mail, 4), (Class::Bulk, 4)];
 /// How long a lost wake-up can go unnoticed.
 const SWEEP: Duration = Duration::from_secs(1);
+/// While nodes are upgraded one after the other, those to come know more kinds.
+const UNKNOWN_WAIT: Duration = Duration::from_secs(5);
 /// Waits between the attempts of a failing job.
 const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
@@ -233,8 +237,6 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
 /// Why a job failed.
 #[derive(Debug, thiserror::Error)]
 enum JobError {
-    #[error("unknown kind of job")]
-    UnknownKind,
     #[error("payload: {0}")]
     Payload(#[from] serde_json::Error),
     #[error(transparent)]
@@ -253,7 +255,7 @@ impl JobError {
     /// Trying again would not help.
     fn is_final(&self) -> bool {
         match self {
-            Self::UnknownKind | Self::Payload(_) => true,
+            Self::Payload(_) => true,
             Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
             Self::Service(ServiceError::NotFound(_)) => true,
             Self::Mail(error) => error.is_final(),
@@ -335,7 +337,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         }
         BULK_VOID_JOB => {
             let AboutBatch { batch } = payload(job)?;
-            return Ok(bulk::drive::tidy(app, &job.org, &batch).await?);
+            return Ok(bulk::tidy(app, &job.org, &batch).await?);
         }
         VAULT_JOB => {
             let AboutVaulting { envelope, intent } = payload(job)?;
@@ -368,6 +370,9 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         }
         DELETE_OBJECT_JOB => {
             let AboutObject { key, instead } = payload(job)?;
+            if let Some(until) = held(app).await? {
+                return Ok(Next::Again(until));
+            }
             if let Some(Kept(instead)) = instead {
                 app.files.verify(&instead).await?;
             }
@@ -382,9 +387,26 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
             let (headers, body) = room::callbacks::signed(&app.room, &job.payload, app.clock.now());
             signing::callback(app, crate::config::EMBEDDED, headers, body).await?;
         }
-        _ => return Err(JobError::UnknownKind),
+        sandbox::CALLBACK_JOB => {
+            // Left over from before the installation went into production.
+            let Some(sandbox) = &app.sandbox else {
+                return Ok(Next::Done);
+            };
+            let (headers, body) = sandbox.signed(&job.payload, app.clock.now());
+            payments::callback(app, crate::config::EMBEDDED, headers, body).await?;
+        }
+        unknown => {
+            tracing::warn!(kind = unknown, "a job is left to nodes that know its kind");
+            return Ok(Next::Again(app.clock.now() + UNKNOWN_WAIT));
+        }
     }
     Ok(Next::Done)
+}
+
+/// Until when no object may be removed: a backup is copying them.
+async fn held(app: &App) -> Result<Option<Timestamp>, ServiceError> {
+    let until = chores::due(&app.store, chores::BACKUP).await?;
+    Ok(until.filter(|until| *until > app.clock.now()))
 }
 
 fn payload<T: DeserializeOwned>(job: &ClaimedJob) -> Result<T, serde_json::Error> {

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::service::{
-    ServiceError, access, deliveries, expiry, idempotency, integrity, orphans, provider_poll,
+    ServiceError, access, deliveries, expiry, idempotency, integrity, kba, orphans, payments,
+    provider_poll,
 };
 use crate::store;
 
@@ -30,7 +31,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("kept answers", forget_answers(&app).await),
             ("sealing key", check_seal(&app).await),
             ("webhooks", deliveries::tidy(&app).await),
-            ("bulk jobs", revive_bulk(&app).await),
+            ("identity questions", kba::forget(&app).await),
         ] {
             if let Err(error) = result {
                 tracing::error!(what, %error, "periodic work failed");
@@ -76,6 +77,9 @@ pub(super) async fn poll(app: App, stop: CancellationToken) {
         if let Err(error) = provider_poll::round(&app).await {
             tracing::error!(%error, "no envelope could be chosen to be read back");
         }
+        if let Err(error) = payments::round(&app).await {
+            tracing::error!(%error, "no payment could be chosen to be read back");
+        }
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(period) => {}
@@ -102,10 +106,6 @@ async fn expire(app: &App) -> Result<(), ServiceError> {
     let expired = expiry::sweep(app).await?;
     app.metrics.expired.inc_by(expired as u64);
     Ok(())
-}
-
-async fn revive_bulk(app: &App) -> Result<(), ServiceError> {
-    Ok(store::jobs::revive_bulk(&app.store, app.clock.now()).await?)
 }
 
 async fn forget_answers(app: &App) -> Result<(), ServiceError> {

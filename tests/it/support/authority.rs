@@ -201,3 +201,18 @@ pub fn openssl(folder: &Path, arguments: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
+
+/// HMAC-SHA256 in hexadecimal, as OpenSSL computes it.
+pub fn hmac_sha256(key: &str, message: &[u8]) -> String {
+    use std::io::Write as _;
+    let mut child = Command::new("openssl")
+        .args(["dgst", "-sha256", "-hmac", key])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("openssl: run tests/set-up test");
+    child.stdin.take().unwrap().write_all(message).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.trim().rsplit(' ').next().unwrap().to_owned()
+}

@@ -92,6 +92,10 @@ impl Browser {
         }
     }
 
+    pub async fn url(&self) -> String {
+        self.page.current_url().await.unwrap().to_string()
+    }
+
     pub async fn goto(&self, url: &str) {
         self.page.goto(url).await.unwrap();
     }

@@ -114,7 +114,7 @@ impl TestApp {
             sqlx::query(statement).execute(&mut *tx).await.unwrap();
         }
         tx.commit().await.unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while self.count("ledger_pending").await > 0 {
             assert!(Instant::now() < deadline, "the log is not being extended");
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -212,6 +212,7 @@ impl Docuseal {
             timeout: PATIENCE,
             secrets,
             publishable_key: None,
+            settings: std::collections::BTreeMap::new(),
         }
     }
 

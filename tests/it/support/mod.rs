@@ -8,9 +8,11 @@ pub mod docuseal;
 pub mod example_sign;
 pub mod faulty;
 pub mod form;
+pub mod method;
 pub mod pdf;
 pub mod postgres;
 pub mod process;
+pub mod processor;
 pub mod receiver;
 pub mod smtp;
 
@@ -134,6 +136,8 @@ fn configuration(data: &TempDir) -> Config {
     };
     // This program is a test and no compiler.
     config.components.compiler = Some(env!("CARGO_BIN_EXE_holdfast").into());
+    // It gives way to whatever else the machine does, other tests included.
+    config.components.compile_limit = Duration::from_secs(600);
     config
 }
 
@@ -167,9 +171,21 @@ impl TestApp {
     }
 
     pub async fn on_a_socket_with(settings: OrgSettings) -> Self {
+        Self::listening(|_| {}, settings).await
+    }
+
+    pub async fn on_a_socket_over(change: impl FnOnce(&mut Config)) -> Self {
+        Self::listening(change, OrgSettings::default()).await
+    }
+
+    async fn listening(change: impl FnOnce(&mut Config), settings: OrgSettings) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let app = Self::with(|config| config.listen = address, settings).await;
+        let configure = |config: &mut Config| {
+            config.listen = address;
+            change(config);
+        };
+        let app = Self::with(configure, settings).await;
         let service = app
             .router
             .clone()
@@ -350,7 +366,7 @@ impl TestApp {
 
     /// The mails in the outbox, once there are so many.
     pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let mut mails = files_below(&self.data.path().join("outbox"));
             // What is still being written has another name.
@@ -484,7 +500,7 @@ impl TestApp {
 
     /// Waits for a sweep to remove a file.
     pub async fn wait_until_gone(&self, path: &Path) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while path.exists() {
             assert!(
                 Instant::now() < deadline,
@@ -657,9 +673,9 @@ impl TestApp {
         (id, [url(0), url(1)])
     }
 
-    /// The status once it is `status`; fails after half a minute.
+    /// The status once it is `status`; fails after two minutes.
     pub async fn wait_for(&self, id: &str, status: &str) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         let admin = self.web_admin();
         loop {
             // Whoever waits asks often, and a key has its limit.
@@ -702,7 +718,7 @@ impl TestApp {
 
     /// Waits until an event of this type is in the outbox.
     pub async fn wait_for_event(&self, id: &str, event_type: &str) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while !self
             .event_types(id)
             .await

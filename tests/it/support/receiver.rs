@@ -115,7 +115,7 @@ impl Receiver {
 
     /// Everything that came, once that is so much.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let received = self.received();
             if received.len() >= count {
@@ -307,7 +307,7 @@ impl TestApp {
     ) -> Vec<Value> {
         let id = endpoint["endpoint_id"].as_str().unwrap();
         let path = format!("/webhooks/endpoints/{id}/deliveries?limit=100");
-        let (admin, deadline) = (self.admin(), Instant::now() + Duration::from_secs(30));
+        let (admin, deadline) = (self.admin(), Instant::now() + Duration::from_secs(120));
         loop {
             let log = self.get_with_bearer(&admin, &path).await.data(200);
             let log = log.as_array().unwrap();

@@ -96,8 +96,8 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
         }
         history.sort_by(|one, other| other.id.cmp(&one.id));
         let instance = match (slot.is_provider(), org) {
-            (true, Some(org)) => app.signing_instance(org, false),
-            (true, None) => app.config.providers.signing.default.clone(),
+            (true, Some(org)) => app.instance(slot, org),
+            (true, None) => app.config.providers.default_of(slot).to_owned(),
             (false, _) => String::new(),
         };
         let instance = Instance::parse(&instance);
@@ -371,7 +371,8 @@ fn instance_of(
             "Not an instance's name".into(),
         ));
     }
-    let configured = app.config.providers.signing.instances.contains_key(name);
+    let instances = app.config.providers.instances(slot);
+    let configured = instances.is_some_and(|instances| instances.contains_key(name));
     if configured && owner.org.is_some() {
         return Err(refused(
             "an instance of your own",

@@ -1,0 +1,194 @@
+//! Identity questions: what a session came to, and how what a signer enters is
+//! written. None of it is kept.
+
+use super::clock::Timestamp;
+use super::envelope::{Signer, words};
+use super::id::{EnvelopeId, KbaId, OrgId};
+
+words! {
+    /// How a session ended, or that it has not. `ended`: nothing was found out, because it
+    /// broke off or its time was over. `unavailable`: the provider has too little history
+    /// to build questions.
+    KbaStatus {
+        Open = "open",
+        Ended = "ended",
+        Passed = "passed",
+        Failed = "failed",
+        Unavailable = "unavailable",
+    }
+}
+
+words! {
+    /// What an open session waits for: the provider when it is `starting` or `answering`,
+    /// else the signer.
+    KbaStep {
+        Starting = "starting",
+        Code = "code",
+        Questions = "questions",
+        Answering = "answering",
+    }
+}
+
+/// One attempt of a signer to prove who they are.
+#[derive(Clone, Debug)]
+pub struct KbaSession {
+    pub id: KbaId,
+    pub org: OrgId,
+    pub envelope: EnvelopeId,
+    /// Of the signer.
+    pub position: i64,
+    /// Whom the signer was then.
+    pub email: String,
+    /// Which provider instance asks.
+    pub instance: String,
+    pub status: KbaStatus,
+    pub step: KbaStep,
+    /// The provider's state and the questions, sealed for this session.
+    pub sealed: Option<String>,
+    pub provider_session: Option<String>,
+    pub ip: Option<String>,
+    /// In US cents.
+    pub price_cents: i64,
+    pub started_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl KbaSession {
+    /// Whether it is this signer's, as whom they are now.
+    pub fn is_of(&self, signer: &Signer) -> bool {
+        self.position == signer.position && self.email.eq_ignore_ascii_case(&signer.email)
+    }
+}
+
+/// How one thing is entered, and by which mechanism a browser helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The control's `type`.
+    pub kind: &'static str,
+    pub autocomplete: Option<&'static str>,
+    pub inputmode: Option<&'static str>,
+}
+
+/// How a field that a provider declares is entered (`holdfast:kba`, `identity-field`).
+pub fn entry(field: &str) -> Entry {
+    let (kind, autocomplete, inputmode) = match field {
+        "first_name" => ("text", Some("given-name"), None),
+        "last_name" => ("text", Some("family-name"), None),
+        "phone" => ("tel", Some("tel"), None),
+        "date_of_birth" => ("date", Some("bday"), None),
+        "ssn_last4" => ("text", Some("off"), Some("numeric")),
+        "line1" => ("text", Some("address-line1"), None),
+        "line2" => ("text", Some("address-line2"), None),
+        "city" => ("text", Some("address-level2"), None),
+        "state" => ("text", Some("address-level1"), None),
+        "zip" => ("text", Some("postal-code"), Some("numeric")),
+        _ => ("text", Some("off"), None),
+    };
+    Entry {
+        kind,
+        autocomplete,
+        inputmode,
+    }
+}
+
+/// What was entered, as providers take it.
+///
+/// # Errors
+/// What is wrong with it, for whoever entered it. Never the value.
+pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, &'static str> {
+    let text = text.trim();
+    let digits = || {
+        text.chars()
+            .filter(char::is_ascii_digit)
+            .collect::<String>()
+    };
+    match field {
+        "phone" => {
+            let digits = digits();
+            let plain = |one: char| one.is_ascii_digit() || " +-().".contains(one);
+            match (text.starts_with('+'), digits.len()) {
+                _ if !text.chars().all(plain) => Err("Enter a phone number with digits only"),
+                (true, 8..=15) => Ok(format!("+{digits}")),
+                (false, 10) => Ok(format!("+1{digits}")),
+                (false, 11) if digits.starts_with('1') => Ok(format!("+{digits}")),
+                _ => Err("Enter your number with its area code"),
+            }
+        }
+        "date_of_birth" => {
+            let date: jiff::civil::Date = text.parse().map_err(|_| "Enter a date")?;
+            let (oldest, today) = (jiff::civil::date(1900, 1, 1), now.date());
+            match (oldest..today).contains(&date) {
+                true => Ok(date.to_string()),
+                false => Err("Enter your date of birth"),
+            }
+        }
+        "ssn_last4" => match text.len() == 4 && digits().len() == 4 {
+            true => Ok(text.to_owned()),
+            false => Err("Enter four digits"),
+        },
+        "zip" => {
+            let digits = digits();
+            let plain = text.chars().all(|one| one.is_ascii_digit() || one == '-');
+            match plain && matches!(digits.len(), 5 | 9) {
+                true => Ok(digits[..5].to_owned()),
+                false => Err("Enter five digits"),
+            }
+        }
+        "state" => match text.len() == 2 && text.chars().all(|one| one.is_ascii_alphabetic()) {
+            true => Ok(text.to_ascii_uppercase()),
+            false => Err("Enter the two letters of the state"),
+        },
+        _ if text.chars().count() > 100 => Err("Enter at most 100 characters"),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(field: &str, text: &str) -> Result<String, &'static str> {
+        let now = Timestamp::parse("2026-11-22T12:00:00.000Z").unwrap();
+        super::read(field, text, now)
+    }
+
+    #[test]
+    fn entries_are_written_as_providers_take_them() {
+        for (field, text, expected) in [
+            ("phone", "(512) 555-0123", "+15125550123"),
+            ("phone", "1 512 555 0123", "+15125550123"),
+            ("phone", "+44 20 7946 0018", "+442079460018"),
+            ("date_of_birth", "1980-02-29", "1980-02-29"),
+            ("ssn_last4", " 0042 ", "0042"),
+            ("zip", "78701-1234", "78701"),
+            ("state", "tx", "TX"),
+            ("first_name", " Kim ", "Kim"),
+        ] {
+            assert_eq!(read(field, text).as_deref(), Ok(expected), "{field} {text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_without_being_repeated() {
+        for (field, text) in [
+            ("phone", "555-0123"),
+            ("phone", "call me"),
+            ("phone", "512 555 012３"),
+            ("date_of_birth", "1980-02-30"),
+            ("date_of_birth", "2026-11-22"),
+            ("date_of_birth", "1899-12-31"),
+            ("date_of_birth", "29.02.1980"),
+            ("ssn_last4", "123"),
+            ("ssn_last4", "12a4"),
+            ("zip", "7870"),
+            ("zip", "ABCDE"),
+            ("state", "Texas"),
+            ("state", "T1"),
+            ("line1", &"x".repeat(101)),
+        ] {
+            let why = read(field, text).unwrap_err();
+            assert!(!why.contains(text), "{field} {text}");
+        }
+    }
+}

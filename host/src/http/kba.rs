@@ -1,0 +1,260 @@
+//! The gate in front of a document whose signers are asked about their identity, and
+//! the results for the back office.
+
+use std::future::Future;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use maud::{Markup, html};
+
+use super::caller::Admin;
+use super::error::HttpError;
+use super::extract::ResourceId;
+use super::look::Happening;
+use super::reply::{Found, Reply};
+use super::signing::Visit;
+use crate::app::App;
+use crate::domain::clock::Timestamp;
+use crate::domain::identity::entry;
+use crate::service::ServiceError;
+use crate::service::kba::{self, Asked, Field, Gate, Given, KbaResult, Notice, Question, Shown};
+
+/// An envelope's results.
+pub async fn results(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Vec<KbaResult>>, HttpError> {
+    Ok(Reply::new(&kba::results(&app, &caller, &id).await?))
+}
+
+/// The gate's page, unless the way is free.
+pub async fn closed(app: &App, visit: &Visit, ip: Option<String>) -> Option<Response> {
+    let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
+    let gate = to_its_end(async move { kba::gate(&app_, &envelope, &signer, ip).await }).await;
+    match gate {
+        Ok(Gate::Open) => None,
+        other => Some(answer(app, visit, other)),
+    }
+}
+
+/// One step through the gate.
+pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
+    let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
+    let step = async move { kba::go_on(&app_, &envelope, &signer, given).await };
+    // An open way leads to the document by a request of its own.
+    answer(app, visit, to_its_end(step).await)
+}
+
+/// A phone that hangs up does not leave half a step.
+async fn to_its_end(
+    step: impl Future<Output = Result<Gate, ServiceError>> + Send + 'static,
+) -> Result<Gate, ServiceError> {
+    let done = tokio::spawn(step).await;
+    done.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
+}
+
+fn answer(app: &App, visit: &Visit, gate: Result<Gate, ServiceError>) -> Response {
+    match gate {
+        Ok(Gate::Open) => Redirect::to(visit.path()).into_response(),
+        Ok(Gate::Shown(shown)) => page(visit, &shown, app.clock.now()),
+        Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
+            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be asked");
+            visit.unavailable("Your identity cannot be checked right now.")
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
+    let (title, body) = match &shown.asked {
+        Asked::Identity(fields) => ("Confirm who you are", identity(visit, fields, shown)),
+        Asked::Code { until } => ("Enter your code", code(visit, shown, *until, now)),
+        Asked::Questions { questions, until } => (
+            "Answer these questions",
+            asked(visit, questions, shown, *until, now),
+        ),
+        Asked::Again { left } => ("That was not right", again(visit, *left)),
+        Asked::Wait { until } => ("Come back later", wait(*until, now)),
+        Asked::Busy => ("One moment", busy(visit)),
+        Asked::Unavailable { again } => (
+            "Your identity could not be checked",
+            unavailable(visit, *again),
+        ),
+    };
+    let body = html! {
+        p { "Before “" (visit.envelope.name) "” opens, the sender wants to be sure that it is you." }
+        @if let Some(notice) = shown.notice {
+            p.problem role="alert" { (told(notice)) }
+        }
+        (body)
+    };
+    let status = match shown.problems.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let ready = Some(Happening::Ready);
+    visit.look.notice(status, title, ready, body)
+}
+
+fn told(notice: Notice) -> &'static str {
+    match notice {
+        Notice::TimeIsOver => "The time was over. You can begin again.",
+        Notice::WrongCode => "That was not the code. Another one was sent to you.",
+        Notice::NotAccepted => "What you entered was not accepted. Check it and try again.",
+        Notice::TooMany => "Too many codes were asked for. Wait a while before you try again.",
+        Notice::TryLater => "There was no answer. Try again in a moment.",
+    }
+}
+
+fn wrong(name: &str, shown: &Shown) -> Markup {
+    html! {
+        @if let Some(why) = shown.problems.get(name) {
+            p.problem id={ (name) "-problem" } { (why) }
+        }
+    }
+}
+
+fn identity(visit: &Visit, fields: &[Field], shown: &Shown) -> Markup {
+    let problem = |name: &str| shown.problems.contains_key(name);
+    let described = |name: &str| problem(name).then(|| format!("{name}-problem"));
+    html! {
+        form.identity method="post" action=(visit.path()) novalidate autocomplete="on" {
+            @for field in fields {
+                @let how = entry(&field.name);
+                div.field.invalid[problem(&field.name)] {
+                    label for=(field.name) {
+                        (field.label)
+                        @if field.required { span.required { " (required)" } }
+                    }
+                    input id=(field.name) name=(field.name) type=(how.kind) value=(field.value)
+                        autocomplete=[how.autocomplete] inputmode=[how.inputmode]
+                        maxlength="100" required[field.required]
+                        aria-invalid=[problem(&field.name).then_some("true")]
+                        aria-describedby=[described(&field.name)];
+                    (wrong(&field.name, shown))
+                }
+            }
+            @if !fields.is_empty() {
+                div.consent.invalid[problem("consent")] {
+                    label {
+                        input type="checkbox" name="consent" value="yes" required
+                            aria-invalid=[problem("consent").then_some("true")]
+                            aria-describedby=[described("consent")];
+                        " I agree that this information is sent to an identity-verification service, "
+                        "which looks up records about me to build questions that I can answer."
+                    }
+                    (wrong("consent", shown))
+                }
+                p.fine { "It is used for this check alone and is not kept here: only the result, its time and your internet address are." }
+            }
+            button type="submit" { "Go on" }
+        }
+    }
+}
+
+fn minutes(until: Timestamp, now: Timestamp) -> i64 {
+    ((until.as_seconds() - now.as_seconds() + 59) / 60).max(1)
+}
+
+fn time_left(until: Timestamp, now: Timestamp) -> Markup {
+    let minutes = minutes(until, now);
+    html! {
+        p role="status" {
+            "You have " (minutes) (if minutes == 1 { " minute" } else { " minutes" }) " for this."
+        }
+    }
+}
+
+fn code(visit: &Visit, shown: &Shown, until: Timestamp, now: Timestamp) -> Markup {
+    html! {
+        p { "A code was sent to your phone." }
+        (time_left(until, now))
+        form method="post" action=(visit.path()) novalidate {
+            div.field.invalid[shown.problems.contains_key("code")] {
+                label for="code" { "Code" }
+                input #code name="code" type="text" inputmode="numeric" maxlength="12"
+                    autocomplete="one-time-code" required;
+                (wrong("code", shown))
+            }
+            button type="submit" { "Go on" }
+        }
+    }
+}
+
+fn asked(
+    visit: &Visit,
+    questions: &[Question],
+    shown: &Shown,
+    until: Timestamp,
+    now: Timestamp,
+) -> Markup {
+    html! {
+        (time_left(until, now))
+        form.questions method="post" action=(visit.path()) novalidate {
+            @for question in questions {
+                fieldset.invalid[shown.problems.contains_key(&question.id)] {
+                    legend { (question.text) }
+                    (wrong(&question.id, shown))
+                    @for (id, text) in &question.choices {
+                        label.choice {
+                            input type="radio" name=(question.id) value=(id) required;
+                            " " (text)
+                        }
+                    }
+                }
+            }
+            button type="submit" { "Send answers" }
+        }
+    }
+}
+
+fn busy(visit: &Visit) -> Markup {
+    html! {
+        p { "What you sent is being looked at." }
+        p { a.button href=(visit.path()) { "Look again" } }
+    }
+}
+
+fn unavailable(visit: &Visit, again: bool) -> Markup {
+    html! {
+        p { "Too little was found about you to ask questions. This is not your fault, and nothing is held against you." }
+        @if again {
+            p { "If something that you entered was not right, enter it again." }
+            (once_more(visit))
+        }
+        p { "The sender can arrange another way to sign." }
+    }
+}
+
+fn once_more(visit: &Visit) -> Markup {
+    html! {
+        form method="post" action=(visit.path()) {
+            button type="submit" name="again" value="again" { "Try again" }
+        }
+    }
+}
+
+fn again(visit: &Visit, left: usize) -> Markup {
+    html! {
+        p {
+            "At least one answer was wrong. You can try "
+            (if left == 1 { "once" } else { "twice" }) " more, with other questions."
+        }
+        (once_more(visit))
+    }
+}
+
+fn wait(until: Timestamp, now: Timestamp) -> Markup {
+    let minutes = minutes(until, now);
+    let when = match minutes {
+        ..=1 => "in a minute".to_owned(),
+        2..=90 => format!("in {minutes} minutes"),
+        _ => format!("in {} hours", (minutes + 59) / 60),
+    };
+    html! {
+        p { "You can try again " (when) "." }
+        p { "The sender can also arrange another way to sign." }
+    }
+}

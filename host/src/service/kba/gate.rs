@@ -1,0 +1,764 @@
+//! What a signer meets in front of the document, and one step through it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::outcome;
+use crate::app::App;
+use crate::components::providers::{KbaPlugin, ProviderError, ProviderLease, kba as provider};
+use crate::config::EMBEDDED;
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::id::KbaId;
+use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
+use crate::service::ServiceError;
+use crate::store::{envelopes, kba};
+
+/// How long one attempt may take, from its beginning.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// Within so long…
+const WINDOW: Duration = Duration::from_secs(86_400);
+/// … a signer may fail so often,
+const FAILURES: usize = 3;
+/// … and begin so often: each beginning may cost the provider something.
+const BEGINNINGS: usize = 10;
+/// … and give so many wrong codes each time.
+const WRONG_CODES: usize = 3;
+
+/// What stands between a signer and the document.
+pub enum Gate {
+    /// Nothing.
+    Open,
+    Shown(Shown),
+}
+
+/// What the signer is shown.
+pub struct Shown {
+    pub asked: Asked,
+    /// What has just gone wrong, or happened.
+    pub notice: Option<Notice>,
+    /// By control, what is wrong with it.
+    pub problems: BTreeMap<String, String>,
+}
+
+impl Shown {
+    fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            notice: None,
+            problems: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is asked of the signer.
+pub enum Asked {
+    /// Who they are.
+    Identity(Vec<Field>),
+    /// The code that was sent to their phone.
+    Code { until: Timestamp },
+    Questions {
+        questions: Vec<Question>,
+        until: Timestamp,
+    },
+    /// To try once more, so often.
+    Again { left: usize },
+    /// To come back then.
+    Wait { until: Timestamp },
+    /// To look again in a moment: what they sent is being looked at.
+    Busy,
+    /// Nothing: the provider knows too little about them, as they described themselves.
+    /// They may do so `again`.
+    Unavailable { again: bool },
+}
+
+/// One thing to enter.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub name: String,
+    pub label: String,
+    pub required: bool,
+    /// What is known already.
+    pub value: String,
+}
+
+/// One question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    pub id: String,
+    pub text: String,
+    /// Id and text.
+    pub choices: Vec<(String, String)>,
+}
+
+/// What has happened since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    TimeIsOver,
+    WrongCode,
+    /// The provider did not accept what was entered.
+    NotAccepted,
+    /// The provider wants its asking slowed down.
+    TooMany,
+    /// The provider cannot be reached.
+    TryLater,
+}
+
+/// What a signer sent.
+pub struct Given {
+    /// By control.
+    pub values: BTreeMap<String, String>,
+    pub consent: bool,
+    /// Nothing was entered yet: the signer wants to begin again.
+    pub again: bool,
+    pub ip: Option<String>,
+}
+
+/// What is kept of a session between two steps: sealed, and gone with its end.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    state: String,
+    questions: Vec<Question>,
+    wrong_codes: usize,
+}
+
+/// Whether the document may be shown to this signer.
+pub async fn is_open(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<bool, ServiceError> {
+    if !signer.challenged {
+        return Ok(true);
+    }
+    let mut connection = app.store.read().await?;
+    let sessions = kba::of_signer(&mut connection, envelope, signer).await?;
+    Ok(has_passed(&sessions))
+}
+
+fn has_passed(sessions: &[KbaSession]) -> bool {
+    sessions
+        .iter()
+        .any(|session| session.status == KbaStatus::Passed)
+}
+
+/// What the signer meets now.
+pub async fn gate(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+    ip: Option<String>,
+) -> Result<Gate, ServiceError> {
+    if !signer.challenged {
+        return Ok(Gate::Open);
+    }
+    let challenge = Challenge::of(app, envelope, signer).await?;
+    let shown = match challenge.standing() {
+        Standing::Passed => return Ok(Gate::Open),
+        Standing::At(session) => challenge.show(session)?,
+        Standing::Unavailable => challenge.unavailable().await?,
+        Standing::Locked(until) => Asked::Wait { until },
+        Standing::Failed { left } => Asked::Again { left },
+        Standing::Fresh => {
+            let fields = challenge.fields().await?;
+            // Beginning costs nothing in the sandbox; elsewhere nobody begins by looking.
+            if fields.is_empty() && challenge.instance() == EMBEDDED {
+                return challenge.start(Vec::new(), ip).await;
+            }
+            Asked::Identity(fields)
+        }
+    };
+    Ok(Gate::Shown(Shown::new(shown)))
+}
+
+/// Takes what the signer sent, as the step that they are at.
+pub async fn go_on(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+    given: Given,
+) -> Result<Gate, ServiceError> {
+    if !signer.challenged {
+        return Ok(Gate::Open);
+    }
+    let challenge = Challenge::of(app, envelope, signer).await?;
+    match challenge.standing() {
+        Standing::Passed => Ok(Gate::Open),
+        Standing::Locked(until) => Ok(Gate::Shown(Shown::new(Asked::Wait { until }))),
+        Standing::At(session) => challenge.answer(session.clone(), given).await,
+        Standing::Fresh | Standing::Failed { .. } | Standing::Unavailable => {
+            challenge.begin(given).await
+        }
+    }
+}
+
+/// Where a signer stands.
+enum Standing<'a> {
+    Passed,
+    At(&'a KbaSession),
+    Unavailable,
+    Locked(Timestamp),
+    Failed { left: usize },
+    Fresh,
+}
+
+/// One signer's way through the gate.
+struct Challenge<'a> {
+    app: &'a App,
+    envelope: &'a Envelope,
+    signer: &'a Signer,
+    sessions: Vec<KbaSession>,
+}
+
+impl<'a> Challenge<'a> {
+    async fn of(
+        app: &'a App,
+        envelope: &'a Envelope,
+        signer: &'a Signer,
+    ) -> Result<Self, ServiceError> {
+        let mut connection = app.store.read().await?;
+        let sessions = kba::of_signer(&mut connection, envelope, signer).await?;
+        Ok(Self {
+            app,
+            envelope,
+            signer,
+            sessions,
+        })
+    }
+
+    fn standing(&self) -> Standing<'_> {
+        standing(&self.sessions, self.app.clock.now())
+    }
+
+    /// The instance that asks: the one that began, else the organization's.
+    fn plugin(&self, instance: &str) -> Result<(ProviderLease, KbaPlugin), ServiceError> {
+        let org = Some(&self.envelope.org);
+        let lease = self.app.lease(Slot::Kba, org, instance)?;
+        Ok((lease, self.app.components.kba(org, instance)))
+    }
+
+    /// The organization's instance.
+    fn instance(&self) -> String {
+        self.app.instance(Slot::Kba, &self.envelope.org)
+    }
+
+    /// What the provider needs to know, with what is known.
+    async fn fields(&self) -> Result<Vec<Field>, ServiceError> {
+        let instance = self.instance();
+        let (lease, plugin) = self.plugin(&instance)?;
+        let declared = plugin
+            .required_identity(lease)
+            .await
+            .map_err(|error| failed(error.into()))?;
+        let (first, last) = self
+            .signer
+            .name
+            .rsplit_once(' ')
+            .unwrap_or((&self.signer.name, ""));
+        Ok(declared
+            .into_iter()
+            .map(|field| Field {
+                value: match field.name.as_str() {
+                    "first_name" => first.trim().to_owned(),
+                    "last_name" => last.to_owned(),
+                    _ => String::new(),
+                },
+                name: field.name,
+                label: field.label,
+                required: field.required,
+            })
+            .collect())
+    }
+
+    /// Whoever described themselves wrongly may do so again; where nothing is entered, the
+    /// answer would be the same.
+    async fn unavailable(&self) -> Result<Asked, ServiceError> {
+        let again = !self.fields().await?.is_empty();
+        Ok(Asked::Unavailable { again })
+    }
+
+    fn show(&self, session: &KbaSession) -> Result<Asked, ServiceError> {
+        let until = session.expires_at;
+        Ok(match session.step {
+            KbaStep::Code => Asked::Code { until },
+            KbaStep::Questions => Asked::Questions {
+                questions: self.kept(session)?.questions,
+                until,
+            },
+            // Somebody is at the provider with it.
+            KbaStep::Starting | KbaStep::Answering => Asked::Busy,
+        })
+    }
+
+    fn kept(&self, session: &KbaSession) -> Result<Kept, ServiceError> {
+        let sealed = session.sealed.as_deref().unwrap_or_default();
+        let opened = self.app.sealer.open(sealed, session.id.as_str());
+        opened
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .ok_or_else(|| ServiceError::Internal(format!("{} cannot be opened", session.id)))
+    }
+
+    /// Begins with what was entered about the person.
+    async fn begin(&self, given: Given) -> Result<Gate, ServiceError> {
+        let fields = self.fields().await?;
+        if fields.is_empty() && matches!(self.standing(), Standing::Unavailable) {
+            let asked = Asked::Unavailable { again: false };
+            return Ok(Gate::Shown(Shown::new(asked)));
+        }
+        // What was sent answers an attempt whose time is over.
+        let about_them = fields
+            .iter()
+            .any(|field| given.values.contains_key(&field.name));
+        let late = !given.again && !about_them && !self.sessions.is_empty();
+        let notice = late.then_some(Notice::TimeIsOver);
+        if !fields.is_empty() && (given.again || !about_them) {
+            return Ok(Gate::Shown(Shown {
+                notice,
+                ..Shown::new(Asked::Identity(fields))
+            }));
+        }
+        let now = self.app.clock.now();
+        let mut problems = BTreeMap::new();
+        let mut identity = Vec::new();
+        for field in &fields {
+            let text = given.values.get(&field.name).map_or("", |text| text.trim());
+            if text.is_empty() {
+                if field.required {
+                    problems.insert(field.name.clone(), "This is needed".to_owned());
+                }
+                continue;
+            }
+            match identity::read(&field.name, text, now) {
+                Ok(value) => identity.push((field.name.clone(), value)),
+                Err(why) => drop(problems.insert(field.name.clone(), why.to_owned())),
+            }
+        }
+        if !fields.is_empty() && !given.consent {
+            let why = "Your consent is needed to go on";
+            problems.insert("consent".into(), why.into());
+        }
+        if !problems.is_empty() {
+            // What was entered goes back to the browser it came from, and nowhere else.
+            let typed = |field: Field| Field {
+                value: given.values.get(&field.name).cloned().unwrap_or_default(),
+                ..field
+            };
+            return Ok(Gate::Shown(Shown {
+                asked: Asked::Identity(fields.into_iter().map(typed).collect()),
+                notice: None,
+                problems,
+            }));
+        }
+        let begun = self.start(identity, given.ip).await?;
+        Ok(match notice {
+            Some(notice) => with(begun, notice),
+            None => begun,
+        })
+    }
+
+    /// Has the provider begin. The attempt is noted before the provider hears of it, so
+    /// that it counts whatever becomes of it.
+    async fn start(
+        &self,
+        mut identity: Vec<(String, String)>,
+        ip: Option<String>,
+    ) -> Result<Gate, ServiceError> {
+        let now = self.app.clock.now();
+        let session = KbaSession {
+            id: KbaId::new(),
+            org: self.envelope.org.clone(),
+            envelope: self.envelope.id.clone(),
+            position: self.signer.position,
+            email: self.signer.email.clone(),
+            instance: self.instance(),
+            status: KbaStatus::Open,
+            step: KbaStep::Starting,
+            sealed: None,
+            provider_session: None,
+            ip,
+            price_cents: 0,
+            started_at: now,
+            expires_at: now + TIME_LIMIT,
+            ended_at: None,
+        };
+        let (lease, plugin) = self.plugin(&session.instance)?;
+        let mut tx = self.app.store.begin().await?;
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        envelopes::lock(&mut tx, org, id).await?;
+        let sessions = kba::of_signer(&mut tx, self.envelope, self.signer).await?;
+        match standing(&sessions, now) {
+            Standing::Passed => return Ok(Gate::Open),
+            Standing::At(_) => return Ok(Gate::Shown(Shown::new(Asked::Busy))),
+            Standing::Locked(until) => {
+                return Ok(Gate::Shown(Shown::new(Asked::Wait { until })));
+            }
+            Standing::Unavailable | Standing::Failed { .. } | Standing::Fresh => {}
+        }
+        kba::insert(&mut tx, &session).await?;
+        tx.commit().await?;
+        identity.push(("email".into(), self.signer.email.clone()));
+        let progress = plugin.start(lease, identity).await;
+        self.follow(session, progress, 0).await
+    }
+
+    /// Hands in a code or answers.
+    async fn answer(&self, session: KbaSession, given: Given) -> Result<Gate, ServiceError> {
+        let asked = self.show(&session)?;
+        let answers = match &asked {
+            Asked::Code { .. } => {
+                let code = given.values.get("code").map_or("", |code| code.trim());
+                if code.is_empty() {
+                    return Ok(incomplete(asked, [("code", "Enter the code")]));
+                }
+                vec![("code".to_owned(), code.to_owned())]
+            }
+            Asked::Questions { questions, .. } => {
+                let answer = |question: &Question| given.values.get(&question.id).cloned();
+                let unanswered: Vec<&str> = questions
+                    .iter()
+                    .filter(|question| answer(question).is_none_or(|answer| answer.is_empty()))
+                    .map(|question| question.id.as_str())
+                    .collect();
+                if !unanswered.is_empty() {
+                    let problems: Vec<(String, &str)> = unanswered
+                        .into_iter()
+                        .map(|id| (id.to_owned(), "Choose an answer"))
+                        .collect();
+                    return Ok(incomplete(asked, problems));
+                }
+                questions
+                    .iter()
+                    .filter_map(|question| Some((question.id.clone(), answer(question)?)))
+                    .collect()
+            }
+            _ => return Ok(Gate::Shown(Shown::new(asked))),
+        };
+        let kept = self.kept(&session)?;
+        let sealed = session.sealed.clone();
+        let (lease, plugin) = self.plugin(&session.instance)?;
+        let mut tx = self.app.store.begin().await?;
+        // Whoever sends the same twice has it looked at once.
+        let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
+        tx.commit().await?;
+        if !taken {
+            return Ok(Gate::Shown(Shown::new(Asked::Busy)));
+        }
+        let progress = match session.step {
+            KbaStep::Code => {
+                let code = answers.first().map_or("", |(_, code)| code);
+                plugin.submit_code(lease, &kept.state, code).await
+            }
+            _ => plugin.submit_answers(lease, &kept.state, answers).await,
+        };
+        let before = session.step;
+        let session = KbaSession {
+            step: KbaStep::Answering,
+            // Where the answer comes from, and not where the page was opened.
+            ip: given.ip.or(session.ip),
+            ..session
+        };
+        if let Err(ProviderError::Unreachable(_)) = &progress {
+            // Whether it was looked at or not, the same can be sent again: the plugin finds out.
+            let mut tx = self.app.store.begin().await?;
+            kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
+            tx.commit().await?;
+            return Ok(Gate::Shown(Shown {
+                notice: Some(Notice::TryLater),
+                ..Shown::new(asked)
+            }));
+        }
+        let codes = match &progress {
+            Ok(progress) if progress.step == provider::Step::CodeWrong => kept.wrong_codes + 1,
+            _ => kept.wrong_codes,
+        };
+        self.follow(session, progress, codes).await
+    }
+
+    /// What the provider's word comes to.
+    async fn follow(
+        &self,
+        session: KbaSession,
+        progress: Result<provider::Progress, ProviderError>,
+        wrong_codes: usize,
+    ) -> Result<Gate, ServiceError> {
+        let progress = match progress {
+            Ok(progress) => progress,
+            Err(error) => return self.broken_off(session, error).await,
+        };
+        let provider_session = Some(progress.session_id.as_str());
+        let (step, questions, notice) = match progress.step {
+            provider::Step::CodeSent => (KbaStep::Code, Vec::new(), None),
+            // Each wrong one sends another to a phone, whosever it is.
+            provider::Step::CodeWrong if wrong_codes >= WRONG_CODES => {
+                let shown = self
+                    .ended(&session, KbaStatus::Ended, provider_session)
+                    .await?;
+                return Ok(with(shown, Notice::TooMany));
+            }
+            provider::Step::CodeWrong => (KbaStep::Code, Vec::new(), Some(Notice::WrongCode)),
+            provider::Step::Questions(questions) => {
+                let questions = questions.into_iter().map(question).collect();
+                (KbaStep::Questions, questions, None)
+            }
+            provider::Step::Passed => {
+                return self
+                    .ended(&session, KbaStatus::Passed, provider_session)
+                    .await;
+            }
+            provider::Step::Failed => {
+                return self
+                    .ended(&session, KbaStatus::Failed, provider_session)
+                    .await;
+            }
+            provider::Step::Unavailable => {
+                let status = KbaStatus::Unavailable;
+                return self.ended(&session, status, provider_session).await;
+            }
+            provider::Step::Expired => {
+                let shown = self
+                    .ended(&session, KbaStatus::Ended, provider_session)
+                    .await?;
+                return Ok(with(shown, Notice::TimeIsOver));
+            }
+        };
+        let kept = Kept {
+            state: progress.state,
+            questions,
+            wrong_codes,
+        };
+        let text = json!(kept).to_string();
+        let sealed = self.app.sealer.seal(&text, session.id.as_str());
+        let mut tx = self.app.store.begin().await?;
+        let moved = kba::step(&mut tx, &session, step, Some(&sealed)).await?;
+        tx.commit().await?;
+        let until = session.expires_at;
+        let asked = match (moved, step) {
+            (true, KbaStep::Code) => Asked::Code { until },
+            (true, _) => Asked::Questions {
+                questions: kept.questions,
+                until,
+            },
+            // Its time is over, or it was ended meanwhile.
+            (false, _) => return self.as_it_is(Some(Notice::TimeIsOver)).await,
+        };
+        Ok(Gate::Shown(Shown {
+            notice,
+            ..Shown::new(asked)
+        }))
+    }
+
+    async fn ended(
+        &self,
+        session: &KbaSession,
+        status: KbaStatus,
+        provider_session: Option<&str>,
+    ) -> Result<Gate, ServiceError> {
+        let (app, envelope, signer) = (self.app, self.envelope, self.signer);
+        outcome::record(app, envelope, signer, session, status, provider_session).await?;
+        self.as_it_is(None).await
+    }
+
+    /// Nothing was found out: the signer may begin again, after a while or at once.
+    async fn broken_off(
+        &self,
+        session: KbaSession,
+        error: ProviderError,
+    ) -> Result<Gate, ServiceError> {
+        let notice = match &error {
+            ProviderError::Rejected(_) => Notice::NotAccepted,
+            ProviderError::RateLimited(_) => Notice::TooMany,
+            _ => Notice::TryLater,
+        };
+        let (app, envelope, signer) = (self.app, self.envelope, self.signer);
+        outcome::record(app, envelope, signer, &session, KbaStatus::Ended, None).await?;
+        tracing::warn!(kba = %session.id, %error, "a signer could not be asked");
+        match notice {
+            Notice::NotAccepted | Notice::TooMany => self.as_it_is(Some(notice)).await,
+            _ => Err(failed(error)),
+        }
+    }
+
+    /// The gate as it is after what was just done; never a new attempt.
+    async fn as_it_is(&self, notice: Option<Notice>) -> Result<Gate, ServiceError> {
+        let now = Self::of(self.app, self.envelope, self.signer).await?;
+        let asked = match now.standing() {
+            Standing::Passed => return Ok(Gate::Open),
+            Standing::At(session) => now.show(session)?,
+            Standing::Unavailable => now.unavailable().await?,
+            Standing::Locked(until) => Asked::Wait { until },
+            Standing::Failed { left } => Asked::Again { left },
+            Standing::Fresh => Asked::Identity(now.fields().await?),
+        };
+        Ok(Gate::Shown(Shown {
+            notice,
+            ..Shown::new(asked)
+        }))
+    }
+}
+
+fn standing(sessions: &[KbaSession], now: Timestamp) -> Standing<'_> {
+    if has_passed(sessions) {
+        return Standing::Passed;
+    }
+    let open =
+        |session: &&KbaSession| session.status == KbaStatus::Open && session.expires_at > now;
+    if let Some(session) = sessions.iter().rev().find(open) {
+        return Standing::At(session);
+    }
+    let recent: Vec<&KbaSession> = sessions
+        .iter()
+        .filter(|session| session.started_at > now - WINDOW)
+        .collect();
+    let failures: Vec<&&KbaSession> = recent
+        .iter()
+        .filter(|session| session.status == KbaStatus::Failed)
+        .collect();
+    // The oldest of those that count too much leaves the window first.
+    let over = |times: Vec<Timestamp>, limit: usize| {
+        let oldest = times.len().checked_sub(limit)?;
+        times.get(oldest).map(|at| *at + WINDOW)
+    };
+    let failed_at = failures.iter().map(|session| session.started_at).collect();
+    let begun_at = recent.iter().map(|session| session.started_at).collect();
+    if let Some(until) = over(failed_at, FAILURES).or_else(|| over(begun_at, BEGINNINGS)) {
+        return Standing::Locked(until);
+    }
+    let last = sessions
+        .iter()
+        .rev()
+        .find(|session| super::is_result(session.status));
+    match last.map(|session| session.status) {
+        Some(KbaStatus::Unavailable) => Standing::Unavailable,
+        Some(KbaStatus::Failed) => Standing::Failed {
+            left: FAILURES - failures.len(),
+        },
+        _ => Standing::Fresh,
+    }
+}
+
+fn question(question: provider::Question) -> Question {
+    Question {
+        id: question.id,
+        text: question.text,
+        choices: question
+            .choices
+            .into_iter()
+            .map(|choice| (choice.id, choice.text))
+            .collect(),
+    }
+}
+
+fn incomplete<Name: Into<String>>(
+    asked: Asked,
+    problems: impl IntoIterator<Item = (Name, &'static str)>,
+) -> Gate {
+    let problems = problems
+        .into_iter()
+        .map(|(name, why)| (name.into(), why.to_owned()));
+    Gate::Shown(Shown {
+        problems: problems.collect(),
+        ..Shown::new(asked)
+    })
+}
+
+fn with(gate: Gate, notice: Notice) -> Gate {
+    match gate {
+        Gate::Open => Gate::Open,
+        Gate::Shown(shown) => Gate::Shown(Shown {
+            notice: Some(notice),
+            ..shown
+        }),
+    }
+}
+
+fn failed(error: ProviderError) -> ServiceError {
+    ServiceError::OtherProvider(Slot::Kba, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::{EnvelopeId, OrgId};
+
+    fn session(status: KbaStatus, started: i64) -> KbaSession {
+        let at = Timestamp::from_millis(started * 1000);
+        KbaSession {
+            id: KbaId::new(),
+            org: OrgId::new(),
+            envelope: EnvelopeId::new(),
+            position: 0,
+            email: "kim@birch.example".into(),
+            instance: "embedded".into(),
+            status,
+            step: KbaStep::Questions,
+            sealed: None,
+            provider_session: None,
+            ip: None,
+            price_cents: 0,
+            started_at: at,
+            expires_at: at + TIME_LIMIT,
+            ended_at: None,
+        }
+    }
+
+    const DAY: i64 = 86_400;
+
+    fn stands(sessions: &[KbaSession], seconds: i64) -> String {
+        match standing(sessions, Timestamp::from_millis(seconds * 1000)) {
+            Standing::Passed => "passed".into(),
+            Standing::At(_) => "at".into(),
+            Standing::Unavailable => "unavailable".into(),
+            Standing::Locked(until) => format!("locked until {}", until.as_seconds()),
+            Standing::Failed { left } => format!("{left} left"),
+            Standing::Fresh => "fresh".into(),
+        }
+    }
+
+    #[test]
+    fn an_open_session_counts_until_its_time_is_over() {
+        let open = [session(KbaStatus::Open, 1000)];
+        assert_eq!(stands(&open, 1599), "at");
+        assert_eq!(stands(&open, 1600), "fresh");
+    }
+
+    #[test]
+    fn three_failures_in_a_day_are_enough() {
+        let mut failed = vec![session(KbaStatus::Failed, 1000)];
+        assert_eq!(stands(&failed, 1100), "2 left");
+        failed.push(session(KbaStatus::Failed, 2000));
+        assert_eq!(stands(&failed, 2100), "1 left");
+        failed.push(session(KbaStatus::Failed, 3000));
+        assert_eq!(
+            stands(&failed, 3100),
+            format!("locked until {}", 1000 + DAY)
+        );
+        assert_eq!(stands(&failed, 1000 + DAY), "1 left");
+    }
+
+    #[test]
+    fn beginnings_are_counted_too() {
+        let begun: Vec<KbaSession> = (0..10).map(|at| session(KbaStatus::Ended, at)).collect();
+        assert_eq!(stands(&begun[..9], 100), "fresh");
+        assert_eq!(stands(&begun, 100), format!("locked until {DAY}"));
+        assert_eq!(stands(&begun, DAY), "fresh");
+    }
+
+    #[test]
+    fn who_has_passed_is_never_asked_again() {
+        let mut sessions = vec![session(KbaStatus::Passed, 0)];
+        sessions.push(session(KbaStatus::Failed, 10));
+        assert_eq!(stands(&sessions, 40 * DAY), "passed");
+    }
+
+    #[test]
+    fn too_little_history_stays_so() {
+        let mut sessions = vec![session(KbaStatus::Unavailable, 0)];
+        assert_eq!(stands(&sessions, 10), "unavailable");
+        sessions.push(session(KbaStatus::Ended, 10));
+        assert_eq!(stands(&sessions, 700), "unavailable");
+    }
+}

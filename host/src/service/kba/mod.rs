@@ -1,0 +1,172 @@
+//! Identity questions in front of a document (specification, "KBA and template
+//! composition"): a provider asks, the host records what came of it.
+//!
+//! | File | Holds |
+//! |---|---|
+//! | `mod.rs` | who is asked, and what is told of it afterwards |
+//! | `gate.rs` | what a signer meets at the door, and one step through it |
+//! | `outcome.rs` | recording a result and its price |
+//!
+//! What a signer enters goes to the provider and is kept nowhere: not in the database,
+//! not in a log line, not in an error.
+
+mod gate;
+mod outcome;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::AnyConnection;
+
+pub use gate::{Asked, Field, Gate, Given, Notice, Question, Shown, gate, go_on, is_open};
+
+use super::envelopes as envelope_service;
+use super::{Caller, ServiceError};
+use crate::app::App;
+use crate::components::providers::ProviderError;
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::id::OrgId;
+use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::store::{StoreError, api_keys, kba, signers};
+
+/// A document whose signers are asked goes out only when there is somebody to ask them.
+pub async fn check_step(app: &App, org: &OrgId, kba_required: bool) -> Result<(), ServiceError> {
+    if !kba_required {
+        return Ok(());
+    }
+    let instance = app.instance(Slot::Kba, org);
+    let lease = app.lease(Slot::Kba, Some(org), &instance)?;
+    let plugin = app.components.kba(Some(org), &instance);
+    plugin
+        .required_identity(lease)
+        .await
+        .map_err(|error| ServiceError::OtherProvider(Slot::Kba, ProviderError::from(error)))?;
+    Ok(())
+}
+
+/// Marks the signers who are asked: those on the client's side. The sender's own people
+/// never are: whoever created or sends the envelope, and the owners of active API keys.
+pub async fn mark_challenged(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    sender: Option<&str>,
+    signers: &mut [Signer],
+) -> Result<(), StoreError> {
+    if !envelope.kba_required {
+        return Ok(());
+    }
+    let own = own_people(connection, envelope, sender).await?;
+    for signer in signers {
+        signer.challenged = !is_among(&own, &signer.email);
+    }
+    Ok(())
+}
+
+/// Whether somebody who signs in another's place is to be asked.
+pub async fn is_challenged(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    email: &str,
+) -> Result<bool, StoreError> {
+    if !envelope.kba_required {
+        return Ok(false);
+    }
+    let own = own_people(connection, envelope, None).await?;
+    Ok(!is_among(&own, email))
+}
+
+async fn own_people(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    sender: Option<&str>,
+) -> Result<Vec<String>, StoreError> {
+    let mut own = api_keys::owner_emails(connection, &envelope.org).await?;
+    own.extend(envelope.creator_email().map(str::to_owned));
+    own.extend(sender.map(str::to_owned));
+    Ok(own)
+}
+
+fn is_among(own: &[String], email: &str) -> bool {
+    own.iter().any(|one| one.eq_ignore_ascii_case(email))
+}
+
+/// What one attempt came to (specification, "KBA result").
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "kba_id": "kba_01jdk7m3e8f4x9s2w5v6b0c1dj", "status": "passed",
+    "signer": { "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" },
+    "occurred_at": "2026-11-21T09:36:12.000Z", "provider_session_id": "evf_3VT3bHTCnPbrm",
+    "ip_address": "203.0.113.7", "price_cents": 400,
+}]))]
+pub struct KbaResult {
+    pub kba_id: String,
+    /// `passed`, `failed` or `unavailable`.
+    pub status: KbaStatus,
+    /// Who answered.
+    pub signer: AnsweredBy,
+    pub occurred_at: Timestamp,
+    pub provider_session_id: Option<String>,
+    pub ip_address: Option<String>,
+    /// US cents: 400 for a signer's first pass in a calendar month, else 0.
+    pub price_cents: i64,
+}
+
+/// A signer as they were when they answered.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AnsweredBy {
+    pub email: String,
+    pub name: String,
+    pub role: String,
+}
+
+/// An envelope's results, oldest first.
+pub async fn results(app: &App, caller: &Caller, id: &str) -> Result<Vec<KbaResult>, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let mut connection = app.store.read().await?;
+    let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let told = |session: KbaSession| {
+        let signer = signers
+            .iter()
+            .find(|signer| signer.position == session.position);
+        Some(KbaResult {
+            kba_id: session.id.to_string(),
+            occurred_at: session.ended_at?,
+            signer: AnsweredBy {
+                name: signer.map(|signer| signer.name.clone()).unwrap_or_default(),
+                role: signer.map(|signer| signer.role.clone()).unwrap_or_default(),
+                email: session.email,
+            },
+            status: session.status,
+            provider_session_id: session.provider_session,
+            ip_address: session.ip,
+            price_cents: session.price_cents,
+        })
+    };
+    let known = sessions
+        .into_iter()
+        .filter(|session| is_result(session.status));
+    Ok(known.filter_map(told).collect())
+}
+
+/// Whether something was found out.
+pub fn is_result(status: KbaStatus) -> bool {
+    match status {
+        KbaStatus::Passed | KbaStatus::Failed | KbaStatus::Unavailable => true,
+        KbaStatus::Open | KbaStatus::Ended => false,
+    }
+}
+
+/// A call of a provider takes less.
+const LONGEST_CALL: Duration = Duration::from_secs(120);
+
+/// Ends what nobody went on with in time.
+pub async fn forget(app: &App) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    kba::forget(&mut tx, now - LONGEST_CALL, now).await?;
+    Ok(tx.commit().await?)
+}

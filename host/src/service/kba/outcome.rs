@@ -1,0 +1,56 @@
+//! Recording a result: the session, its price, ledger entry and event, in one.
+
+use serde_json::json;
+
+use super::is_result;
+use crate::app::App;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::event::EventType;
+use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::service::envelopes as envelope_service;
+use crate::service::{ServiceError, events};
+use crate::store::{envelopes, kba};
+
+/// For a signer's first pass in a calendar month (specification, "Limits").
+const PRICE_CENTS: i64 = 400;
+
+/// What a result is called in the ledger (specification, "Other timeline and audit
+/// names"); the event is `kba.verified`.
+const ACTION: &str = "envelope.kba_verified";
+
+/// Ends a session. Told once, whoever tells it.
+pub(super) async fn record(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+    session: &KbaSession,
+    status: KbaStatus,
+    provider_session: Option<&str>,
+) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let first = status == KbaStatus::Passed && kba::bill(&mut tx, session, &now.month()).await?;
+    let price = if first { PRICE_CENTS } else { 0 };
+    if !kba::end(&mut tx, session, status, provider_session, price, now).await? {
+        return Ok(());
+    }
+    if is_result(status) {
+        let who = envelope_service::signer_view(signer);
+        let details = json!({
+            "kba_id": session.id,
+            "signer": who,
+            "status": status,
+            "provider_instance": session.instance,
+            "provider_session_id": provider_session,
+            "ip_address": session.ip,
+            "price_cents": price,
+        });
+        let actor = format!("signer:{}", signer.email);
+        events::record(&mut tx, &envelope, &actor, ACTION, details, now).await?;
+        let data = json!({ "signer": who, "status": status });
+        events::emit(&mut tx, &envelope, EventType::KbaVerified, data, now).await?;
+    }
+    Ok(tx.commit().await?)
+}

@@ -1,0 +1,437 @@
+//! Payment at signing: the payer is asked by a provider, and an envelope that asks for
+//! money is vaulted only once it is there (specification, "Payment status").
+//!
+//! A callback only says where to look. The payment is read back, so that a repeated,
+//! reordered or lost callback does no harm.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::envelopes as envelope_service;
+use super::signing::CallbackError;
+use super::{Caller, ServiceError, events};
+use crate::app::App;
+use crate::components::providers::{ProviderError, payment as provider};
+use crate::domain::component::{Instance, Slot};
+use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
+use crate::domain::event::EventType;
+use crate::domain::organization::FIRST_PAYER;
+use crate::store::payments::Payment;
+use crate::store::row::OwnedEnvelope;
+use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
+use crate::worker;
+
+/// A payment that was begun is looked at so often, unless a setting says otherwise.
+const INTERVAL: Duration = Duration::from_secs(300);
+/// A payer who did not pay in this time since they were asked will not.
+const GIVEN_UP: Duration = Duration::from_secs(60 * 86_400);
+/// Payments taken in one round, and looked at side by side.
+const BATCH: i64 = 32;
+const AT_ONCE: usize = 4;
+
+/// What a payer's browser needs (specification, `POST /embed/payment-intent`).
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "payment_required": true, "payment_id": "pay_01jdk7m3e8f4x9s2w5v6b0c1dh",
+    "client_secret": "pi_3QK…_secret_…", "publishable_key": "pk_live_…",
+    "amount_cents": 4900, "currency": "USD", "status": "requires_payment",
+}]))]
+pub struct PaymentIntent {
+    /// False when nothing is due, or not from this signer.
+    pub payment_required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payment_id: Option<String>,
+    /// For the processor's own form in the payer's browser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publishable_key: Option<String>,
+    /// Minor units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount_cents: Option<u64>,
+    /// ISO 4217.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<PaymentStatus>,
+    /// A page on which the payer can pay, where the provider has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payment_url: Option<String>,
+    /// The processor's script for browsers, where it has one.
+    #[serde(skip)]
+    pub script: Option<String>,
+}
+
+/// Where a payment stands (specification, `POST /embed/payment-status`).
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "status": "paid" }]))]
+pub struct Standing {
+    /// Null when none was asked for.
+    pub status: Option<PaymentStatus>,
+}
+
+/// What is still to be paid, and by whom.
+pub struct Due {
+    pub payment: Payment,
+    pub payer_email: String,
+    /// The payer's place among the signers; none of a document that is not signed here.
+    pub position: Option<i64>,
+}
+
+/// What an envelope's signers still have to pay; none when there is nothing.
+pub async fn due(app: &App, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
+    let open = match envelope.status {
+        EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
+        EnvelopeStatus::Uploaded => envelope.kind == EnvelopeKind::Paper,
+        EnvelopeStatus::Pending
+        | EnvelopeStatus::Preparing
+        | EnvelopeStatus::Vaulted
+        | EnvelopeStatus::VaultedOut
+        | EnvelopeStatus::Declined
+        | EnvelopeStatus::Voided
+        | EnvelopeStatus::Expired => false,
+    };
+    if !open || envelope.payment != Some(PaymentStatus::RequiresPayment) {
+        return Ok(None);
+    }
+    let mut connection = app.store.read().await?;
+    let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
+    Ok(payment.and_then(|payment| {
+        let signer = payer(&payment.asked.payer, signers);
+        Some(Due {
+            position: signer.as_ref().map(|signer| signer.position),
+            payer_email: match signer {
+                Some(signer) => signer.email,
+                // Nobody signs paper here: whom it is for pays.
+                None => customer?.email?,
+            },
+            payment,
+        })
+    }))
+}
+
+/// The signer with the payer's role. A document that lacks the role which an
+/// organization always has pay is paid by whoever signs first.
+fn payer(role: &str, mut signers: Vec<Signer>) -> Option<Signer> {
+    let named = |signer: &Signer| role != FIRST_PAYER && signer.role == role;
+    let index = signers.iter().position(named).unwrap_or(0);
+    (index < signers.len()).then(|| signers.swap_remove(index))
+}
+
+/// Asks for the payment that `email` owes, if it does.
+pub async fn intent(
+    app: &App,
+    envelope: &Envelope,
+    email: &str,
+) -> Result<PaymentIntent, ServiceError> {
+    let due = due(app, envelope).await?;
+    match due.filter(|due| due.payer_email.eq_ignore_ascii_case(email)) {
+        Some(due) => begun(app, &due).await,
+        None => Ok(PaymentIntent::default()),
+    }
+}
+
+/// Asks for the payment of an envelope, whoever owes it: for its organization's back
+/// office, when the payer comes by no link any more, or never did.
+pub async fn collect(app: &App, caller: &Caller, id: &str) -> Result<PaymentIntent, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    match due(app, &envelope).await? {
+        Some(due) => begun(app, &due).await,
+        None => Ok(PaymentIntent::default()),
+    }
+}
+
+async fn begun(app: &App, due: &Due) -> Result<PaymentIntent, ServiceError> {
+    let (payment, intent) = asked(app, due).await?;
+    let status = settle(app, &payment, &intent).await?;
+    if status == PaymentStatus::Paid {
+        return Ok(PaymentIntent::default());
+    }
+    // A script of an organization's own plugin would run beside everybody's pages.
+    let operators = is_operators(&payment);
+    Ok(PaymentIntent {
+        payment_required: true,
+        payment_id: Some(payment.id.to_string()),
+        client_secret: Some(intent.client_secret),
+        publishable_key: Some(intent.publishable_key),
+        amount_cents: Some(payment.asked.amount_cents),
+        currency: Some(payment.asked.currency),
+        status: Some(status),
+        payment_url: intent.page,
+        script: intent.script.filter(|_| operators),
+    })
+}
+
+/// Whether the instance that collects it is the operator's.
+fn is_operators(payment: &Payment) -> bool {
+    let instance = payment.intent.as_ref().map(|(instance, _)| instance);
+    instance.is_some_and(|instance| Instance::parse(instance).org.is_none())
+}
+
+/// Where the payment stands, as its provider says.
+pub async fn standing(app: &App, envelope: &Envelope) -> Result<Standing, ServiceError> {
+    let mut status = envelope.payment;
+    if status == Some(PaymentStatus::RequiresPayment) {
+        let mut connection = app.store.read().await?;
+        let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
+        drop(connection);
+        if let Some(payment) = payment
+            && payment.intent.is_some()
+        {
+            status = Some(reconcile(app, &payment).await?);
+        }
+    }
+    Ok(Standing { status })
+}
+
+/// The payment at its provider: as it was begun, or begun now. The payment's id is the
+/// key by which the provider knows a repetition.
+async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), ServiceError> {
+    let payment = &due.payment;
+    if payment.intent.is_some() {
+        let intent = read(app, payment).await?;
+        // One that was cancelled at the provider can never be paid.
+        if intent.status != provider::PaymentStatus::Canceled {
+            return Ok((payment.clone(), intent));
+        }
+    }
+    let org = &payment.org;
+    let instance = app.instance(Slot::Payment, org);
+    let lease = app.lease(Slot::Payment, Some(org), &instance)?;
+    let plugin = app.components.payment(Some(org), &instance);
+    let request = provider::IntentRequest {
+        payment_id: match payment.begun {
+            0 => payment.id.to_string(),
+            before => format!("{}-{}", payment.id, before + 1),
+        },
+        envelope_id: payment.envelope.to_string(),
+        amount: payment.asked.amount_cents,
+        currency: payment.asked.currency.clone(),
+        connected_account: payment.asked.connected_account.clone(),
+        platform_fee: payment.asked.platform_fee_cents,
+        payer_email: Some(due.payer_email.clone()),
+    };
+    let intent = plugin.create_intent(lease, request).await.map_err(failed)?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let noted = payments::set_intent(&mut tx, payment, &instance, &intent.intent_id, now).await?;
+    if noted {
+        let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
+        let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+        let details = json!({
+            "payment_id": payment.id,
+            "provider_instance": instance,
+            "intent_id": intent.intent_id,
+            "amount_cents": payment.asked.amount_cents,
+            "currency": payment.asked.currency,
+        });
+        let actor = format!("payer:{}", due.payer_email);
+        events::record(
+            &mut tx,
+            &envelope,
+            &actor,
+            "payment.requested",
+            details,
+            now,
+        )
+        .await?;
+        tx.commit().await?;
+        let intent_of = Some((instance, intent.intent_id.clone()));
+        let payment = Payment {
+            begun: payment.begun + 1,
+            intent: intent_of,
+            ..payment.clone()
+        };
+        return Ok((payment, intent));
+    }
+    drop(tx);
+    // Somebody else began it at the same time: theirs is on record.
+    let mut connection = app.store.read().await?;
+    let now = payments::get(&mut connection, org, &payment.envelope).await?;
+    drop(connection);
+    let payment = now.ok_or(ServiceError::NotFound("Envelope"))?;
+    let intent = read(app, &payment).await?;
+    Ok((payment, intent))
+}
+
+/// The payment as its provider has it.
+async fn read(app: &App, payment: &Payment) -> Result<provider::Intent, ServiceError> {
+    let Some((instance, intent)) = &payment.intent else {
+        return Err(ServiceError::NotFound("Payment"));
+    };
+    let lease = app.lease(Slot::Payment, Some(&payment.org), instance)?;
+    let plugin = app.components.payment(Some(&payment.org), instance);
+    plugin.read_intent(lease, intent).await.map_err(failed)
+}
+
+fn failed(error: ProviderError) -> ServiceError {
+    ServiceError::OtherProvider(Slot::Payment, error)
+}
+
+/// Brings a payment up to what its provider says.
+async fn reconcile(app: &App, payment: &Payment) -> Result<PaymentStatus, ServiceError> {
+    let intent = read(app, payment).await?;
+    settle(app, payment, &intent).await
+}
+
+/// Notes that it was paid, if it was: the whole amount, in its currency. Once.
+async fn settle(
+    app: &App,
+    payment: &Payment,
+    intent: &provider::Intent,
+) -> Result<PaymentStatus, ServiceError> {
+    let asked = &payment.asked;
+    let same_currency = intent.currency.eq_ignore_ascii_case(&asked.currency);
+    if intent.amount != asked.amount_cents || !same_currency {
+        return Err(failed(ProviderError::Rejected(format!(
+            "the provider has {} {} for a payment of {} {}",
+            intent.amount, intent.currency, asked.amount_cents, asked.currency
+        ))));
+    }
+    if intent.status != provider::PaymentStatus::Paid {
+        return Ok(PaymentStatus::RequiresPayment);
+    }
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    if !payments::set_paid(&mut tx, payment, now).await? {
+        return Ok(PaymentStatus::Paid);
+    }
+    envelopes::set_payment(&mut tx, &envelope, PaymentStatus::Paid, now).await?;
+    if matches!(
+        envelope.status,
+        EnvelopeStatus::Voided | EnvelopeStatus::Declined | EnvelopeStatus::Expired
+    ) {
+        let status = envelope.status;
+        tracing::warn!(envelope = %envelope.id, %status, "an envelope was paid that has ended");
+    }
+    let data = json!({ "amount_cents": asked.amount_cents, "currency": asked.currency });
+    let mut details = data.clone();
+    details["envelope_status"] = json!(envelope.status);
+    details["payment_id"] = json!(payment.id);
+    details["intent_id"] = json!(intent.intent_id);
+    let (event, actor) = (EventType::PaymentSucceeded, "provider");
+    events::record(&mut tx, &envelope, actor, event.as_str(), details, now).await?;
+    events::emit(&mut tx, &envelope, event, data, now).await?;
+    // A signed envelope has waited for this.
+    let organization = organizations::get(&mut tx, &payment.org).await?;
+    let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
+    if envelope.status == EnvelopeStatus::Completed && envelope.is_vaulted_unattended(standing) {
+        worker::insert_vault_job(&mut tx, &envelope, None, now).await?;
+    }
+    tx.commit().await?;
+    Ok(PaymentStatus::Paid)
+}
+
+/// Takes a provider's callback.
+pub async fn callback(
+    app: &App,
+    instance: &str,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+) -> Result<(), CallbackError> {
+    let lease = app.lease(Slot::Payment, None, instance)?;
+    let subject = app
+        .components
+        .payment(None, instance)
+        .read_callback(lease, provider::Callback { headers, body })
+        .await
+        .map_err(ServiceError::from)?;
+    let (intent, reversal) = match subject {
+        Ok(provider::CallbackSubject::Intent(intent)) => (intent, None),
+        Ok(provider::CallbackSubject::Reversal((intent, amount, word))) => {
+            (intent, Some((amount, word)))
+        }
+        Ok(provider::CallbackSubject::Ignored) => return Ok(()),
+        Err(provider::CallbackError::Unverified(why)) => {
+            return Err(CallbackError::Unverified(why));
+        }
+        Err(provider::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
+    };
+    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
+    let payment = payments::by_intent(&mut connection, instance, &intent).await;
+    drop(connection);
+    // Another service's payment at the same processor is none of ours.
+    let Some(payment) = payment.map_err(ServiceError::from)? else {
+        return Ok(());
+    };
+    match reversal {
+        None => reconcile(app, &payment).await.map(drop)?,
+        Some((amount, word)) => note_reversal(app, &payment, amount, &word).await?,
+    }
+    Ok(())
+}
+
+/// Money went back, or somebody wants it back: that is recorded, once, and changes no state.
+/// What was vaulted is signed all the same.
+async fn note_reversal(
+    app: &App,
+    payment: &Payment,
+    amount: u64,
+    word: &str,
+) -> Result<(), ServiceError> {
+    const ACTION: &str = "payment.reversal_reported";
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let details = json!({
+        "payment_id": payment.id,
+        "amount_cents": amount,
+        "currency": payment.asked.currency,
+        "reason": word,
+    });
+    let same = |entry: &Value| *entry == details;
+    let entries = ledger::list(&mut tx, Some(&payment.org), &payment.envelope).await?;
+    if entries
+        .iter()
+        .any(|entry| entry.action == ACTION && same(&entry.details))
+    {
+        return Ok(());
+    }
+    tracing::warn!(envelope = %envelope.id, amount, word, "money of a payment went back");
+    events::record(&mut tx, &envelope, "provider", ACTION, details, now).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Looks at the payments that were begun and not looked at for the longest time: what a
+/// lost callback would have told is found out all the same.
+pub async fn round(app: &App) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    let interval = app.config.sweep_interval.unwrap_or(INTERVAL);
+    loop {
+        let due = payments::claim(&app.store, now - GIVEN_UP, now - interval, now, BATCH).await?;
+        let more = due.len() as i64 == BATCH && !app.stopping.is_cancelled();
+        stream::iter(due)
+            .for_each_concurrent(AT_ONCE, |due| look(app, due))
+            .await;
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+async fn look(app: &App, due: OwnedEnvelope) {
+    let looked = async {
+        let mut connection = app.store.read().await?;
+        let payment = payments::get(&mut connection, &due.org, &due.envelope).await?;
+        drop(connection);
+        let payment = payment.ok_or(ServiceError::NotFound("Payment"))?;
+        reconcile(app, &payment).await
+    };
+    match looked.await {
+        Ok(_) => drop(app.metrics.provider_polls.inc()),
+        Err(error) => {
+            app.metrics.provider_polls_failed.inc();
+            tracing::warn!(envelope = %due.envelope, %error, "a payment could not be read back");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Signers' attempts to answer identity questions, and what is billed for them.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::row::Columns;
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::id::{EnvelopeId, KbaId, OrgId};
+use crate::domain::identity::{KbaSession, KbaStatus, KbaStep};
+
+/// Adds a session that has just begun.
+pub async fn insert(tx: &mut Tx, session: &KbaSession) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into kba_session (bucket, kba_id, org_id, envelope_id, position, email, instance,
+             status, step, ip_address, price_cents, started_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $12)",
+    )
+    .bind(session.org.bucket())
+    .bind(session.id.as_str())
+    .bind(session.org.as_str())
+    .bind(session.envelope.as_str())
+    .bind(session.position)
+    .bind(&session.email)
+    .bind(&session.instance)
+    .bind(session.status.as_str())
+    .bind(session.step.as_str())
+    .bind(session.ip.as_deref())
+    .bind(session.started_at.to_string())
+    .bind(session.expires_at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// All sessions of an envelope, oldest first.
+pub async fn list(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<KbaSession>, StoreError> {
+    sqlx::query(
+        "select * from kba_session where bucket = $1 and envelope_id = $2 and org_id = $3
+         order by kba_id",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(session)
+    .collect()
+}
+
+/// The sessions of one signer, as whom the signer is now; oldest first.
+pub async fn of_signer(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Vec<KbaSession>, StoreError> {
+    let mut all = list(connection, &envelope.org, &envelope.id).await?;
+    all.retain(|session| session.is_of(signer));
+    Ok(all)
+}
+
+/// Moves an open session on, from the step it is in. False when it is elsewhere by now.
+pub async fn step(
+    tx: &mut Tx,
+    session: &KbaSession,
+    step: KbaStep,
+    sealed: Option<&str>,
+) -> Result<bool, StoreError> {
+    let moved = sqlx::query(
+        "update kba_session set step = $4, sealed = $5
+         where bucket = $1 and kba_id = $2 and step = $3 and status = 'open'
+             and coalesce(sealed, '') = $6",
+    )
+    .bind(session.org.bucket())
+    .bind(session.id.as_str())
+    .bind(session.step.as_str())
+    .bind(step.as_str())
+    .bind(sealed)
+    .bind(session.sealed.as_deref().unwrap_or_default())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(moved == 1)
+}
+
+/// Ends an open session: what the provider needed goes. False when it was ended before.
+pub async fn end(
+    tx: &mut Tx,
+    session: &KbaSession,
+    status: KbaStatus,
+    provider_session: Option<&str>,
+    price_cents: i64,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let ended = sqlx::query(
+        "update kba_session
+         set status = $3, provider_session_id = $4, price_cents = $5, ended_at = $6,
+             ip_address = $7, sealed = null
+         where bucket = $1 and kba_id = $2 and status = 'open'",
+    )
+    .bind(session.org.bucket())
+    .bind(session.id.as_str())
+    .bind(status.as_str())
+    .bind(provider_session)
+    .bind(price_cents)
+    .bind(now.to_string())
+    .bind(session.ip.as_deref())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(ended == 1)
+}
+
+/// Ends what nobody went on with in time. What a provider is still asked about is given
+/// until `answering_since` before that.
+pub async fn forget(
+    tx: &mut Tx,
+    answering_since: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update kba_session set status = 'ended', ended_at = $1, sealed = null
+         where status = 'open' and expires_at <= $1
+             and (step in ('code', 'questions') or expires_at <= $2)",
+    )
+    .bind(now.to_string())
+    .bind(answering_since.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Notes who is billed for a month. False when they were in that month before.
+pub async fn bill(tx: &mut Tx, session: &KbaSession, month: &str) -> Result<bool, StoreError> {
+    let billed = sqlx::query(
+        "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
+         on conflict (bucket, org_id, month, email) do nothing",
+    )
+    .bind(session.org.bucket())
+    .bind(session.org.as_str())
+    .bind(month)
+    .bind(session.email.to_lowercase())
+    .bind(session.id.as_str())
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(billed == 1)
+}
+
+/// What an organization's signers were asked in some time.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    pub org: OrgId,
+    pub status: KbaStatus,
+    pub sessions: i64,
+    /// Signers whose first pass of the month it was.
+    pub billed: i64,
+    /// In US cents.
+    pub amount_cents: i64,
+}
+
+/// What was found out from `from` to before `to`, by organization and outcome.
+pub async fn usage(
+    connection: &mut AnyConnection,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<Usage>, StoreError> {
+    sqlx::query(
+        "select org_id, status, count(*) as sessions,
+             cast(sum(case when price_cents > 0 then 1 else 0 end) as bigint) as billed,
+             cast(sum(price_cents) as bigint) as amount_cents
+         from kba_session
+         where ended_at >= $1 and ended_at < $2 and status in ('passed', 'failed', 'unavailable')
+         group by org_id, status order by org_id, status",
+    )
+    .bind(from.to_string())
+    .bind(to.to_string())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = columns(row);
+        Ok(Usage {
+            org: columns.parsed("org_id", OrgId::parse)?,
+            status: columns.parsed("status", KbaStatus::parse)?,
+            sessions: columns.number("sessions")?,
+            billed: columns.number("billed")?,
+            amount_cents: columns.number("amount_cents")?,
+        })
+    })
+    .collect()
+}
+
+fn columns(row: &AnyRow) -> Columns<'_> {
+    Columns {
+        row,
+        table: "kba_session",
+        id: "kba_id",
+    }
+}
+
+fn session(row: &AnyRow) -> Result<KbaSession, StoreError> {
+    let columns = columns(row);
+    Ok(KbaSession {
+        id: columns.parsed("kba_id", KbaId::parse)?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        envelope: columns.parsed("envelope_id", EnvelopeId::parse)?,
+        position: columns.number("position")?,
+        email: columns.text("email")?,
+        instance: columns.text("instance")?,
+        status: columns.parsed("status", KbaStatus::parse)?,
+        step: columns.parsed("step", KbaStep::parse)?,
+        sealed: columns.optional_text("sealed")?,
+        provider_session: columns.optional_text("provider_session_id")?,
+        ip: columns.optional_text("ip_address")?,
+        price_cents: columns.number("price_cents")?,
+        started_at: columns.time("started_at")?,
+        expires_at: columns.time("expires_at")?,
+        ended_at: columns.optional_time("ended_at")?,
+    })
+}

@@ -1,0 +1,97 @@
+//! Payments of the development sandbox.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+use super::row::Columns;
+use super::{StoreError, Tx};
+use crate::domain::clock::Timestamp;
+use crate::domain::id::OrgId;
+
+/// A payment that the sandbox was asked to collect.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    pub id: String,
+    pub org: OrgId,
+    /// Whose repetition is the same payment.
+    pub payment: String,
+    /// Minor units.
+    pub amount: i64,
+    /// Lower case.
+    pub currency: String,
+    pub paid: bool,
+}
+
+/// Adds a payment; returns the one that is there already for the same payment id.
+pub async fn insert(tx: &mut Tx, intent: Intent, now: Timestamp) -> Result<Intent, StoreError> {
+    sqlx::query(
+        "insert into sandbox_intent (bucket, intent_id, org_id, payment_id, amount, currency,
+             status, created_at)
+         values ($1, $2, $3, $4, $5, $6, 'requires_payment', $7)
+         on conflict (bucket, org_id, payment_id) do nothing",
+    )
+    .bind(intent.org.bucket())
+    .bind(&intent.id)
+    .bind(intent.org.as_str())
+    .bind(&intent.payment)
+    .bind(intent.amount)
+    .bind(&intent.currency)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    let row = sqlx::query(
+        "select * from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
+    )
+    .bind(intent.org.bucket())
+    .bind(intent.org.as_str())
+    .bind(&intent.payment)
+    .fetch_one(&mut **tx)
+    .await?;
+    read(&row)
+}
+
+/// The payment of this id.
+pub async fn get(
+    connection: &mut AnyConnection,
+    bucket: i64,
+    id: &str,
+) -> Result<Option<Intent>, StoreError> {
+    sqlx::query("select * from sandbox_intent where bucket = $1 and intent_id = $2")
+        .bind(bucket)
+        .bind(id)
+        .fetch_optional(connection)
+        .await?
+        .as_ref()
+        .map(read)
+        .transpose()
+}
+
+/// False when it was paid before.
+pub async fn set_paid(tx: &mut Tx, intent: &Intent) -> Result<bool, StoreError> {
+    let changed = sqlx::query(
+        "update sandbox_intent set status = 'paid'
+         where bucket = $1 and intent_id = $2 and status <> 'paid'",
+    )
+    .bind(intent.org.bucket())
+    .bind(&intent.id)
+    .execute(&mut **tx)
+    .await?
+    .rows_affected();
+    Ok(changed == 1)
+}
+
+fn read(row: &AnyRow) -> Result<Intent, StoreError> {
+    let columns = Columns {
+        row,
+        table: "sandbox_intent",
+        id: "intent_id",
+    };
+    Ok(Intent {
+        id: columns.text("intent_id")?,
+        org: columns.parsed("org_id", OrgId::parse)?,
+        payment: columns.text("payment_id")?,
+        amount: columns.number("amount")?,
+        currency: columns.text("currency")?,
+        paid: columns.text("status")? == "paid",
+    })
+}

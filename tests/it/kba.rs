@@ -1,0 +1,832 @@
+//! Identity questions in front of a document: who is asked, how it goes, what is kept.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::config::{Config, Environment};
+use holdfast::domain::clock::Timestamp;
+use holdfast::domain::organization::OrgSettings;
+use holdfast::store::kba;
+use scraper::{Html, Selector};
+use serde_json::{Value, json};
+
+use crate::support::method::{CODE, Method};
+use crate::support::{
+    Answer, TestApp, envelope_body, files_below, form, operator, operator_output, pdf, release_form,
+};
+
+/// What nobody may find again.
+const BORN: &str = "1980-02-29";
+const SSN: &str = "9973";
+
+/// A template whose signers are asked.
+async fn asking(app: &TestApp) -> Value {
+    let tagged = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
+    let texts = [("name", "Asking"), ("kba_required", "true")];
+    let made = app.library_template(&texts, &tagged).await.data(201);
+    assert_eq!(made["kba_required"], true);
+    made["template_id"].clone()
+}
+
+/// An envelope for somebody: its id, and their link.
+async fn sent_to(app: &TestApp, email: &str) -> (String, String) {
+    let mut body = envelope_body(&asking(app).await);
+    body["customer_email"] = email.into();
+    let made = app.post("/partner/envelopes", body).await.data(201);
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    (text("envelope_id"), text("sign_url"))
+}
+
+/// Follows a link as far as it leads.
+async fn open(app: &TestApp, url: &str) -> Answer {
+    form::open(app, url).await
+}
+
+/// Sends a form.
+async fn enter(app: &TestApp, url: &str, values: &[(&str, &str)]) -> Answer {
+    let path = url.replace("http://127.0.0.1:8080", "");
+    let mut body = url::form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(values);
+    let request = Request::post(path)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from(body.finish()))
+        .unwrap();
+    app.send(request).await
+}
+
+const RIGHT: [(&str, &str); 3] = [("q1", "correct"), ("q2", "correct"), ("q3", "correct")];
+const WRONG: [(&str, &str); 3] = [("q1", "correct"), ("q2", "wrong1"), ("q3", "correct")];
+
+fn is_document(answer: &Answer) -> bool {
+    answer.status == 200 && answer.text().contains("Fill in and sign")
+}
+
+async fn results(app: &TestApp, id: &str) -> Vec<Value> {
+    let path = format!("/envelopes/{id}/kba");
+    let all = app.get_with_bearer(app.web_admin(), &path).await.data(200);
+    all.as_array().unwrap().clone()
+}
+
+async fn statuses(app: &TestApp, id: &str) -> Vec<String> {
+    let text = |result: Value| result["status"].as_str().unwrap().to_owned();
+    results(app, id).await.into_iter().map(text).collect()
+}
+
+/// The sandbox of the contract: three questions, passed with three right answers. What
+/// came of it is told everywhere the specification says.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_right_answers_open_the_document() {
+    let app = TestApp::on_a_socket().await;
+    let mut body = envelope_body(&asking(&app).await);
+    body["customer_email"] = "kim@birch.example".into();
+    let made = app.post("/partner/envelopes", body).await.data(201);
+    let (id, url) = (
+        made["envelope_id"].as_str().unwrap(),
+        made["sign_url"].as_str().unwrap(),
+    );
+    let client = reqwest::Client::new();
+    let gate = client.get(url).send().await.unwrap().text().await.unwrap();
+    assert!(gate.contains("Answer these questions") && !gate.contains("Fill in and sign"));
+    {
+        let page = Html::parse_document(&gate);
+        for (name, right) in RIGHT {
+            let control = format!("form input[type=radio][name={name}][value={right}]");
+            assert_eq!(page.select(&Selector::parse(&control).unwrap()).count(), 1);
+        }
+    }
+    // Nothing of the document is shown meanwhile.
+    let picture = client
+        .get(format!("{url}/pages/1.png"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(picture.status(), 404);
+    app.wait_for(id, "sent").await;
+    let opened = client.post(url).form(&RIGHT).send().await.unwrap();
+    let opened = opened.text().await.unwrap();
+    assert!(opened.contains("Fill in and sign"), "{opened}");
+    let picture = client
+        .get(format!("{url}/pages/1.png"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(picture.status(), 200);
+
+    let known = results(&app, id).await;
+    assert_eq!(known.len(), 1);
+    let result = &known[0];
+    assert_eq!(result["status"], "passed");
+    assert_eq!(result["price_cents"], 400);
+    assert_eq!(result["ip_address"], "127.0.0.1");
+    assert_eq!(result["signer"]["email"], "kim@birch.example");
+    let session = result["provider_session_id"].as_str().unwrap();
+    assert!(session.starts_with("evf_"), "{session}");
+    let entry = app.entry(id, "envelope.kba_verified").await;
+    assert_eq!(entry["status"], "passed");
+    assert_eq!(entry["provider_session_id"], session);
+    app.wait_for_event(id, "kba.verified").await;
+    let events = app.events(id).await;
+    let told = events
+        .iter()
+        .find(|event| event["event_type"] == "kba.verified");
+    let told = &told.unwrap()["data"];
+    assert_eq!(told["status"], "passed");
+    assert_eq!(told["signer"]["email"], "kim@birch.example");
+
+    // Signed and vaulted, the certificate says how the signer was identified.
+    let signed = client.post(url).form(&[
+        ("Sign", "Kim Birch"),
+        ("consent", "yes"),
+        ("action", "finish"),
+    ]);
+    assert!(
+        signed
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+            .contains("Thank you")
+    );
+    app.wait_for(id, "vaulted").await;
+    let path = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&path).await.data(200);
+    let identified = &certificate["identity_verification"][0];
+    assert_eq!(identified["signer"], "kim@birch.example");
+    assert_eq!(identified["session_id"], session);
+    assert_eq!(identified["ip_address"], "127.0.0.1");
+    let checks = certificate["ucc_9105_compliance"]["checks"]
+        .as_array()
+        .unwrap();
+    assert_eq!(checks.len(), 8);
+    let path = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&path, release_form()).await.data(200);
+    let report = operator(app.data.path(), &["verify", id]);
+    assert_eq!(report["valid"], true, "{report:#}");
+}
+
+/// KBA state × (open, sign, embed, pages).
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_the_document_is_seen_before_the_questions_are_answered() {
+    let app = TestApp::start().await;
+    for (state, email, answers, title, known) in [
+        (
+            "not asked yet",
+            "kim@birch.example",
+            None,
+            "Answer these questions",
+            vec![],
+        ),
+        (
+            "failed",
+            "kim@birch.example",
+            Some(WRONG),
+            "That was not right",
+            vec!["failed"],
+        ),
+        (
+            "unavailable",
+            "kim+nohistory@birch.example",
+            None,
+            "Your identity could not be checked",
+            vec!["unavailable"],
+        ),
+        (
+            "passed",
+            "kim@birch.example",
+            Some(RIGHT),
+            "Fill in and sign",
+            vec!["passed"],
+        ),
+    ] {
+        let (id, url) = sent_to(&app, email).await;
+        let first = open(&app, &url).await;
+        assert_eq!(first.status, 200, "{state}: {}", first.text());
+        if let Some(answers) = answers {
+            let answered = enter(&app, &url, &answers).await;
+            let expected = if state == "passed" { 303 } else { 200 };
+            assert_eq!(answered.status, expected, "{state}: {}", answered.text());
+        }
+        let shown = open(&app, &url).await.text();
+        assert!(shown.contains(title), "{state}: {shown}");
+        let passed = state == "passed";
+        assert_eq!(shown.contains("Fill in and sign"), passed, "{state}");
+        for page in ["1.png", "1.txt", "1.json"] {
+            let page = open(&app, &format!("{url}/pages/{page}")).await;
+            assert_eq!(page.status == 200, passed, "{state}: {}", page.status);
+        }
+        // Nor does anybody pay for what they may never see.
+        let pay = open(&app, &format!("{url}/pay")).await;
+        assert_eq!(
+            pay.headers["location"],
+            url.replace("http://127.0.0.1:8080", "")
+        );
+        // Whoever skips the questions signs nothing.
+        let values = [
+            ("Sign".to_owned(), "Kim".to_owned()),
+            ("consent".into(), "yes".into()),
+        ];
+        form::press(&app, &url, "finish", &values).await;
+        let status = if passed { "completed" } else { "sent" };
+        let path = format!("/partner/envelopes/{id}/status");
+        let is = app.get(&path).await.data(200)["status"].clone();
+        match passed {
+            true => assert!(is == "completed" || is == "vaulted", "{is}"),
+            false => assert_eq!(is, status, "{state}"),
+        }
+        assert_eq!(statuses(&app, &id).await, known, "{state}");
+        // An embedded form has no place for the questions (specification, "KBA").
+        let body = json!({ "envelope_id": id, "user_email": email, "widget_type": "sign" });
+        let refused = app.post("/embed/token", body).await;
+        assert_eq!(refused.status, 409, "{state}");
+        assert_eq!(refused.json()["code"], "kba_required", "{state}");
+    }
+}
+
+/// Only those on the client's side are asked, and nobody is billed for the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_senders_own_people_are_not_asked() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "{{First;type=signature;role=Buyer}}",
+        "{{Second;type=signature;role=Seller}}",
+    ]);
+    let texts = [("name", "Two"), ("kba_required", "true")];
+    let template = app.library_template(&texts, &document).await.data(201);
+    let owner = "owner@dealer.example";
+    operator(
+        app.data.path(),
+        &[
+            "key",
+            "create",
+            "--org",
+            app.org.as_str(),
+            "--scopes",
+            "envelopes:read",
+            "--owner-email",
+            owner,
+        ],
+    );
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([
+        { "email": "kim@birch.example", "name": "Kim Birch", "role": "Buyer" },
+        { "email": "Owner@Dealer.example", "name": "Olga Owner", "role": "Seller" },
+    ]);
+    body["preserve_signing_order"] = false.into();
+    let made = app.post("/partner/envelopes", body).await.data(201);
+    let id = made["envelope_id"].as_str().unwrap();
+    let path = format!("/partner/envelopes/{id}/signing-links");
+    let links = app.get(&path).await.data(200);
+    let url = |index: usize| {
+        links["signers"][index]["embed_url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(!is_document(&open(&app, &url(0)).await));
+    assert!(is_document(&open(&app, &url(1)).await));
+    enter(&app, &url(0), &RIGHT).await;
+    assert!(is_document(&open(&app, &url(0)).await));
+    assert_eq!(statuses(&app, id).await, ["passed"]);
+}
+
+/// Contract: 400 for a signer's first pass in a calendar month in the organization.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_pass_of_a_month_is_billed() {
+    let app = TestApp::start().await;
+    let pass = async |app: &TestApp, email: &str| {
+        let (id, url) = sent_to(app, email).await;
+        open(app, &url).await;
+        assert_eq!(enter(app, &url, &RIGHT).await.status, 303);
+        results(app, &id).await[0]["price_cents"].clone()
+    };
+    let (failed, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    enter(&app, &url, &WRONG).await;
+    assert_eq!(results(&app, &failed).await[0]["price_cents"], 0);
+    assert_eq!(pass(&app, "kim@birch.example").await, 400);
+    assert_eq!(pass(&app, "Kim@Birch.example").await, 0);
+    assert_eq!(pass(&app, "lee@birch.example").await, 400);
+    let month = |app: &TestApp, month: &str| {
+        let usage = operator(app.data.path(), &["usage", "kba", "--month", month]);
+        usage.as_array().unwrap().clone()
+    };
+    let now = jiff::Timestamp::now().strftime("%Y-%m").to_string();
+    let expected = json!([{
+        "org_id": app.org.as_str(), "month": now, "passed": 3, "failed": 1, "unavailable": 0,
+        "billed_signers": 2, "amount_cents": 800, "currency": "USD",
+    }]);
+    assert_eq!(json!(month(&app, &now)), expected);
+    assert_eq!(month(&app, "2020-01"), Vec::<Value>::new());
+    let later = app.as_of(Duration::from_secs(32 * 86_400)).await;
+    assert_eq!(pass(&later, "kim@birch.example").await, 400);
+    let refused = operator_output(app.data.path(), &["usage", "kba", "--month", "November"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("write it as 2026-11"));
+}
+
+/// Attempts are limited, and so is the time of each.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_failures_in_a_day_are_enough() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    // A question that is not answered is no attempt.
+    let partly = enter(&app, &url, &RIGHT[..2]).await;
+    assert_eq!(partly.status, 422);
+    assert!(partly.text().contains("Choose an answer"));
+    for left in ["twice", "once"] {
+        let failed = enter(&app, &url, &WRONG).await;
+        assert!(
+            failed.text().contains(&format!("You can try {left} more")),
+            "{}",
+            failed.text()
+        );
+        let again = enter(&app, &url, &[("again", "again")]).await;
+        assert!(
+            again.text().contains("Answer these questions"),
+            "{}",
+            again.text()
+        );
+    }
+    let failed = enter(&app, &url, &WRONG).await;
+    assert!(
+        failed.text().contains("Come back later"),
+        "{}",
+        failed.text()
+    );
+    let refused = enter(&app, &url, &RIGHT).await;
+    assert!(refused.text().contains("Come back later"));
+    assert_eq!(statuses(&app, &id).await, ["failed"; 3]);
+    let later = app.as_of(Duration::from_secs(86_401)).await;
+    let again = enter(&later, &url, &[("again", "again")]).await;
+    assert!(
+        again.text().contains("This link has expired"),
+        "links live for an hour"
+    );
+}
+
+/// What is sent after the time is over counts for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_minutes_are_enough() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    let shown = open(&app, &url).await.text();
+    assert!(shown.contains("You have 10 minutes"), "{shown}");
+    let later = app.as_of(Duration::from_secs(601)).await;
+    let late = enter(&later, &url, &RIGHT).await;
+    assert_eq!(late.status, 200);
+    assert!(
+        late.text().contains("Answer these questions"),
+        "{}",
+        late.text()
+    );
+    assert_eq!(statuses(&later, &id).await, [""; 0]);
+    assert_eq!(enter(&later, &url, &RIGHT).await.status, 303);
+    assert_eq!(statuses(&later, &id).await, ["passed"]);
+}
+
+/// Sent twice at the same time, answers count once.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_are_sent_twice_count_once_on_sqlite() {
+    count_once(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_are_sent_twice_count_once_on_postgresql() {
+    let database = crate::support::postgres::new_database().await;
+    let change = |config: &mut Config| config.database_url = Some(database);
+    count_once(TestApp::with(change, OrgSettings::default()).await).await;
+}
+
+async fn count_once(app: TestApp) {
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    futures::future::join_all((0..4).map(|_| open(&app, &url))).await;
+    futures::future::join_all((0..6).map(|_| enter(&app, &url, &RIGHT))).await;
+    assert_eq!(statuses(&app, &id).await, ["passed"]);
+    assert!(is_document(&open(&app, &url).await));
+    let events = app.event_types(&id).await;
+    let told = events.iter().filter(|event| *event == "kba.verified");
+    assert_eq!(told.count(), 1);
+    let (from, to) = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z");
+    let time = |text| Timestamp::parse(text).unwrap();
+    let mut connection = app.store.read().await.unwrap();
+    let usage = kba::usage(&mut connection, time(from), time(to)).await;
+    let usage = usage.unwrap().remove(0);
+    assert_eq!(
+        (usage.sessions, usage.billed, usage.amount_cents),
+        (1, 1, 400)
+    );
+}
+
+/// If the step cannot be added, the send fails, and nothing is half-sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_asks_about_is_not_sent() {
+    let app = TestApp::with(
+        |config| config.env = Environment::Production,
+        OrgSettings::default(),
+    )
+    .await;
+    let template = asking(&app).await;
+    let refused = app
+        .post("/partner/envelopes", envelope_body(&template))
+        .await;
+    assert_eq!(refused.error(503), "No identity provider is configured");
+    let all = app.get("/partner/envelopes").await.json();
+    assert_eq!(all["meta"]["total"], 0);
+
+    let waiting = app
+        .post("/partner/envelopes", envelope_body(&Value::Null))
+        .await
+        .data(201);
+    let id = waiting["envelope_id"].as_str().unwrap();
+    let path = format!("/envelopes/{id}/send");
+    let send = |body: Value| app.web(axum::http::Method::POST, &path, body);
+    let refused = send(json!({ "template_id": template })).await;
+    assert_eq!(refused.error(503), "No identity provider is configured");
+    let in_person = json!({ "template_id": template, "send_email": false });
+    let refused = send(in_person).await.error(422);
+    assert_eq!(
+        refused,
+        "A document with identity verification cannot be signed in person"
+    );
+    app.wait_for(id, "pending").await;
+    assert!(files_below(&app.data.path().join("outbox")).is_empty());
+}
+
+/// Everything that Method needs to know of somebody.
+fn person(last_name: &str) -> Vec<(&str, &str)> {
+    vec![
+        ("first_name", "Kim"),
+        ("last_name", last_name),
+        ("phone", "(512) 555-0142"),
+        ("date_of_birth", BORN),
+        ("ssn_last4", SSN),
+        ("line1", "77 Quince Passage"),
+        ("line2", ""),
+        ("city", "Austin"),
+        ("state", "tx"),
+        ("zip", "78701"),
+        ("consent", "yes"),
+    ]
+}
+
+fn answered(choice: &str) -> Vec<(String, String)> {
+    let answer = |number: usize| (format!("qtn_{number}"), format!("ans_{number}_{choice}"));
+    (1..=4).map(answer).collect()
+}
+
+async fn enter_owned(app: &TestApp, url: &str, values: &[(String, String)]) -> Answer {
+    let values: Vec<(&str, &str)> = values
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    enter(app, url, &values).await
+}
+
+async fn with_method(change: impl FnOnce(&mut Config)) -> (Method, TestApp) {
+    let method = Method::start().await;
+    let configure = |config: &mut Config| {
+        method.configure(config);
+        change(config);
+    };
+    let app = TestApp::with(configure, OrgSettings::default()).await;
+    (method, app)
+}
+
+/// Method's plugin: identity data with consent, a code, questions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_is_identified_by_phone_and_questions() {
+    let (method, app) = with_method(|_| {}).await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    let gate = open(&app, &url).await.text();
+    assert!(gate.contains("Confirm who you are"), "{gate}");
+    assert!(
+        gate.contains("value=\"Jordan\"") && gate.contains("value=\"Lee\""),
+        "known names"
+    );
+    assert_eq!(method.requests(), 0, "nothing is asked by looking");
+
+    // Nothing leaves without consent, nor in a shape that cannot be right.
+    let mut without = person("Birch");
+    without.pop();
+    let refused = enter(&app, &url, &without).await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.text().contains("Your consent is needed"));
+    let mut wrong = person("Birch");
+    wrong[3].1 = "yesterday";
+    wrong[7].1 = "";
+    let refused = enter(&app, &url, &wrong).await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.text().contains("Enter a date") && refused.text().contains("This is needed"));
+    assert_eq!(method.requests(), 0);
+
+    let coded = enter(&app, &url, &person("Birch")).await;
+    assert!(coded.text().contains("Enter your code"), "{}", coded.text());
+    assert_eq!(
+        method.asked(),
+        [json!({
+            "type": "individual",
+            "individual": {
+                "first_name": "Kim", "last_name": "Birch", "phone": "+15125550142",
+                "email": "kim@birch.example", "dob": BORN, "ssn_4": SSN,
+            },
+            "address": { "line1": "77 Quince Passage", "city": "Austin", "state": "TX", "zip": "78701" },
+        })]
+    );
+    // A reload loses nothing.
+    assert!(open(&app, &url).await.text().contains("Enter your code"));
+    let wrong = enter(&app, &url, &[("code", "000000")]).await;
+    assert!(
+        wrong.text().contains("Another one was sent"),
+        "{}",
+        wrong.text()
+    );
+    let asked = enter(&app, &url, &[("code", CODE)]).await;
+    assert!(asked.text().contains("number 4?"), "{}", asked.text());
+    assert!(open(&app, &url).await.text().contains("number 4?"));
+    assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
+    assert!(is_document(&open(&app, &url).await));
+    assert_eq!(statuses(&app, &id).await, ["passed"]);
+}
+
+/// Every outcome and error of the reference.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_outcome_leads_somewhere() {
+    let (_method, app) = with_method(|_| {}).await;
+    for (name, at, seen, known) in [
+        (
+            "Nohistory",
+            "code",
+            "Your identity could not be checked",
+            vec!["unavailable"],
+        ),
+        (
+            "Nomethods",
+            "person",
+            "Your identity could not be checked",
+            vec!["unavailable"],
+        ),
+        (
+            "Manycodes",
+            "person",
+            "Too many codes were asked for",
+            vec![],
+        ),
+        ("Unacceptable", "person", "was not accepted", vec![]),
+        ("Slow", "answers", "The time was over", vec![]),
+        ("Wrong", "answers", "That was not right", vec!["failed"]),
+        ("Knownphone", "person", "number 4?", vec![]),
+        ("Wrapped", "person", "Enter your code", vec![]),
+    ] {
+        let (id, url) = sent_to(&app, "kim@birch.example").await;
+        open(&app, &url).await;
+        let mut last = enter(&app, &url, &person(name)).await;
+        if at != "person" {
+            last = enter(&app, &url, &[("code", CODE)]).await;
+        }
+        if at == "answers" {
+            let choice = if name == "Wrong" { "a" } else { "b" };
+            last = enter_owned(&app, &url, &answered(choice)).await;
+        }
+        assert!(last.text().contains(seen), "{name}: {}", last.text());
+        assert!(!last.text().contains("secret-detail"), "{name}");
+        assert_eq!(statuses(&app, &id).await, known, "{name}");
+        assert!(!is_document(&open(&app, &url).await), "{name}");
+    }
+}
+
+/// A typing mistake does not keep a signer out.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_described_themselves_wrongly_may_do_so_again() {
+    let (_method, app) = with_method(|_| {}).await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    for (name, seen) in [
+        ("Nomethods", "enter it again"),
+        ("Wrong", "You can try twice more"),
+    ] {
+        let mut last = enter(&app, &url, &person(name)).await;
+        if name == "Wrong" {
+            enter(&app, &url, &[("code", CODE)]).await;
+            last = enter_owned(&app, &url, &answered("a")).await;
+        }
+        assert!(last.text().contains(seen), "{name}: {}", last.text());
+        let again = enter(&app, &url, &[("again", "again")]).await;
+        assert_eq!(again.status, 200);
+        let text = again.text();
+        assert!(text.contains("Confirm who you are") && !text.contains("This is needed"));
+    }
+    enter(&app, &url, &person("Knownphone")).await;
+    assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
+    assert_eq!(
+        statuses(&app, &id).await,
+        ["unavailable", "failed", "passed"]
+    );
+}
+
+/// A provider that is away costs the signer nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_away_is_tried_again() {
+    let (method, app) = with_method(|_| {}).await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    method.be_down(true);
+    let away = enter(&app, &url, &person("Knownphone")).await;
+    assert_eq!(away.status, 502);
+    assert!(
+        away.text().contains("Not available right now"),
+        "{}",
+        away.text()
+    );
+    method.be_down(false);
+    let asked = enter(&app, &url, &person("Knownphone")).await;
+    assert!(asked.text().contains("number 4?"), "{}", asked.text());
+    method.be_down(true);
+    let away = enter_owned(&app, &url, &answered("b")).await;
+    assert!(
+        away.text().contains("There was no answer"),
+        "{}",
+        away.text()
+    );
+    method.be_down(false);
+    assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
+    assert_eq!(statuses(&app, &id).await, ["passed"]);
+}
+
+/// The provider has taken the answers, and its own answer was lost: what it was is found out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_whose_answer_was_lost_is_found_out() {
+    let (method, app) = with_method(|_| {}).await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    enter(&app, &url, &person("Knownphone")).await;
+    method.lose_answers(true);
+    let lost = enter_owned(&app, &url, &answered("b")).await;
+    assert!(
+        lost.text().contains("There was no answer"),
+        "{}",
+        lost.text()
+    );
+    assert_eq!(statuses(&app, &id).await, [""; 0]);
+    assert_eq!(enter_owned(&app, &url, &answered("b")).await.status, 303);
+    assert_eq!(statuses(&app, &id).await, ["passed"]);
+}
+
+/// A code goes to a phone, whosever it is: three wrong ones are enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_codes_are_limited() {
+    let (method, app) = with_method(|_| {}).await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    enter(&app, &url, &person("Birch")).await;
+    for _ in 0..2 {
+        let wrong = enter(&app, &url, &[("code", "000000")]).await;
+        assert!(
+            wrong.text().contains("Another one was sent"),
+            "{}",
+            wrong.text()
+        );
+    }
+    let enough = enter(&app, &url, &[("code", "000000")]).await;
+    assert!(
+        enough.text().contains("Too many codes"),
+        "{}",
+        enough.text()
+    );
+    let asked = method.requests();
+    let late = enter(&app, &url, &[("code", CODE)]).await;
+    assert!(
+        late.text().contains("Confirm who you are"),
+        "{}",
+        late.text()
+    );
+    assert_eq!(method.requests(), asked);
+    assert_eq!(statuses(&app, &id).await, [""; 0]);
+}
+
+/// Nothing of what a signer enters is found afterwards: not in the database, in objects,
+/// in mails or in what was logged.
+#[test]
+fn what_a_signer_enters_is_kept_nowhere() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .finish();
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let data = runtime.block_on(async {
+        let (_method, app) = with_method(|_| {}).await;
+        for (name, choice) in [
+            ("Birch", "b"),
+            ("Wrong", "a"),
+            ("Unacceptable", "b"),
+            ("Slow", "b"),
+        ] {
+            let (id, url) = sent_to(&app, "kim@birch.example").await;
+            enter(&app, &url, &person(name)).await;
+            enter(&app, &url, &[("code", CODE)]).await;
+            enter_owned(&app, &url, &answered(choice)).await;
+            if choice == "b" && name == "Birch" {
+                let values = [
+                    ("Sign".to_owned(), "Kim".into()),
+                    ("consent".into(), "yes".into()),
+                ];
+                form::press(&app, &url, "finish", &values).await;
+                app.wait_for(&id, "vaulted").await;
+                app.wait_for_event(&id, "kba.verified").await;
+            }
+        }
+        app.data.clone()
+    });
+    drop(runtime);
+    let logged = log.0.lock().unwrap().clone();
+    assert!(logged.len() > 1_000, "there is a log to look through");
+    let mut places = vec![("the log".to_owned(), logged)];
+    for file in files_below(data.path()) {
+        // Compiled components hold every byte there is.
+        if file.to_string_lossy().contains("native-code") {
+            continue;
+        }
+        let name = file.strip_prefix(data.path()).unwrap();
+        match std::fs::read(&file) {
+            Ok(bytes) => places.push((name.display().to_string(), bytes)),
+            // The database's last connection takes its journal away.
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name:?}"),
+        }
+    }
+    for place in ["holdfast.db", "objects/", "outbox/"] {
+        assert!(
+            places.iter().any(|(name, _)| name.starts_with(place)),
+            "{place}"
+        );
+    }
+    let found = |bytes: &[u8], text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(
+        places
+            .iter()
+            .any(|(_, bytes)| found(bytes, "kim@birch.example"))
+    );
+    for (name, bytes) in &places {
+        for entered in [
+            BORN,
+            "77 Quince Passage",
+            "5555550142",
+            "5125550142",
+            CODE,
+            "ans_1_",
+            "qtn_1",
+        ] {
+            assert!(!found(bytes, entered), "{entered} is in {name}");
+        }
+        // Four digits are found by chance where bytes are random.
+        for entered in [format!("\"{SSN}\""), format!("={SSN}"), format!(" {SSN} ")] {
+            assert!(!found(bytes, &entered), "{entered} is in {name}");
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Results are the organization's own, for its admins.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_the_organizations_own() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    let path = format!("/envelopes/{id}/kba");
+    assert_eq!(results(&app, &id).await, Vec::<Value>::new());
+    let other = app.other_admin();
+    assert_eq!(
+        app.get_with_bearer(&other, &path).await.error(404),
+        "Envelope not found"
+    );
+    assert_eq!(app.get(&path).await.error(401), "Authentication required");
+}
