@@ -5,11 +5,13 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use holdfast::config::Environment;
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings, Scope};
 use serde_json::{Value, json};
 
+use crate::component_registry::variant;
 use crate::support::authority::hmac_sha256;
-use crate::support::processor::{Processor, WEBHOOK_SECRET};
+use crate::support::processor::{Processor, SECRET_KEY, WEBHOOK_SECRET};
 use crate::support::{Answer, TestApp, envelope_body, form, postgres, release_form};
 
 const PAYER: &str = "jordan.lee@example.com";
@@ -654,6 +656,54 @@ async fn a_processor_that_is_away_is_a_clear_error() {
     assert_eq!(shown.status, 502);
     assert!(shown.text().contains("<h1>Not available right now</h1>"));
     assert_eq!(status(&app, &token).await, "requires_payment");
+}
+
+/// An organization brings a processor of its own: its callbacks have an address of their
+/// own, and its plugin puts no script beside other organizations' pages.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_brings_its_own_processor() {
+    let processor = Processor::start();
+    let insecure = |config: &mut holdfast::config::Config| {
+        config.providers.allow_insecure = true;
+    };
+    let app = TestApp::with(insecure, paying(true)).await;
+    let host = app.listen().await;
+    let admin = app.admin();
+    let bytes = variant(Slot::Payment, "own");
+    let uploaded = app
+        .upload_component(&admin, "own-pay", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let activation = json!({
+        "component_id": uploaded["component_id"], "instance": "own",
+        "config": {
+            "base_url": processor.url, "settings": { "publishable_key": "pk_own" },
+            "secrets": { "secret_key": SECRET_KEY, "webhook_secret": WEBHOOK_SECRET },
+        },
+    });
+    let path = "/component-slots/provider.payment/activate";
+    let active = app
+        .post_with_bearer(&admin, path, activation)
+        .await
+        .data(201);
+    let callbacks = active["callback_url"].as_str().unwrap();
+    let own = format!("/api/v2/callbacks/payment/{}.own", app.org.as_str());
+    assert!(callbacks.ends_with(&own), "{callbacks}");
+    processor.send_events_to(&format!("{host}{own}")).await;
+    let (id, url, token) = asked(&app).await;
+    let due = intent(&app, &token).await;
+    assert_eq!(due["publishable_key"], "pk_own");
+    let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
+    let shown = page(&app, Request::get(&pay), "").await;
+    assert!(shown.text().contains("in another way"), "{}", shown.text());
+    let policy = shown.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("script-src 'self';"), "{policy}");
+    form::sign(&app, &url).await;
+    let secret = due["client_secret"].as_str().unwrap();
+    processor
+        .pay(secret.split("_secret_").next().unwrap())
+        .await;
+    app.wait_for(&id, "vaulted").await;
 }
 
 /// What was cancelled at the processor is begun again, and what was paid of an ended

@@ -237,11 +237,13 @@ fn once_more(visit: &Visit) -> Markup {
 }
 
 fn again(visit: &Visit, left: usize) -> Markup {
+    let times = match left {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    };
     html! {
-        p {
-            "At least one answer was wrong. You can try "
-            (if left == 1 { "once" } else { "twice" }) " more, with other questions."
-        }
+        p { "At least one answer was wrong. You can try " (times) " more, with other questions." }
         (once_more(visit))
     }
 }

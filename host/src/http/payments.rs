@@ -121,6 +121,13 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
         return Redirect::to(&format!("{page}?{query}")).into_response();
     }
     let amount = written_amount(amount, currency);
+    if intent.script.is_none() {
+        let body = html! {
+            p { "To be paid: " strong { (amount) } }
+            p { "The sender collects this payment in another way." }
+        };
+        return visit.look.notice(StatusCode::OK, "Payment", None, body);
+    }
     let body = html! {
         header.top {
             (visit.look.masthead())

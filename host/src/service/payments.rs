@@ -83,7 +83,7 @@ pub struct Due {
     pub position: Option<i64>,
 }
 
-/// What an envelope's signers still have to pay; none when there is nothing.
+/// What is still to be paid of an envelope, and by whom; none when there is nothing.
 pub async fn due(app: &App, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
     let open = match envelope.status {
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
@@ -118,7 +118,7 @@ pub async fn due(app: &App, envelope: &Envelope) -> Result<Option<Due>, ServiceE
 }
 
 /// The signer with the payer's role. A document that lacks the role which an
-/// organization always has pay is paid by whoever signs first.
+/// organization always has pay is paid by the first signer.
 fn payer(role: &str, mut signers: Vec<Signer>) -> Option<Signer> {
     let named = |signer: &Signer| role != FIRST_PAYER && signer.role == role;
     let index = signers.iter().position(named).unwrap_or(0);
@@ -221,10 +221,9 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), Serv
     let intent = plugin.create_intent(lease, request).await.map_err(failed)?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
-    let noted = payments::set_intent(&mut tx, payment, &instance, &intent.intent_id, now).await?;
-    if noted {
-        let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
-        let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    if payments::set_intent(&mut tx, payment, &instance, &intent.intent_id, now).await? {
         let details = json!({
             "payment_id": payment.id,
             "provider_instance": instance,

@@ -36,7 +36,7 @@ pub struct ActivationView {
     pub rolled_back_at: Option<Timestamp>,
     pub rolled_back_by: Option<String>,
     pub rollback_reason: Option<String>,
-    /// Where the provider sends its callbacks, for an instance of your own.
+    /// Where the provider sends its callbacks, for an instance of your own that has any.
     pub callback_url: Option<String>,
 }
 
@@ -45,9 +45,14 @@ fn shown(app: &App, activation: Activation) -> ActivationView {
         Some(back) => (Some(back.at), Some(back.by), back.reason),
         None => (None, None, None),
     };
-    let callback_url = match (&activation.org, &activation.config) {
-        (Some(org), Some(_)) => Some(format!(
-            "{}/callbacks/signing/{}",
+    let calls_back = match activation.slot {
+        Slot::Signing => Some("signing"),
+        Slot::Payment => Some("payment"),
+        Slot::Kba | Slot::Compliance | Slot::Lifecycle | Slot::Placement | Slot::Documents => None,
+    };
+    let callback_url = match (&activation.org, &activation.config, calls_back) {
+        (Some(org), Some(_), Some(kind)) => Some(format!(
+            "{}/callbacks/{kind}/{}",
             app.config.base_url(),
             Instance::own(org, &activation.instance)
         )),

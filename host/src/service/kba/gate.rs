@@ -313,7 +313,8 @@ impl<'a> Challenge<'a> {
         let about_them = fields
             .iter()
             .any(|field| given.values.contains_key(&field.name));
-        let late = !given.again && !about_them && !self.sessions.is_empty();
+        let begun_before = !self.sessions.is_empty() && matches!(self.standing(), Standing::Fresh);
+        let late = begun_before && !given.again && !about_them;
         let notice = late.then_some(Notice::TimeIsOver);
         if !fields.is_empty() && (given.again || !about_them) {
             return Ok(Gate::Shown(Shown {
@@ -575,7 +576,12 @@ impl<'a> Challenge<'a> {
         };
         let (app, envelope, signer) = (self.app, self.envelope, self.signer);
         outcome::record(app, envelope, signer, &session, KbaStatus::Ended, None).await?;
-        tracing::warn!(kba = %session.id, %error, "a signer could not be asked");
+        // Why a provider refuses may quote what the signer entered.
+        let why = match &error {
+            ProviderError::Rejected(_) => "refused".to_owned(),
+            other => other.to_string(),
+        };
+        tracing::warn!(kba = %session.id, why, "a signer could not be asked");
         match notice {
             Notice::NotAccepted | Notice::TooMany => self.as_it_is(Some(notice)).await,
             _ => Err(failed(error)),
