@@ -67,7 +67,8 @@ pub(crate) fn to_stripe(currency: &str, amount: u64) -> Option<u64> {
     let (more, fewer) = scale(currency);
     let three_digits = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"].contains(&currency);
     let step = if three_digits { 10 } else { fewer };
-    (amount % step == 0)
+    amount
+        .is_multiple_of(step)
         .then(|| amount.checked_mul(more))?
         .map(|amount| amount / fewer)
 }
