@@ -826,7 +826,8 @@ pub fn operator(data: &Path, arguments: &[&str]) -> Value {
 fn printed(output: std::process::Output) -> Value {
     assert!(
         output.status.success(),
-        "{}",
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     serde_json::from_slice(&output.stdout).unwrap()
