@@ -17,7 +17,7 @@ use crate::domain::clock::Clock;
 use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
 use crate::evidence::{self, Bundle, Report, Trusted};
-use crate::service::{Caller, components, custody};
+use crate::service::{Caller, components, custody, log};
 use crate::store::organizations;
 
 #[derive(Args)]
@@ -102,6 +102,10 @@ async fn given(
 
 async fn verify_envelope(id: &str, trusted: &Trusted, config: Config) -> Result<Report, Failure> {
     let app = app::start(config).await?;
+    // Where no server runs, as in a backup just restored, nobody else does it.
+    if let Err(error) = log::catch_up(&app).await {
+        tracing::warn!(%error, "the log could not be extended");
+    }
     let mut connection = app.store.read().await?;
     let organizations = organizations::list(&mut connection).await?;
     drop(connection);

@@ -205,6 +205,25 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     Ok(batch.len())
 }
 
+/// Waits until every entry written so far has its place, and gives them theirs where
+/// nobody does. Not for ever: what the log lacks then, a proof will say.
+pub async fn catch_up(app: &App) -> Result<(), ServiceError> {
+    // Twice as long as a node that died keeps others from it.
+    let deadline = tokio::time::Instant::now() + LEASE * 2;
+    loop {
+        let sequenced = sequence(app).await?;
+        let mut connection = app.store.read().await?;
+        let waiting = log::any_pending(&mut connection).await?;
+        drop(connection);
+        if !waiting || tokio::time::Instant::now() > deadline {
+            return Ok(());
+        }
+        if sequenced == 0 {
+            tokio::time::sleep(PERIOD / 4).await;
+        }
+    }
+}
+
 /// Keeps a checkpoint where nothing is overwritten. One that says otherwise is
 /// there already when the log was cut off or rewritten: its past is then not
 /// what it was.
