@@ -777,7 +777,9 @@ async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
     let id = setup.sent().await;
     let links = setup.links(&id).await;
     let internal = Fault::Answer(500, errors::internal().1);
-    setup.at().fail("GET", "/submissions/", internal, usize::MAX);
+    setup
+        .at()
+        .fail("GET", "/submissions/", internal, usize::MAX);
     let page = form::open(&setup.app, &links[0]).await;
     setup.at().recover();
     assert_eq!(page.status, 502);
