@@ -784,7 +784,7 @@ async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
     setup.at().recover();
     assert_eq!(page.status, 502);
     assert!(
-        page.text().contains("Try again in a few minutes"),
+        page.text().contains("try again in a few minutes"),
         "{}",
         page.text()
     );
