@@ -148,9 +148,10 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
 
 /// Opens the object store.
 pub fn open_files(config: &Config) -> Result<Files, StartError> {
+    use_one_tls();
     Ok(match config.storage_url() {
-        Some(url) => Files::open(url)?,
-        None => Files::local(&config.data_dir.join("objects"))?,
+        Some(url) => Files::open(url, &config.storage)?,
+        None => Files::local(&config.data_dir.join("objects"))?.with(&config.storage)?,
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
 
-use crate::support::{CONTRACT, TestApp, envelope_body, form};
+use crate::support::{CONTRACT, TestApp, envelope_body, form, padded};
 
 fn two_signers(template: &Value, in_order: bool) -> Value {
     let mut body = envelope_body(&template["template_id"]);
@@ -263,18 +263,6 @@ async fn an_envelope_expires_and_can_no_longer_be_signed() {
         .await
         .data(200);
     assert_eq!(status["status"], "uploaded", "paper waits for its owner");
-}
-
-/// A PDF of `size` bytes: the contract, with a comment of spaces at its end.
-fn padded(size: usize) -> Vec<u8> {
-    let mut pdf = CONTRACT.to_vec();
-    let tail = pdf.split_off(pdf.windows(9).rposition(|w| w == b"startxref").unwrap());
-    pdf.extend(b"%");
-    pdf.resize(size - tail.len() - 1, b' ');
-    pdf.push(b'\n');
-    pdf.extend(tail);
-    assert_eq!(pdf.len(), size);
-    pdf
 }
 
 #[tokio::test(flavor = "multi_thread")]

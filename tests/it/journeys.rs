@@ -20,7 +20,7 @@ async fn a_contract_is_signed_vaulted_certified_and_released_on_postgresql() {
     signed_vaulted_certified_and_released(app.await).await;
 }
 
-async fn signed_vaulted_certified_and_released(app: TestApp) {
+pub async fn signed_vaulted_certified_and_released(app: TestApp) {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     assert_eq!(envelope["status"], "sent");

@@ -42,6 +42,8 @@ pub struct Config {
     pub database_url: Option<String>,
     /// `file://…`, `s3://…`, …; default: a folder in the data folder.
     pub storage_url: Option<String>,
+    /// What is done to objects beside storing them.
+    pub storage: Storage,
     /// The embedded database, objects, outbox and generated keys.
     pub data_dir: PathBuf,
     /// Mail server: `smtps://…`, or `smtp://…?tls=required`; without one, mails
@@ -85,6 +87,37 @@ pub enum Environment {
     Development,
     /// Real contracts.
     Production,
+}
+
+/// `[storage]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Storage {
+    /// What the object store's variables would say, by their names in lower case:
+    /// `aws_endpoint`, `aws_access_key_id`, `aws_server_side_encryption`…
+    pub options: BTreeMap<String, SecretText>,
+    /// Encrypts documents before they leave: `NAME KEY` a line, the key 32 bytes in
+    /// base64. The first is for new objects, the others read older ones.
+    pub encryption_key_file: Option<PathBuf>,
+    /// The same with a key of AWS KMS: its id, ARN or alias.
+    pub encryption_kms_key: Option<String>,
+    /// So long nobody can remove a released document (S3 Object Lock); the bucket has to
+    /// have it enabled.
+    #[serde(deserialize_with = "optional_duration")]
+    pub archive_retention: Option<Duration>,
+    /// Whether somebody with a special permission still can.
+    pub archive_retention_mode: RetentionMode,
+}
+
+/// The modes of S3 Object Lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RetentionMode {
+    /// Nobody can.
+    #[default]
+    Compliance,
+    /// Who may bypass governance can.
+    Governance,
 }
 
 /// `[seal]`. A key is given as PEM files or as one PKCS #12 file.
@@ -411,6 +444,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             database_url: None,
             storage_url: None,
+            storage: Storage::default(),
             data_dir: "data".into(),
             smtp_url: None,
             smtp_ca_file: None,
@@ -507,6 +541,12 @@ impl Config {
             });
         }
         self.seal.key()?;
+        if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
+            return Err(ConfigError::Refused {
+                key: "storage.encryption_kms_key".into(),
+                why: "does not go together with storage.encryption_key_file".into(),
+            });
+        }
         for slot in Slot::ALL {
             self.check_providers(slot)?;
         }

@@ -4,8 +4,11 @@
 //! its bytes. Nothing is ever overwritten: a put creates, and a put of bytes
 //! that are there already is done.
 
+mod aws;
+mod cipher;
 mod spool;
 
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,6 +16,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
+use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
@@ -22,12 +26,15 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
 use url::Url;
 
+use crate::config::{RetentionMode, Storage};
 use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
 use crate::domain::hash::sha256;
 use crate::domain::id::{OrgId, RequestId};
 
+use aws::Aws;
+use cipher::Cipher;
 pub use spool::{Spool, Spooled};
 
 /// Files up to this size are stored in one request, larger ones in parts of it:
@@ -150,6 +157,12 @@ pub enum FilesError {
     /// The folder for uploads on their way.
     #[error("upload folder: {0}")]
     Spool(#[source] std::io::Error),
+    /// A document cannot be encrypted or decrypted here.
+    #[error("encryption of documents: {0}")]
+    Encryption(String),
+    /// What AWS is asked for beside objects.
+    #[error("AWS {0}")]
+    Aws(String),
 }
 
 impl From<object_store::Error> for FilesError {
@@ -191,6 +204,19 @@ pub struct Files {
     /// Where the objects are, if that is a folder of this machine.
     folder: Option<PathBuf>,
     patience: Duration,
+    /// Encrypts documents on their way.
+    cipher: Option<Arc<Cipher>>,
+    /// Keeps archives from being removed.
+    retention: Option<Arc<Retention>>,
+}
+
+/// How long the store itself keeps an archive from everybody.
+struct Retention {
+    aws: Aws,
+    /// Before each key.
+    prefix: Path,
+    mode: RetentionMode,
+    period: Duration,
 }
 
 impl Files {
@@ -210,28 +236,53 @@ impl Files {
             store,
             folder: None,
             patience,
+            cipher: None,
+            retention: None,
         }
     }
 
-    /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from
-    /// the usual variables of each service.
-    pub fn open(url: &str) -> Result<Self, FilesError> {
+    /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from the usual
+    /// variables of each service and from the settings.
+    pub fn open(url: &str, settings: &Storage) -> Result<Self, FilesError> {
         let url = Url::parse(url).map_err(|error| FilesError::Url(error.to_string()))?;
         if url.scheme() == "file" {
             let folder = url
                 .to_file_path()
                 .map_err(|()| FilesError::Url("file:// needs an absolute path".into()))?;
-            return Self::local(&folder);
+            return Self::local(&folder)?.with(settings);
         }
-        let options = std::env::vars().filter_map(|(name, value)| {
-            let known = ["AWS_", "AZURE_", "GOOGLE_"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix));
-            known.then(|| (name.to_ascii_lowercase(), value))
-        });
-        let (store, prefix) = object_store::parse_url_opts(&url, options)?;
-        let store = object_store::prefix::PrefixStore::new(store, prefix);
-        Ok(Self::over(Arc::new(store), PATIENCE))
+        let (store, prefix) = object_store::parse_url_opts(&url, options(settings))?;
+        let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
+        let mut files = Self::over(Arc::new(store), PATIENCE);
+        if let Some(period) = settings.archive_retention {
+            let bucket = url.host_str().filter(|_| url.scheme() == "s3");
+            let bucket = bucket.ok_or_else(unlockable)?;
+            files.retention = Some(Arc::new(Retention {
+                aws: Aws::new(aws_settings(bucket, settings))?,
+                prefix,
+                mode: settings.archive_retention_mode,
+                period,
+            }));
+        }
+        files.with(settings)
+    }
+
+    /// With encryption, if that is set.
+    pub fn with(mut self, settings: &Storage) -> Result<Self, FilesError> {
+        if settings.archive_retention.is_some() && self.retention.is_none() {
+            return Err(unlockable());
+        }
+        let keys = (&settings.encryption_key_file, &settings.encryption_kms_key);
+        self.cipher = match keys {
+            (Some(file), _) => Some(Arc::new(Cipher::from_file(file)?)),
+            (None, Some(key)) => {
+                // Its credentials and region are those of a store.
+                let aws = Aws::new(aws_settings("none", settings))?;
+                Some(Arc::new(Cipher::from_kms(aws, key)))
+            }
+            (None, None) => None,
+        };
+        Ok(self)
     }
 
     /// Stores bytes under their hash. Bytes that are there already count as
@@ -246,7 +297,15 @@ impl Files {
     ) -> Result<StoredFile, FilesError> {
         let size = bytes.len() as i64;
         let file = named(area, org, owner, sha256(&bytes), size, content_type);
-        let stored = self.create(&file.key, bytes).await;
+        let stored = match &self.cipher {
+            None => self.create(&file.key, bytes).await,
+            Some(cipher) => {
+                let mut encryption = cipher.encrypt().await?;
+                let mut sealed = BytesMut::from(encryption.update(&bytes)?);
+                sealed.extend_from_slice(&encryption.finish()?);
+                self.create(&file.key, sealed.freeze()).await
+            }
+        };
         // Whatever the answer was: the bytes are there, or they are not.
         match (stored, self.verify(&file).await) {
             (_, Ok(())) => Ok(file),
@@ -330,6 +389,10 @@ impl Files {
         let path = Path::from(file.key.as_str());
         let parts = self.written(self.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
+        let mut encryption = match &self.cipher {
+            Some(cipher) => Some(cipher.encrypt().await?),
+            None => None,
+        };
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
         let mut piece = vec![0; 256 * 1024];
         loop {
@@ -339,7 +402,13 @@ impl Files {
             }
             self.written(writer.wait_for_capacity(PARTS_AT_ONCE))
                 .await?;
-            writer.write(&piece[..length]);
+            match &mut encryption {
+                None => writer.write(&piece[..length]),
+                Some(encryption) => writer.put(encryption.update(&piece[..length])?),
+            }
+        }
+        if let Some(encryption) = encryption {
+            writer.put(encryption.finish()?);
         }
         self.written(writer.finish()).await?;
         self.verify(&file).await?;
@@ -351,7 +420,7 @@ impl Files {
         let (mut pieces, size) = self.open_object(file).await?;
         let mut hasher = Sha256::new();
         let mut read = 0;
-        while let Some(piece) = self.in_time(pieces.try_next()).await? {
+        while let Some(piece) = pieces.try_next().await? {
             read += piece.len() as u64;
             hasher.update(&piece);
         }
@@ -359,15 +428,34 @@ impl Files {
         same(file, hex::encode(hasher.finalize()))
     }
 
-    /// An object's bytes as they come, and how many the store says there are.
-    async fn open_object(
-        &self,
-        file: &StoredFile,
-    ) -> Result<(BoxStream<'static, object_store::Result<Bytes>>, u64), FilesError> {
+    /// A document's bytes as they come, and how many there are by what the store says.
+    async fn open_object(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
         let path = Path::from(file.key.as_str());
         let object = self.in_time(self.store.get(&path)).await?;
         let size = object.meta.size;
-        Ok((object.into_stream(), size))
+        let patience = self.patience;
+        let raw = futures::stream::try_unfold(object.into_stream(), move |mut raw| async move {
+            match tokio::time::timeout(patience, raw.try_next()).await {
+                Ok(piece) => Ok(piece?.map(|piece| (piece, raw))),
+                Err(_) => Err(FilesError::TimedOut),
+            }
+        });
+        cipher::decrypted(self.cipher.as_deref(), raw.boxed(), size).await
+    }
+
+    /// Has the store keep an archive from being removed, by anybody, where that is set.
+    /// Once more is as good.
+    pub async fn retain(&self, file: &StoredFile, now: Timestamp) -> Result<(), FilesError> {
+        let Some(retention) = &self.retention else {
+            return Ok(());
+        };
+        let own = Path::from(file.key.as_str());
+        let key: Path = retention.prefix.parts().chain(own.parts()).collect();
+        let until = now + retention.period;
+        retention
+            .aws
+            .retain(key.as_ref(), retention.mode, until)
+            .await
     }
 
     /// A file in pieces, re-hashed before the first of them leaves and once
@@ -398,7 +486,7 @@ impl Files {
         // What is put behind a document needs no other place for it then.
         let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
         let mut bytes = BytesMut::with_capacity(room);
-        while let Some(piece) = self.in_time(pieces.try_next()).await? {
+        while let Some(piece) = pieces.try_next().await? {
             bytes.extend_from_slice(&piece);
         }
         whole(bytes.len() as u64, size)?;
@@ -469,6 +557,37 @@ impl Files {
             .map_err(|error| FilesError::Spool(std::io::Error::other(error)))?
             .map_err(FilesError::Spool)
     }
+}
+
+fn unlockable() -> FilesError {
+    FilesError::Url("storage.archive_retention needs a storage_url of s3://".into())
+}
+
+/// What the object store services are told: their variables, and what the settings say
+/// instead.
+fn options(settings: &Storage) -> BTreeMap<String, String> {
+    let variables = std::env::vars().filter_map(|(name, value)| {
+        let known = ["AWS_", "AZURE_", "GOOGLE_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
+        known.then(|| (name.to_ascii_lowercase(), value))
+    });
+    let set = settings.options.iter();
+    let set = set.map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned()));
+    variables.chain(set).collect()
+}
+
+/// How the store of a bucket is made, for what else is asked of AWS.
+fn aws_settings(bucket: &str, settings: &Storage) -> (AmazonS3Builder, Option<String>) {
+    let mut builder = AmazonS3Builder::new().with_bucket_name(bucket);
+    let options = options(settings);
+    for (name, value) in &options {
+        if let Ok(key) = name.parse() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let kms = options.get("aws_endpoint_url_kms").cloned();
+    (builder, kms)
 }
 
 /// Objects are written as `name#number` and then linked to their name. What a

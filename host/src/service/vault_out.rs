@@ -68,18 +68,13 @@ pub async fn vault_out(
     let archive = match &envelope.vault {
         Some(live) => {
             let bytes = untouched(app, &envelope, app.files.get(live).await).await?;
-            let owner = envelope.id.as_str();
-            Some(
-                app.files
-                    .put(
-                        Area::Archive,
-                        &envelope.org,
-                        owner,
-                        bytes,
-                        "application/pdf",
-                    )
-                    .await?,
-            )
+            let (org, owner) = (&envelope.org, envelope.id.as_str());
+            let put = app
+                .files
+                .put(Area::Archive, org, owner, bytes, "application/pdf");
+            let archive = put.await?;
+            app.files.retain(&archive, app.clock.now()).await?;
+            Some(archive)
         }
         None => None,
     };

@@ -14,6 +14,7 @@ pub mod postgres;
 pub mod process;
 pub mod processor;
 pub mod receiver;
+pub mod s3;
 pub mod smtp;
 
 use std::path::Path;
@@ -786,6 +787,18 @@ impl TestApp {
     pub fn objects(&self, area: &str) -> Vec<std::path::PathBuf> {
         files_below(&self.data.path().join("objects").join(area))
     }
+}
+
+/// A PDF of `size` bytes: the contract, with a comment of spaces at its end.
+pub fn padded(size: usize) -> Vec<u8> {
+    let mut pdf = CONTRACT.to_vec();
+    let tail = pdf.split_off(pdf.windows(9).rposition(|w| w == b"startxref").unwrap());
+    pdf.extend(b"%");
+    pdf.resize(size - tail.len() - 1, b' ');
+    pdf.push(b'\n');
+    pdf.extend(tail);
+    assert_eq!(pdf.len(), size);
+    pdf
 }
 
 pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {

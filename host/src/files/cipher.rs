@@ -1,0 +1,464 @@
+//! Documents encrypted before they leave this machine, for whoever does not want to
+//! trust the object store with them.
+//!
+//! Each object has a key of its own (AES-256-GCM, NIST SP 800-38D), which lies in the
+//! object's head, wrapped by a key of the operator's. The rest is segments of 64 KiB, each
+//! with its tag; the nonce counts them and says which is the last (the STREAM construction
+//! of Hoang, Reyhanitabar, Rogaway and Vizár, 2015), so that none can be left out, moved or
+//! cut off. Objects from before encryption was set up are read as they are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use moka::future::Cache;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use super::FilesError;
+use super::aws::Aws;
+use crate::domain::seal::Sealer;
+use crate::domain::token::random;
+
+/// What an encrypted object begins with; the length of the head follows in two bytes.
+const MAGIC: &[u8; 4] = b"HFE1";
+const LENGTH: usize = 2;
+/// Bytes of a document in one segment.
+const SEGMENT: usize = 64 * 1024;
+const TAG: usize = 16;
+const SEALED_SEGMENT: usize = SEGMENT + TAG;
+/// Bound to each wrapped key.
+const CONTEXT: &str = "object key";
+/// A head is a name and a wrapped key: a good deal less than this.
+const HEAD_LIMIT: usize = 8 * 1024;
+/// So many keys are kept unwrapped, so long.
+const KEPT_KEYS: u64 = 10_000;
+const KEPT_FOR: Duration = Duration::from_secs(300);
+
+/// A key for one object.
+type ObjectKey = [u8; 32];
+
+/// Encrypts and decrypts objects.
+pub(super) struct Cipher {
+    wrap: Wrap,
+    unwrapped: Cache<String, ObjectKey>,
+}
+
+/// What wraps the objects' keys.
+enum Wrap {
+    /// Keys of a file; the named one wraps new keys.
+    File {
+        current: String,
+        keys: BTreeMap<String, Sealer>,
+    },
+    /// A key that never leaves AWS KMS.
+    Kms { aws: Box<Aws>, key: String },
+}
+
+fn refused(why: impl Into<String>) -> FilesError {
+    FilesError::Encryption(why.into())
+}
+
+impl Cipher {
+    /// With the keys of a file: `NAME KEY` a line, the key 32 bytes in base64. The first
+    /// is for new objects, the others for older ones.
+    pub(super) fn from_file(path: &Path) -> Result<Self, FilesError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| refused(format!("the key file cannot be read: {error}")))?;
+        let mut current = None;
+        let mut keys = BTreeMap::new();
+        for (number, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let line_is_bad = || {
+                refused(format!(
+                    "line {} of the key file is not NAME KEY",
+                    number + 1
+                ))
+            };
+            let (name, key) = line.trim().split_once(' ').ok_or_else(line_is_bad)?;
+            let key = STANDARD.decode(key.trim()).ok();
+            let key = key.and_then(|key| ObjectKey::try_from(key).ok());
+            let sealer = key.and_then(|key| Sealer::new(&key));
+            if keys
+                .insert(name.to_owned(), sealer.ok_or_else(line_is_bad)?)
+                .is_some()
+            {
+                return Err(refused(format!("the key file names {name} twice")));
+            }
+            current.get_or_insert_with(|| name.to_owned());
+        }
+        let current = current.ok_or_else(|| refused("the key file holds no key"))?;
+        Ok(Self::with(Wrap::File { current, keys }))
+    }
+
+    /// With a key of AWS KMS, named by its id, ARN or alias.
+    pub(super) fn from_kms(aws: Aws, key: &str) -> Self {
+        let (aws, key) = (Box::new(aws), key.to_owned());
+        Self::with(Wrap::Kms { aws, key })
+    }
+
+    fn with(wrap: Wrap) -> Self {
+        let unwrapped = Cache::builder()
+            .max_capacity(KEPT_KEYS)
+            .time_to_live(KEPT_FOR)
+            .build();
+        Self { wrap, unwrapped }
+    }
+
+    /// A new key, and how an object's head names it.
+    async fn new_key(&self) -> Result<(ObjectKey, String), FilesError> {
+        match &self.wrap {
+            Wrap::File { current, keys } => {
+                let sealer = keys.get(current).ok_or_else(|| unknown(current))?;
+                let key = random::<32>();
+                let wrapped = sealer.seal(&STANDARD.encode(key), CONTEXT);
+                Ok((key, format!("file:{current} {wrapped}")))
+            }
+            Wrap::Kms { aws, key } => {
+                let (key, wrapped) = aws.new_data_key(key, CONTEXT).await?;
+                let key = key.try_into().map_err(|_| refused("KMS gave no key"))?;
+                Ok((key, format!("kms {wrapped}")))
+            }
+        }
+    }
+
+    /// The key that an object's head names.
+    async fn key_of(&self, head: &str) -> Result<ObjectKey, FilesError> {
+        if let Some(key) = self.unwrapped.get(head).await {
+            return Ok(key);
+        }
+        let (by, wrapped) = head.split_once(' ').ok_or_else(damaged)?;
+        let key = match (&self.wrap, by.strip_prefix("file:")) {
+            (Wrap::File { keys, .. }, Some(name)) => {
+                let sealer = keys.get(name).ok_or_else(|| unknown(name))?;
+                let opened = sealer.open(wrapped, CONTEXT);
+                opened.and_then(|key| STANDARD.decode(key).ok())
+            }
+            (Wrap::Kms { aws, .. }, None) if by == "kms" => {
+                Some(aws.open_data_key(wrapped, CONTEXT).await?)
+            }
+            _ => return Err(unknown(by)),
+        };
+        let key = key.and_then(|key| ObjectKey::try_from(key).ok());
+        let key = key.ok_or_else(damaged)?;
+        self.unwrapped.insert(head.to_owned(), key).await;
+        Ok(key)
+    }
+
+    /// Begins an encrypted object.
+    pub(super) async fn encrypt(&self) -> Result<Encryption, FilesError> {
+        let (key, head) = self.new_key().await?;
+        let length = u16::try_from(head.len()).map_err(|_| refused("the key's name is long"))?;
+        let mut begun = BytesMut::with_capacity(SEALED_SEGMENT);
+        begun.extend_from_slice(MAGIC);
+        begun.extend_from_slice(&length.to_be_bytes());
+        begun.extend_from_slice(head.as_bytes());
+        Ok(Encryption {
+            segments: Segments::new(&key)?,
+            waiting: BytesMut::with_capacity(SEGMENT),
+            done: begun,
+        })
+    }
+}
+
+fn unknown(name: &str) -> FilesError {
+    refused(format!(
+        "the object is encrypted with {name}, which this node does not have"
+    ))
+}
+
+fn damaged() -> FilesError {
+    refused("the object does not decrypt: it was changed")
+}
+
+/// The segments of one object, in their order.
+struct Segments {
+    key: LessSafeKey,
+    number: u32,
+}
+
+impl Segments {
+    fn new(key: &ObjectKey) -> Result<Self, FilesError> {
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| refused("no cipher"))?;
+        Ok(Self {
+            key: LessSafeKey::new(key),
+            number: 0,
+        })
+    }
+
+    /// 7 zero bytes, whether it is the last, and its number: a key is one object's.
+    fn next_nonce(&mut self, last: bool) -> Result<Nonce, FilesError> {
+        let mut nonce = [0; NONCE_LEN];
+        nonce[7] = u8::from(last);
+        nonce[8..].copy_from_slice(&self.number.to_be_bytes());
+        self.number = self.number.checked_add(1).ok_or_else(damaged)?;
+        Ok(Nonce::assume_unique_for_key(nonce))
+    }
+
+    fn seal(&mut self, piece: &[u8], last: bool, to: &mut BytesMut) -> Result<(), FilesError> {
+        let nonce = self.next_nonce(last)?;
+        let start = to.len();
+        to.extend_from_slice(piece);
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(nonce, Aad::empty(), &mut to[start..])
+            .map_err(|_| refused("a segment cannot be encrypted"))?;
+        to.extend_from_slice(tag.as_ref());
+        Ok(())
+    }
+
+    fn open(&mut self, mut sealed: BytesMut, last: bool) -> Result<Bytes, FilesError> {
+        let nonce = self.next_nonce(last)?;
+        let opened = self
+            .key
+            .open_in_place(nonce, Aad::empty(), &mut sealed)
+            .map_err(|_| damaged())?;
+        let length = opened.len();
+        sealed.truncate(length);
+        Ok(sealed.freeze())
+    }
+}
+
+/// An object while it is encrypted.
+pub(super) struct Encryption {
+    segments: Segments,
+    /// Less than a segment, or one of which it is not known whether it is the last.
+    waiting: BytesMut,
+    done: BytesMut,
+}
+
+impl Encryption {
+    /// What of the encrypted object is ready after these bytes.
+    pub(super) fn update(&mut self, mut piece: &[u8]) -> Result<Bytes, FilesError> {
+        while !piece.is_empty() {
+            if self.waiting.len() == SEGMENT {
+                let full = self.waiting.split();
+                self.segments.seal(&full, false, &mut self.done)?;
+            }
+            let taken = piece.len().min(SEGMENT - self.waiting.len());
+            self.waiting.extend_from_slice(&piece[..taken]);
+            piece = &piece[taken..];
+        }
+        Ok(self.done.split().freeze())
+    }
+
+    /// The rest.
+    pub(super) fn finish(mut self) -> Result<Bytes, FilesError> {
+        let last = self.waiting.split();
+        self.segments.seal(&last, true, &mut self.done)?;
+        Ok(self.done.freeze())
+    }
+}
+
+/// Bytes of an object as the store gives them.
+pub(super) type Raw = BoxStream<'static, Result<Bytes, FilesError>>;
+
+/// An object's own bytes, and how many they are, of what the store holds: `size` bytes.
+pub(super) async fn decrypted(
+    cipher: Option<&Cipher>,
+    raw: Raw,
+    size: u64,
+) -> Result<(Raw, u64), FilesError> {
+    let mut raw = Reader {
+        raw,
+        begun: BytesMut::new(),
+    };
+    let prefix = MAGIC.len() + LENGTH;
+    raw.fill(prefix).await?;
+    if !raw.begun.starts_with(MAGIC) {
+        return Ok((raw.rest(), size));
+    }
+    if raw.begun.len() < prefix {
+        return Err(FilesError::BrokenOff);
+    }
+    raw.begun.advance(MAGIC.len());
+    let length = usize::from(raw.begun.get_u16());
+    if length > HEAD_LIMIT {
+        return Err(damaged());
+    }
+    raw.fill(length).await?;
+    if raw.begun.len() < length {
+        return Err(FilesError::BrokenOff);
+    }
+    let head = raw.begun.split_to(length);
+    let head = std::str::from_utf8(&head).map_err(|_| damaged())?;
+    let cipher = cipher
+        .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
+    let segments = Segments::new(&cipher.key_of(head).await?)?;
+    let sealed = size.saturating_sub((prefix + length) as u64);
+    let tags = sealed.div_ceil(SEALED_SEGMENT as u64) * TAG as u64;
+    let plain = sealed.saturating_sub(tags);
+    let state = Some((raw, segments));
+    let pieces = futures::stream::try_unfold(state, |state| async move {
+        let Some((mut raw, mut segments)) = state else {
+            return Ok(None);
+        };
+        // One more than a segment: whether it is the last is known then.
+        raw.fill(SEALED_SEGMENT + 1).await?;
+        let last = raw.begun.len() <= SEALED_SEGMENT;
+        if last && raw.begun.len() < TAG {
+            return Err(FilesError::BrokenOff);
+        }
+        let length = raw.begun.len().min(SEALED_SEGMENT);
+        let sealed = raw.begun.split_to(length);
+        let piece = segments.open(sealed, last)?;
+        Ok(Some((piece, (!last).then_some((raw, segments)))))
+    });
+    Ok((pieces.boxed(), plain))
+}
+
+struct Reader {
+    raw: Raw,
+    begun: BytesMut,
+}
+
+impl Reader {
+    /// Until there are so many bytes, or no more.
+    async fn fill(&mut self, length: usize) -> Result<(), FilesError> {
+        while self.begun.len() < length {
+            match self.raw.try_next().await? {
+                Some(piece) => self.begun.extend_from_slice(&piece),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(self) -> Raw {
+        let begun = self.begun.freeze();
+        futures::stream::iter((!begun.is_empty()).then_some(Ok(begun)))
+            .chain(self.raw)
+            .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(lines: &str) -> Result<Cipher, FilesError> {
+        let folder = crate::test_folder();
+        let path = folder.path().join("keys");
+        std::fs::write(&path, lines).unwrap();
+        Cipher::from_file(&path)
+    }
+
+    fn key(byte: u8) -> String {
+        STANDARD.encode([byte; 32])
+    }
+
+    async fn encrypted(cipher: &Cipher, bytes: &[u8], at_once: usize) -> Vec<u8> {
+        let mut encryption = cipher.encrypt().await.unwrap();
+        let mut all = Vec::new();
+        for piece in bytes.chunks(at_once) {
+            all.extend(encryption.update(piece).unwrap());
+        }
+        all.extend(encryption.finish().unwrap());
+        all
+    }
+
+    async fn read(
+        cipher: Option<&Cipher>,
+        stored: &[u8],
+        at_once: usize,
+    ) -> Result<(Vec<u8>, u64), FilesError> {
+        let pieces: Vec<_> = stored
+            .chunks(at_once)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect();
+        let raw = futures::stream::iter(pieces).boxed();
+        let (pieces, size) = decrypted(cipher, raw, stored.len() as u64).await?;
+        let bytes: Vec<Bytes> = pieces.try_collect().await?;
+        Ok((bytes.concat(), size))
+    }
+
+    #[tokio::test]
+    async fn what_is_encrypted_reads_the_same_whatever_the_pieces() {
+        let cipher = keys(&format!("2026 {}", key(1))).unwrap();
+        for size in [
+            0,
+            1,
+            SEGMENT - 1,
+            SEGMENT,
+            SEGMENT + 1,
+            3 * SEGMENT,
+            200_001,
+        ] {
+            let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
+            for at_once in [1_000, SEGMENT, 1_000_000] {
+                let stored = encrypted(&cipher, &bytes, at_once).await;
+                assert!(size < 40 || !stored.windows(40).any(|part| part == &bytes[..40]));
+                let (read, told) = read(Some(&cipher), &stored, at_once).await.unwrap();
+                assert!(read == bytes && told == size as u64, "{size} by {at_once}");
+            }
+        }
+    }
+
+    /// Every change is found, and nothing behind it is given out.
+    #[tokio::test]
+    async fn segments_cannot_be_changed_cut_off_or_moved() {
+        let cipher = keys(&format!("2026 {}", key(1))).unwrap();
+        let stored = encrypted(&cipher, &vec![5; 3 * SEGMENT], SEGMENT).await;
+        let body = stored.len() - 3 * SEALED_SEGMENT;
+        let segment = |n: usize| body + n * SEALED_SEGMENT..body + (n + 1) * SEALED_SEGMENT;
+        let mut flipped = stored.clone();
+        flipped[body + SEALED_SEGMENT + 9] ^= 1;
+        let swapped = [
+            &stored[..body],
+            &stored[segment(1)],
+            &stored[segment(0)],
+            &stored[segment(2)],
+        ]
+        .concat();
+        let shorter = stored[..segment(1).end].to_vec();
+        let longer = [&stored[..], &stored[segment(2)]].concat();
+        for changed in [flipped, swapped, shorter, longer] {
+            let answer = read(Some(&cipher), &changed, SEGMENT).await;
+            assert!(matches!(answer, Err(FilesError::Encryption(_))));
+        }
+        let broken = &stored[..body + 7];
+        let answer = read(Some(&cipher), broken, SEGMENT).await;
+        assert!(matches!(answer, Err(FilesError::BrokenOff)));
+    }
+
+    #[tokio::test]
+    async fn older_keys_read_and_the_first_one_writes() {
+        let old = keys(&format!("2025 {}", key(1))).unwrap();
+        let both = format!("# rotated\n2026 {}\n2025 {}\n", key(2), key(1));
+        let both = keys(&both).unwrap();
+        let before = encrypted(&old, b"contract", 100).await;
+        let after = encrypted(&both, b"contract", 100).await;
+        for stored in [&before, &after] {
+            assert_eq!(read(Some(&both), stored, 50).await.unwrap().0, b"contract");
+        }
+        let why = read(Some(&old), &after, 50).await.unwrap_err().to_string();
+        assert!(why.contains("file:2026") || why.contains("2026"), "{why}");
+        let why = read(None, &after, 50).await.unwrap_err().to_string();
+        assert!(why.contains("no encryption key is configured"), "{why}");
+        // What is older than all keys is read as it is.
+        let plain = read(Some(&both), b"%PDF-1.7 of before", 3).await.unwrap();
+        assert_eq!(plain, (b"%PDF-1.7 of before".to_vec(), 18));
+        assert_eq!(read(None, b"", 3).await.unwrap(), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn a_key_file_that_cannot_be_used_says_why() {
+        for (lines, why) in [
+            (String::new(), "holds no key"),
+            ("2026".into(), "line 1"),
+            (format!("2026 {}\n2025 c2hvcnQ=", key(1)), "line 2"),
+            (format!("2026 {0}\n2026 {0}", key(1)), "names 2026 twice"),
+        ] {
+            let error = keys(&lines).err().unwrap().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        let error = Cipher::from_file(Path::new("/nowhere")).err().unwrap();
+        assert!(error.to_string().contains("cannot be read"), "{error}");
+    }
+}
