@@ -5,8 +5,13 @@ PDF ?=
 # Sections of the benchmark; all when empty.
 SECTIONS ?=
 CRATES = --workspace --exclude holdfast-bench
+# On several nodes: not what has stores of its own, looks into a database file, sends parts
+# to s3s-fs, or counts what one node does.
+ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_drills|bulk_drills|object_storage|components|documents)::/) \
+  & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
+  & not test(/(an_issuers_token_is_taken|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches)/)
 
-.PHONY: demo serve test lint bench crash fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve test test-nodes lint bench crash fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -28,6 +33,14 @@ test:
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@tests/with-postgres cargo nextest run $(CRATES)
 	@cargo test -q --doc $(CRATES)
+
+# The integration tests once more, each on several nodes that share PostgreSQL and S3.
+# What is about SQLite or a data folder has no part in it.
+NODES ?= 2
+test-nodes:
+	@tests/set-up test
+	@cargo nextest run --no-run $(CRATES)
+	@TEST_NODES=$(NODES) tests/with-s3 tests/with-postgres cargo nextest run $(CRATES) --profile nodes -E '$(ON_NODES)'
 
 lint:
 	@tests/set-up test

@@ -36,7 +36,7 @@ use crate::service::log::Sequencer;
 use crate::service::pages::Pages;
 use crate::service::provider_instance::InstanceConfig;
 use crate::service::rate_limit::RateLimits;
-use crate::service::{ServiceError, uploads};
+use crate::service::{ServiceError, timekeeping, uploads};
 use crate::store::{Store, StoreError};
 
 /// The running service. Cheap to clone.
@@ -176,6 +176,7 @@ pub async fn start_over(
     prepare_data_folder(&config.data_dir)?;
     let master = master_key(&config.data_dir)?;
     let store = open_store(&config).await?;
+    timekeeping::begin(&store).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
     let components = Arc::new(Components::load(

@@ -155,6 +155,8 @@ pub struct Metrics {
     pub ledger_forks: Counter,
     /// Ledger entries that wait for their place in the log.
     pub ledger_pending: Gauge,
+    /// Milliseconds that the clock which is followed is ahead.
+    pub clock_offset: Gauge,
     /// Entries in the log of all ledgers.
     pub ledger_size: Gauge,
     /// Vaulted envelopes that were re-read.
@@ -202,6 +204,7 @@ impl Metrics {
             without_trusted_time: Counter::default(),
             ledger_forks: Counter::default(),
             ledger_pending: Gauge::default(),
+            clock_offset: Gauge::default(),
             ledger_size: Gauge::default(),
             integrity_checked: Counter::default(),
             integrity_unread: Counter::default(),
@@ -297,6 +300,12 @@ impl Metrics {
             "ledger_forks",
             "Times that another checkpoint of a size was found published",
             metrics.ledger_forks.clone(),
+        );
+        registry.register_with_unit(
+            "clock_offset",
+            "How far the clock that is followed is ahead: the database's, or the machine's",
+            Unit::Other("milliseconds".into()),
+            metrics.clock_offset.clone(),
         );
         registry.register(
             "ledger_pending",

@@ -330,9 +330,7 @@ async fn no_answer_or_event_names_a_storage_key() {
     texts.extend(app.events(&id).await.iter().map(Value::to_string));
     let folder = app.data.path().display().to_string();
     for object in app.objects("") {
-        let key = object
-            .strip_prefix(app.data.path().join("objects"))
-            .unwrap();
+        let key = object.strip_prefix(app.objects_folder()).unwrap();
         let parent = key.parent().unwrap().display().to_string();
         for text in &texts {
             assert!(

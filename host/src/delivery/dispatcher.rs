@@ -151,8 +151,11 @@ impl Dispatcher {
             tokio::select! {
                 () = stop.cancelled(), if !stopping => {}
                 fresh = app.store.fresh_endpoints(), if !stopping => {
-                    for (endpoint, changed) in fresh {
-                        self.stir(endpoint, changed);
+                    for (endpoint, touch) in fresh {
+                        // Another node's endpoint is that node's, unless this one has it.
+                        if touch.here || self.lanes.contains_key(&endpoint) {
+                            self.stir(endpoint, touch.changed);
+                        }
                     }
                 }
                 Some(happened) = hear.recv() => {

@@ -1,6 +1,8 @@
 //! Time: one fixed-width text form, and the only place that reads the clock.
 
 use std::fmt;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,6 +109,43 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// What makes milliseconds since the machine was started (with the time it slept) those
+/// since 1970. The machine's clock is read once: whoever sets it later changes nothing
+/// here by itself.
+static SINCE_1970: LazyLock<AtomicI64> =
+    LazyLock::new(|| AtomicI64::new(of_machine().as_millis() - since_boot()));
+
+/// Time that goes by is believed to differ by no more than one in so many.
+const SLEW: i64 = 20;
+
+fn since_boot() -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+}
+
+fn present() -> i64 {
+    since_boot().saturating_add(SINCE_1970.load(Ordering::Relaxed))
+}
+
+/// What the machine's clock says now.
+pub fn of_machine() -> Timestamp {
+    Timestamp(jiff::Timestamp::now())
+}
+
+/// Goes on from `time`, for all clocks of this process.
+pub fn begin_at(time: Timestamp) {
+    SINCE_1970.store(time.as_millis() - since_boot(), Ordering::Relaxed);
+}
+
+/// Comes nearer to `reference`, by what may be made good in the time `since` the last
+/// look. Returns how many milliseconds the reference was ahead.
+pub fn follow(reference: Timestamp, since: Duration) -> i64 {
+    let ahead = reference.as_millis() - present();
+    let most = i64::try_from(since.as_millis()).unwrap_or(i64::MAX) / SLEW;
+    SINCE_1970.fetch_add(ahead.clamp(-most, most), Ordering::Relaxed);
+    ahead
+}
+
 /// Where the service reads the time.
 ///
 /// `offset` moves it forward, for rehearsals of what happens in two days
@@ -127,16 +166,14 @@ impl Clock {
 
     /// A clock that shows `now` and runs on.
     pub fn at(now: Timestamp) -> Self {
-        let present = jiff::Timestamp::now().as_millisecond();
         Self {
-            offset: now.as_millis().saturating_sub(present),
+            offset: now.as_millis().saturating_sub(present()),
         }
     }
 
     /// The present.
     pub fn now(&self) -> Timestamp {
-        let present = jiff::Timestamp::now().as_millisecond();
-        Timestamp::from_millis(present.saturating_add(self.offset))
+        Timestamp::from_millis(present().saturating_add(self.offset))
     }
 }
 
@@ -157,6 +194,18 @@ mod tests {
             "2026-11-21T09:30:00.123Z"
         );
         assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+
+    /// An hour is made good in twenty, and never by a jump.
+    #[test]
+    fn time_follows_a_reference_slowly() {
+        let away = Clock::default().now() + Duration::from_secs(3600);
+        let ahead = follow(away, Duration::from_secs(5));
+        assert!((3_599_000..3_601_000).contains(&ahead), "{ahead}");
+        let left = away.as_millis() - Clock::default().now().as_millis();
+        assert!((3_598_000..=3_599_800).contains(&left), "{left}");
+        let near = Clock::default().now();
+        assert!(follow(near, Duration::from_secs(5)).abs() < 100);
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub mod sending;
 pub mod shadow;
 pub mod signing;
 pub mod templates;
+pub mod timekeeping;
 pub mod uploads;
 pub mod vault_in;
 pub mod vault_out;

@@ -1,9 +1,9 @@
 //! How many requests a key may make (contract, section 2).
 //!
 //! A window of 60 seconds begins with a key's first request. On SQLite this
-//! process is the only node and counts alone. On PostgreSQL a node leases a
-//! tenth of the limit at a time, so that most requests cost no query; together
-//! the nodes can overshoot by no more than one share.
+//! process is the only node and counts alone. On PostgreSQL a node leases up to a
+//! tenth of the limit at a time, so that most requests cost no query, and less the
+//! less there is left, so that no node keeps what another could use.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -69,6 +69,11 @@ impl Window {
         (self.leased >= limit).then(|| self.allowance(limit, true))
     }
 
+    /// How much to lease next.
+    fn share(&self, limit: i64) -> i64 {
+        ((limit - self.leased) / 8).clamp(1, (limit / 10).max(1))
+    }
+
     /// Adds a share of which no more than what is left of the limit counts.
     fn grant(&mut self, share: i64, leased: i64, limit: i64) {
         self.granted += share.min(limit - (leased - share)).max(0);
@@ -100,7 +105,7 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
     }) {
         return Ok(allowance);
     }
-    let share = (limit / 10).max(1);
+    let share = app.rate_limits.with(key, now, |window| window.share(limit));
     let mut tx = app.store.begin().await?;
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
@@ -172,6 +177,21 @@ mod tests {
             assert!(!window.take(100).unwrap().exceeded);
         }
         assert!(window.take(100).unwrap().exceeded);
+    }
+
+    #[test]
+    fn shares_shrink_with_what_is_left() {
+        let mut window = Window::new(Timestamp::from_millis(0));
+        let mut shares = Vec::new();
+        while window.leased < 100 {
+            let share = window.share(100);
+            window.grant(share, window.leased + share, 100);
+            shares.push(share);
+        }
+        assert_eq!(shares[..3], [10, 10, 10]);
+        assert_eq!(shares[shares.len() - 3..], [1, 1, 1]);
+        assert_eq!(shares.iter().sum::<i64>(), 100);
+        assert_eq!(Window::new(Timestamp::from_millis(0)).share(1), 1);
     }
 
     #[test]

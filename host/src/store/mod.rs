@@ -16,6 +16,7 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transact
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::disk;
+use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::patience;
 
@@ -23,6 +24,7 @@ mod dialect;
 mod migrate;
 pub mod row;
 mod turns;
+mod wakeups;
 
 pub mod api_keys;
 pub mod bulk;
@@ -56,6 +58,7 @@ pub mod webhooks;
 
 pub use dialect::Dialect;
 use turns::{Turn, Turns, Urgency};
+pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
 
 /// Something the database did not do.
@@ -111,11 +114,22 @@ pub struct Store {
     patient: Arc<Semaphore>,
     work: Arc<Notify>,
     fresh: Arc<Fresh>,
+    /// For who listens beside the pools.
+    url: Arc<str>,
+    wakeups: wakeups::Wakeups,
 }
 
-/// Endpoints for which this process has committed deliveries; true: or whose
-/// settings it has changed.
-type FreshEndpoints = BTreeMap<OwnedEndpoint, bool>;
+/// Endpoints for which deliveries were committed, or whose settings were changed.
+type FreshEndpoints = BTreeMap<OwnedEndpoint, Touch>;
+
+/// What was committed about an endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Touch {
+    /// Its settings, too.
+    pub changed: bool,
+    /// By this process, which may be the first to know of it.
+    pub here: bool,
+}
 
 #[derive(Default)]
 struct Fresh {
@@ -128,7 +142,7 @@ impl Store {
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url);
-        let url = dialect.connect_url(url);
+        let url: Arc<str> = dialect.connect_url(url).into();
         let options = AnyConnectOptions::from_str(&url)?;
         let pool = |connections: u32| {
             AnyPoolOptions::new()
@@ -171,6 +185,8 @@ impl Store {
             patient: Arc::new(Semaphore::new(PATIENT_WRITERS)),
             work: Arc::new(Notify::new()),
             fresh: Arc::default(),
+            url,
+            wakeups: wakeups::Wakeups::default(),
         })
     }
 
@@ -191,6 +207,14 @@ impl Store {
             .fetch_optional(&mut *connection)
             .await?;
         Ok(())
+    }
+
+    /// The database's own time (PostgreSQL only).
+    pub async fn time(&self) -> Result<Timestamp, StoreError> {
+        let mut connection = self.read_urgently().await?;
+        let text = "select cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
+        let millis = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
+        Ok(Timestamp::from_millis(millis))
     }
 
     /// Writes the database as it is now into a new file, while others go on (SQLite only).
@@ -251,19 +275,21 @@ impl Store {
             work: self.work.clone(),
             added_jobs: false,
             committed: self.fresh.clone(),
+            wakeups: self.wakeups.clone(),
             fresh: BTreeMap::new(),
             _turn: turn,
             _patient: patient,
         })
     }
 
-    /// Resolves when a committed transaction of this process added jobs.
+    /// Resolves when a committed transaction added jobs: of this process, or of another
+    /// that said so ([`share_wakeups`]).
     pub async fn work_added(&self) {
         self.work.notified().await;
     }
 
-    /// Waits until a committed transaction of this process had to do with webhook
-    /// endpoints, and returns those.
+    /// Waits until a committed transaction had to do with webhook endpoints, and returns
+    /// those.
     pub async fn fresh_endpoints(&self) -> FreshEndpoints {
         loop {
             let added = self.fresh.added.notified();
@@ -295,7 +321,9 @@ pub struct Tx {
     work: Arc<Notify>,
     added_jobs: bool,
     committed: Arc<Fresh>,
-    fresh: FreshEndpoints,
+    wakeups: wakeups::Wakeups,
+    /// Those that this touches, and whether it changes their settings.
+    fresh: BTreeMap<OwnedEndpoint, bool>,
     /// Handed on once the connection is given back.
     _turn: Option<Turn>,
     _patient: Option<OwnedSemaphorePermit>,
@@ -308,10 +336,12 @@ impl Fresh {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, endpoints: FreshEndpoints) {
+    fn add(&self, endpoints: impl IntoIterator<Item = (OwnedEndpoint, bool)>, here: bool) {
         let mut known = self.lock();
         for (endpoint, changed) in endpoints {
-            *known.entry(endpoint).or_default() |= changed;
+            let touch = known.entry(endpoint).or_default();
+            touch.changed |= changed;
+            touch.here |= here;
         }
         drop(known);
         self.added.notify_one();
@@ -328,8 +358,11 @@ impl Tx {
         if self.added_jobs {
             self.work.notify_one();
         }
+        if self.dialect == Dialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
+            self.wakeups.tell(self.added_jobs, &self.fresh);
+        }
         if !self.fresh.is_empty() {
-            self.committed.add(self.fresh);
+            self.committed.add(self.fresh, true);
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ use crate::service::mails::{
 use crate::service::vault_in::{self, Entrance};
 use crate::service::{
     Caller, ServiceError, bulk, components, dispatch, expiry, integrity, lifecycle, log, payments,
-    signing, templates,
+    signing, templates, timekeeping,
 };
 use crate::store::jobs::{self, ClaimedJob, Class};
 use crate::store::row::Kept;
@@ -107,6 +107,8 @@ pub async fn run(app: App, stop: CancellationToken) {
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(delivery::run(app.clone(), stop.clone()));
     let activations = tokio::spawn(components::follow(app.clone(), stop.clone()));
+    let wakeups = tokio::spawn(store::share_wakeups(app.store.clone(), stop.clone()));
+    let time = tokio::spawn(timekeeping::run(app.clone(), stop.clone()));
     let mut in_hand = JoinSet::new();
     let slots = SLOTS.map(|(class, count)| (class, Arc::new(Semaphore::new(count))));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
@@ -142,6 +144,8 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("polls", polls),
         ("webhooks", webhooks),
         ("activations", activations),
+        ("wake-ups", wakeups),
+        ("time", time),
     ] {
         if let Err(error) = work.await {
             tracing::error!(what, %error, "background work did not end well");

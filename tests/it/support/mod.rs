@@ -19,13 +19,14 @@ pub mod smtp;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use holdfast::app::{self, App};
-use holdfast::config::Config;
+use holdfast::config::{Config, Storage};
 use holdfast::delivery::guard::Lookup;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::id::{KeyId, OrgId};
@@ -45,11 +46,15 @@ pub struct TestApp {
     pub store: Store,
     pub org: OrgId,
     pub key: String,
-    router: Router,
+    /// Of each node; they take requests in turn.
+    routers: Vec<Router>,
+    next: AtomicUsize,
     pub data: Arc<TempDir>,
     /// Where its database is, unless it has a server.
     root: Arc<TempDir>,
     database_url: Option<String>,
+    /// Where its objects are, unless they are in its data folder.
+    storage: Option<(String, Storage)>,
     /// How far its clock runs ahead.
     ahead: Duration,
     /// Of an admin, once one was asked for.
@@ -142,6 +147,32 @@ fn configuration(data: &TempDir) -> Config {
     config
 }
 
+/// What the operator's tool is told of a node that keeps its things elsewhere.
+const SETTINGS: &str = "node.toml";
+
+/// How many nodes serve each test, on PostgreSQL and S3: as `make test-nodes` says. One
+/// on SQLite and a folder otherwise.
+async fn on_nodes(config: &mut Config) -> usize {
+    let Ok(nodes) = std::env::var("TEST_NODES") else {
+        return 1;
+    };
+    let server = std::env::var("TEST_S3_URL").expect("no S3 server: run `make test-nodes`");
+    let database = postgres::new_database().await;
+    s3::use_bucket(config, &server, "objects");
+    config.storage_url = Some(format!("s3://objects/{}", OrgId::new()));
+    let options = config.storage.options.iter();
+    let options = options.map(|(name, value)| format!("{name} = '{}'", value.reveal()));
+    let options: Vec<String> = options.collect();
+    let told = format!(
+        "database_url = '{database}'\nstorage_url = '{}'\n[storage.options]\n{}\n",
+        config.storage_url.as_deref().unwrap(),
+        options.join("\n")
+    );
+    std::fs::write(config.data_dir.join(SETTINGS), told).unwrap();
+    config.database_url = Some(database);
+    nodes.parse().unwrap()
+}
+
 impl TestApp {
     /// On SQLite, vaulting by itself.
     pub async fn start() -> Self {
@@ -161,9 +192,40 @@ impl TestApp {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
         let mut config = configuration(&data);
+        let nodes = on_nodes(&mut config).await;
         change(&mut config);
+        // What chose its own database or objects has a node of its own.
+        let nodes = match config.database_url.as_deref() {
+            Some(url) if url.starts_with("postgres") => nodes,
+            _ => 1,
+        };
         let files = app::open_files(&config).unwrap();
-        Self::over(data, config, files, settings).await
+        let mut app = Self::over(data, config.clone(), files, settings).await;
+        for _ in 1..nodes {
+            app.join(config.clone()).await;
+        }
+        app
+    }
+
+    /// One more node, with the same keys and outbox, which takes its share of requests.
+    async fn join(&mut self, mut config: Config) {
+        let data = tempfile::tempdir_in(self.data.path()).unwrap().keep();
+        for folder in ["keys", "outbox", "native-code"] {
+            let shared = self.data.path().join(folder);
+            std::fs::create_dir_all(&shared).unwrap();
+            std::os::unix::fs::symlink(shared, data.join(folder)).unwrap();
+        }
+        config.data_dir = data;
+        let files = app::open_files(&config).unwrap();
+        let app = app::start_with(config, files).await.unwrap();
+        let stop = self._worker.0.clone();
+        tokio::spawn(holdfast::server::work(app.clone(), stop));
+        self.routers.push(holdfast::http::router(app));
+    }
+
+    fn router(&self) -> Router {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        self.routers[next % self.routers.len()].clone()
     }
 
     /// On SQLite, and on a socket by whose address the world knows it.
@@ -188,8 +250,7 @@ impl TestApp {
         };
         let app = Self::with(configure, settings).await;
         let service = app
-            .router
-            .clone()
+            .router()
             .into_make_service_with_connect_info::<std::net::SocketAddr>();
         tokio::spawn(async move { axum::serve(listener, service).await });
         app
@@ -243,7 +304,13 @@ impl TestApp {
         Self {
             ahead: app.config.clock_offset.unwrap_or_default(),
             database_url: app.config.database_url.clone(),
-            router: holdfast::http::router(app),
+            storage: app
+                .config
+                .storage_url
+                .clone()
+                .map(|url| (url, app.config.storage.clone())),
+            routers: vec![holdfast::http::router(app)],
+            next: AtomicUsize::new(0),
             store,
             org,
             key,
@@ -284,7 +351,13 @@ impl TestApp {
             |config| {
                 change(config);
                 config.database_url = Some(database);
-                config.storage_url = Some(format!("file://{}", folder.join("objects").display()));
+                if let Some((url, storage)) = &self.storage {
+                    config.storage_url = Some(url.clone());
+                    config.storage.options = storage.options.clone();
+                } else {
+                    let objects = folder.join("objects");
+                    config.storage_url = Some(format!("file://{}", objects.display()));
+                }
             },
             OrgSettings::default(),
         )
@@ -388,7 +461,13 @@ impl TestApp {
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let activates = request.method() == Method::POST
+            && request.uri().path().starts_with(&api("/components"));
+        let response = self.router().oneshot(request).await.unwrap();
+        if activates && self.routers.len() > 1 {
+            // So long the others may take to follow.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
         let (parts, body) = response.into_parts();
         Answer {
             status: parts.status,
@@ -401,7 +480,7 @@ impl TestApp {
     pub async fn listen(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = self.router.clone();
+        let router = self.router();
         tokio::spawn(async move { axum::serve(listener, router).await });
         url
     }
@@ -785,7 +864,17 @@ impl TestApp {
 
     /// Every stored object of an area, as file paths.
     pub fn objects(&self, area: &str) -> Vec<std::path::PathBuf> {
-        files_below(&self.data.path().join("objects").join(area))
+        files_below(&self.objects_folder().join(area))
+    }
+
+    /// Where the objects are files.
+    pub fn objects_folder(&self) -> std::path::PathBuf {
+        let bucket = self.storage.as_ref();
+        let bucket = bucket.and_then(|(url, _)| url.strip_prefix("s3://"));
+        match bucket {
+            Some(bucket) => Path::new(&std::env::var("TEST_S3_FOLDER").unwrap()).join(bucket),
+            None => self.data.path().join("objects"),
+        }
     }
 }
 
@@ -819,6 +908,10 @@ pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
 
 fn operator_command(data: &Path, arguments: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    let settings = data.join(SETTINGS);
+    if settings.exists() {
+        command.arg("--config").arg(settings);
+    }
     command
         .env("HOLDFAST_DATA_DIR", data)
         .arg("--json")
