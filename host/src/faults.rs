@@ -1,7 +1,7 @@
 //! Deaths at named places, for the crash drill. Debug builds only.
 //!
 //! `HOLDFAST_FAULTS=PLACE:N` kills the process, as SIGKILL does, when it passes
-//! PLACE for the Nth time.
+//! PLACE for the Nth time; `PLACE:N:STOP` stops it there, until SIGCONT.
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn pass(_: &str) {}
@@ -17,14 +17,20 @@ mod drill {
     struct Death {
         place: String,
         left: AtomicU32,
+        signal: &'static str,
     }
 
     static DEATH: LazyLock<Option<Death>> = LazyLock::new(|| {
         let wanted = std::env::var("HOLDFAST_FAULTS").ok()?;
-        let (place, count) = wanted.rsplit_once(':')?;
+        let mut parts = wanted.split(':');
+        let (place, count) = (parts.next()?.to_owned(), parts.next()?);
         Some(Death {
-            place: place.to_owned(),
+            place,
             left: AtomicU32::new(count.parse().ok()?),
+            signal: match parts.next() {
+                Some("STOP") => "-STOP",
+                _ => "-9",
+            },
         })
     });
 
@@ -36,7 +42,7 @@ mod drill {
         if death.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let own = std::process::id().to_string();
             let _ = std::process::Command::new("kill")
-                .args(["-9", &own])
+                .args([death.signal, &own])
                 .status();
         }
     }

@@ -41,6 +41,7 @@ impl Drill {
         let home = Home {
             data: folder.path().to_owned(),
             database,
+            settings: Vec::new(),
         };
         let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
         let org = org["org_id"].as_str().unwrap().to_owned();

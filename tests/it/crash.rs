@@ -7,6 +7,7 @@
 //! `make test` does each place once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use reqwest::multipart;
@@ -46,31 +47,40 @@ const KEYS: usize = 12;
 
 /// An envelope that the server has acknowledged.
 #[derive(Clone, Debug)]
-struct Tracked {
-    id: String,
+pub struct Tracked {
+    pub id: String,
     sign_url: String,
     status: String,
 }
 
 /// The drill's own state, which outlives every server.
-struct Drill {
+pub struct Drill {
     home: Home,
+    /// Where the objects are files.
+    objects: PathBuf,
     client: Client,
     org: String,
     template: Value,
-    tracked: Vec<Tracked>,
+    pub tracked: Vec<Tracked>,
     random: u64,
 }
 
 impl Drill {
     async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
-        share_native_code(folder.path());
         let home = Home {
             data: folder.path().to_owned(),
             database,
+            settings: Vec::new(),
         };
+        let objects = folder.path().join("objects");
+        (Self::at(home, objects).await, folder)
+    }
+
+    /// With an installation that is set up here, and its objects in this folder.
+    pub async fn at(home: Home, objects: PathBuf) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        share_native_code(&home.data);
         let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
         let org = org["org_id"].as_str().unwrap().to_owned();
         let scopes = "envelopes:read,envelopes:write,compliance:read,vault:write,vault:release";
@@ -91,20 +101,20 @@ impl Drill {
         let server = Server::start(&home, &[], &[]).unwrap();
         let template = client.template(&server.url).await;
         server.kill();
-        let drill = Self {
+        Self {
             home,
+            objects,
             client,
             org,
             template,
             tracked: Vec::new(),
             // Any seed; it is printed with a failure.
             random: 0x9E37_79B9_7F4A_7C15,
-        };
-        (drill, folder)
+        }
     }
 
     /// Xorshift: a failing drill is run again with the same numbers.
-    fn random(&mut self, below: u64) -> u64 {
+    pub fn random(&mut self, below: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -130,51 +140,66 @@ impl Drill {
     /// answer may fail to come.
     async fn work(&mut self, server: &mut Server, until: Instant) {
         self.client.life += 1;
+        let urls = [server.url.clone()];
         let mut rounds = 0;
         while !server.is_dead() && Instant::now() < until {
-            while self.in_flight() < IN_FLIGHT && !server.is_dead() {
-                let body = envelope_body(&self.template);
-                let created = self
-                    .client
-                    .post(&server.url, "/partner/envelopes", &body)
-                    .await;
-                let Ok(created) = created else { break };
-                self.tracked.push(Tracked {
-                    id: created["envelope_id"].as_str().unwrap().into(),
-                    sign_url: created["sign_url"].as_str().unwrap().into(),
-                    status: "sent".into(),
-                });
-            }
-            let client = &self.client;
-            let url = server.url.as_str();
-            let ask = |mut one: Tracked| async move {
-                if one.status == "vaulted" || one.status == "vaulted_out" {
-                    return one;
-                }
-                if one.status == "sent" || one.status == "viewed" {
-                    // The link names the server of its time.
-                    let path = one.sign_url.split_once("/sign/").unwrap().1;
-                    let _ = client.sign(&format!("{url}/sign/{path}")).await;
-                }
-                let path = format!("/partner/envelopes/{}/status", one.id);
-                if let Ok(status) = client.get(url, &path).await {
-                    one.status = status["status"].as_str().unwrap().to_owned();
-                }
-                one
-            };
-            let asked_of = self.tracked.iter().cloned().map(ask);
-            self.tracked = futures::future::join_all(asked_of).await;
-            // Some are released, the others stay.
             rounds += 1;
-            let oldest = self.tracked.iter_mut().find(|one| one.status == "vaulted");
-            if let Some(oldest) = oldest.filter(|_| rounds % 8 == 4) {
-                let path = format!("/partner/envelopes/{}/vault-out", oldest.id);
-                if client.post(url, &path, &release_form()).await.is_ok() {
-                    oldest.status = "vaulted_out".into();
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            self.round(&urls, rounds).await;
         }
+    }
+
+    /// The same at several nodes, for so long. They may be there or not.
+    pub async fn work_at(&mut self, urls: &[String], time: Duration) {
+        self.client.life += 1;
+        let until = Instant::now() + time;
+        let mut rounds = 0;
+        while Instant::now() < until {
+            rounds += 1;
+            self.round(urls, rounds).await;
+        }
+    }
+
+    async fn round(&mut self, urls: &[String], rounds: usize) {
+        while self.in_flight() < IN_FLIGHT {
+            let body = envelope_body(&self.template);
+            let url = &urls[(self.tracked.len() + rounds) % urls.len()];
+            let created = self.client.post(url, "/partner/envelopes", &body).await;
+            let Ok(created) = created else { break };
+            self.tracked.push(Tracked {
+                id: created["envelope_id"].as_str().unwrap().into(),
+                sign_url: created["sign_url"].as_str().unwrap().into(),
+                status: "sent".into(),
+            });
+        }
+        let client = &self.client;
+        let ask = |(nth, mut one): (usize, Tracked)| async move {
+            if one.status == "vaulted" || one.status == "vaulted_out" {
+                return one;
+            }
+            let url = &urls[(nth + rounds) % urls.len()];
+            if one.status == "sent" || one.status == "viewed" {
+                // The link names the server of its time.
+                let path = one.sign_url.split_once("/sign/").unwrap().1;
+                let _ = client.sign(&format!("{url}/sign/{path}")).await;
+            }
+            let path = format!("/partner/envelopes/{}/status", one.id);
+            if let Ok(status) = client.get(url, &path).await {
+                one.status = status["status"].as_str().unwrap().to_owned();
+            }
+            one
+        };
+        let asked_of = self.tracked.iter().cloned().enumerate().map(ask);
+        self.tracked = futures::future::join_all(asked_of).await;
+        // Some are released, the others stay.
+        let url = &urls[rounds % urls.len()];
+        let oldest = self.tracked.iter_mut().find(|one| one.status == "vaulted");
+        if let Some(oldest) = oldest.filter(|_| rounds % 8 == 4) {
+            let path = format!("/partner/envelopes/{}/vault-out", oldest.id);
+            if client.post(url, &path, &release_form()).await.is_ok() {
+                oldest.status = "vaulted_out".into();
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
     /// Kills servers, then lets one finish.
@@ -219,6 +244,13 @@ impl Drill {
 
     /// Waits for what is still in flight, without sending more.
     async fn settle(&mut self, server: Server, since: Instant) {
+        self.finish(&server, since).await;
+        server.kill();
+        self.nothing_is_left_over().await;
+    }
+
+    /// Has what is in flight finished and finds it there once.
+    pub async fn finish(&mut self, server: &Server, since: Instant) {
         self.client.life += 1;
         loop {
             let mut waiting = Vec::new();
@@ -248,12 +280,10 @@ impl Drill {
         }
         let (envelopes, waited) = (self.tracked.len(), since.elapsed());
         println!("{envelopes} envelopes, the last of them done after {waited:?}");
-        self.everything_is_there_once(&server).await;
-        server.kill();
-        self.nothing_is_left_over().await;
+        self.everything_is_there_once(server).await;
     }
 
-    async fn everything_is_there_once(&self, server: &Server) {
+    pub async fn everything_is_there_once(&self, server: &Server) {
         for one in &self.tracked {
             let custody = self.placed_custody(server, &one.id).await;
             let entries = custody["entries"].as_array().unwrap();
@@ -311,7 +341,7 @@ impl Drill {
 
     /// The ledger, once all of its entries are in the log: another node may have
     /// to wait for the lease of a dead one.
-    async fn placed_custody(&self, server: &Server, id: &str) -> Value {
+    pub async fn placed_custody(&self, server: &Server, id: &str) -> Value {
         let since = Instant::now();
         loop {
             let path = format!("/partner/envelopes/{id}/custody");
@@ -326,7 +356,7 @@ impl Drill {
     }
 
     /// A day later: the sweeps find nothing wrong and leave nothing behind.
-    async fn nothing_is_left_over(&self) {
+    pub async fn nothing_is_left_over(&self) {
         let sweep = ["vault", "sweep", "--orphans"];
         let (content, report) = self.home.operator("25h", &sweep);
         assert!(content, "{report}");
@@ -335,13 +365,13 @@ impl Drill {
             "{report}"
         );
         println!("{} orphans removed", report["orphans_removed"]);
-        let objects = self.home.data.join("objects");
+        let objects = &self.objects;
         // `area/bucket/organization/envelope/SHA-256`
         let mut files: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for path in files_below(&objects) {
+        for path in files_below(objects) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             assert!(!name.contains('#'), "cut off: {name}");
-            let key = path.strip_prefix(&objects).unwrap().to_string_lossy();
+            let key = path.strip_prefix(objects).unwrap().to_string_lossy();
             let parts: Vec<&str> = key.split('/').collect();
             if let [area, _, _, owner, _] = parts[..] {
                 *files.entry((area.into(), owner.into())).or_default() += 1;
@@ -377,7 +407,7 @@ impl Drill {
 }
 
 /// How often, unless told.
-fn kills(default: u32) -> u32 {
+pub fn kills(default: u32) -> u32 {
     let told = std::env::var("HOLDFAST_KILLS").ok();
     told.map_or(default, |told| {
         told.parse().expect("HOLDFAST_KILLS is a number")
@@ -419,7 +449,7 @@ async fn what_a_failing_disk_acknowledged_is_there() {
     drill.settle(server, Instant::now()).await;
 }
 
-struct Client {
+pub struct Client {
     http: reqwest::Client,
     /// A server that dies takes its share of a key's requests along.
     keys: Vec<String>,

@@ -32,6 +32,7 @@ mod kba;
 mod ledger;
 mod mail;
 mod misbehaving;
+mod nodes;
 mod object_storage;
 mod openapi;
 mod operator;

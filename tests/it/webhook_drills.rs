@@ -45,6 +45,7 @@ impl Ground {
         let home = Home {
             data: folder.path().to_owned(),
             database,
+            settings: Vec::new(),
         };
         let operator = |arguments: &[&str]| home.operator("0s", arguments).1;
         let org = operator(&["org", "create", "--name", "Maple"]);

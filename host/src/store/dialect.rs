@@ -24,9 +24,12 @@ impl Dialect {
         }
     }
 
-    /// A commit is on the disk when it is answered; readers do not wait for the
+    /// SQLite: a commit is on the disk when it is answered; readers do not wait for the
     /// writer. Several processes may have one file open: the operator's tool
     /// beside the server.
+    ///
+    /// PostgreSQL: what a node that stalls has locked is free again before its leases
+    /// end, and its transaction is over.
     pub(super) fn session_statements(self) -> &'static [&'static str] {
         match self {
             Self::Sqlite => &[
@@ -35,7 +38,7 @@ impl Dialect {
                 "pragma busy_timeout = 10000",
                 "pragma foreign_keys = on",
             ],
-            Self::Postgres => &[],
+            Self::Postgres => &["set idle_in_transaction_session_timeout = '10s'"],
         }
     }
 

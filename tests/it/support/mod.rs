@@ -13,6 +13,7 @@ pub mod pdf;
 pub mod postgres;
 pub mod process;
 pub mod processor;
+pub mod proxy;
 pub mod receiver;
 pub mod s3;
 pub mod smtp;

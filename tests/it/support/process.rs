@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use holdfast::store::Store;
 use serde_json::Value;
@@ -12,6 +13,8 @@ use serde_json::Value;
 pub struct Home {
     pub data: PathBuf,
     pub database: Option<String>,
+    /// Further settings, as variables.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Home {
@@ -21,6 +24,7 @@ impl Home {
         if let Some(database) = &self.database {
             command.env("HOLDFAST_DATABASE_URL", database);
         }
+        command.envs(self.settings.iter().cloned());
         command
     }
 
@@ -53,6 +57,8 @@ impl Home {
 pub struct Server {
     child: Child,
     pub url: String,
+    /// Warnings and errors.
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -91,13 +97,19 @@ impl Server {
         }
         // Read to the end, as a full pipe would stop the server; what went wrong is
         // shown with a failure.
+        let log: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = log.clone();
         std::thread::spawn(move || {
             let lines = lines.map_while(Result::ok);
             let wrong = |line: &String| line.contains("ERROR") || line.contains("WARN");
-            lines.filter(wrong).for_each(|line| eprintln!("{line}"));
+            lines.filter(wrong).for_each(|line| {
+                eprintln!("{line}");
+                kept.lock().unwrap().push(line);
+            });
         });
         Some(Self {
             child,
+            log,
             url: format!("http://127.0.0.1:{port}"),
         })
     }
@@ -110,8 +122,34 @@ impl Server {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// Whether it has warned of something.
+    pub fn has_said(&self, what: &str) -> bool {
+        self.log
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains(what))
+    }
+
     pub fn kill(self) {
         drop(self);
+    }
+
+    /// `STOP`, `CONT`…
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &id])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Whether it is stopped by a signal.
+    pub fn is_stopped(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        // The state follows the name, which is in brackets.
+        let status = status.unwrap();
+        status.rsplit_once(") ").unwrap().1.starts_with('T')
     }
 }
 

@@ -95,10 +95,26 @@ impl S3 {
         use_bucket(config, &self.url, bucket);
     }
 
+    /// The same for a process.
+    pub fn variables(&self, bucket: &str) -> Vec<(String, String)> {
+        let mut config = Config::default();
+        self.configure(&mut config, bucket);
+        let options = config.storage.options.iter();
+        let options = options.map(|(name, value)| (name.to_uppercase(), value.reveal().to_owned()));
+        let url = config.storage_url.clone().unwrap_or_default();
+        options
+            .chain([("HOLDFAST_STORAGE_URL".to_owned(), url)])
+            .collect()
+    }
+
+    /// Where the objects are files.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.as_ref().unwrap().path().join("plain/holdfast")
+    }
+
     /// The objects of an area, where they are files.
     pub fn objects(&self, area: &str) -> Vec<PathBuf> {
-        let folder = self.folder.as_ref().unwrap().path();
-        files_below(&folder.join("plain/holdfast").join(area))
+        files_below(&self.folder().join(area))
     }
 
     /// What moto answers, which believes every signature.

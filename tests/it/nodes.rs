@@ -1,0 +1,274 @@
+//! Several nodes on one PostgreSQL and one object store: whatever happens to one of them,
+//! or to the network and the clocks between them, nothing is lost or done twice.
+//!
+//! `HOLDFAST_KILLS` makes the drills longer, for `make crash`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::crash::{Drill, kills};
+use crate::support::postgres;
+use crate::support::process::{Home, Server};
+use crate::support::proxy::{Network, Proxy};
+use crate::support::s3::S3;
+
+/// Nodes with data folders of their own and one set of keys.
+struct Cluster {
+    drill: Drill,
+    nodes: Vec<Node>,
+    folder: tempfile::TempDir,
+}
+
+struct Node {
+    home: Home,
+    server: Option<Server>,
+}
+
+impl Node {
+    fn start(&mut self, wrapper: &[&str], variables: &[(&str, &str)]) {
+        self.server = Server::start(&self.home, wrapper, variables);
+        assert!(self.server.is_some(), "a node does not start");
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+}
+
+impl Cluster {
+    /// Nodes that are not started yet.
+    async fn new(
+        count: usize,
+        database: &str,
+        settings: &[(String, String)],
+        objects: &Path,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = |name: &str| Home {
+            data: folder.path().join(name),
+            database: Some(database.to_owned()),
+            settings: settings.to_vec(),
+        };
+        let first = home("operator");
+        let drill = Drill::at(first, objects.to_owned()).await;
+        let nodes = (0..count).map(|number| {
+            let home = home(&format!("node-{number}"));
+            std::fs::create_dir_all(&home.data).unwrap();
+            for shared in ["keys", "native-code"] {
+                let from = folder.path().join("operator").join(shared);
+                std::os::unix::fs::symlink(from, home.data.join(shared)).unwrap();
+            }
+            Node { home, server: None }
+        });
+        let nodes = nodes.collect();
+        Self {
+            drill,
+            nodes,
+            folder,
+        }
+    }
+
+    fn urls(&self) -> Vec<String> {
+        let running = self.nodes.iter().filter_map(|node| node.server.as_ref());
+        running.map(|server| server.url.clone()).collect()
+    }
+
+    async fn work(&mut self, time: Duration) {
+        let urls = self.urls();
+        self.drill.work_at(&urls, time).await;
+    }
+
+    /// What is in flight ends well at the first node, and everything is there once.
+    async fn settle(&mut self) {
+        let server = self.nodes[0].server.take().unwrap();
+        self.drill.finish(&server, Instant::now()).await;
+        drop(server);
+        self.nodes.clear();
+        self.drill.nothing_is_left_over().await;
+        let _ = self.folder.path();
+    }
+}
+
+/// SIGKILL of any node at any time loses nothing: the others go on with what it had.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_of_three_nodes_is_killed_at_any_time() {
+    let store = S3::s3s();
+    let database = postgres::new_database().await;
+    let settings = store.variables("plain");
+    let mut cluster = Cluster::new(3, &database, &settings, &store.folder()).await;
+    for node in &mut cluster.nodes {
+        node.start(&[], &[]);
+    }
+    for _ in 0..kills(4) {
+        let before = Duration::from_millis(300 + cluster.drill.random(1_200));
+        cluster.work(before).await;
+        let victim = cluster.drill.random(3) as usize;
+        cluster.nodes[victim].server = None;
+        cluster.work(Duration::from_millis(300)).await;
+        cluster.nodes[victim].start(&[], &[]);
+    }
+    cluster.settle().await;
+}
+
+/// A node that stands still for longer than its leases last, at this place of its work,
+/// and goes on as if nothing had been.
+async fn stalled_at(place: &str) {
+    let store = S3::s3s();
+    let database = postgres::new_database().await;
+    let settings = store.variables("plain");
+    let mut cluster = Cluster::new(2, &database, &settings, &store.folder()).await;
+    let stop = format!("{place}:2:STOP");
+    cluster.nodes[0].start(&[], &[]);
+    cluster.nodes[1].start(&[], &[("HOLDFAST_FAULTS", stop.as_str())]);
+    let since = Instant::now();
+    let good = [cluster.nodes[0].server().url.clone()];
+    while !cluster.nodes[1].server().is_stopped() {
+        assert!(
+            since.elapsed() < Duration::from_secs(60),
+            "never at {place}"
+        );
+        cluster
+            .drill
+            .work_at(&good, Duration::from_millis(200))
+            .await;
+    }
+    // The other one takes over what it had, and ends it.
+    let server = cluster.nodes[0].server.take().unwrap();
+    cluster.drill.finish(&server, Instant::now()).await;
+    let mut before = Vec::new();
+    for one in &cluster.drill.tracked {
+        before.push(cluster.drill.placed_custody(&server, &one.id).await["entries"].clone());
+    }
+    cluster.nodes[1].server().signal("CONT");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for (one, before) in cluster.drill.tracked.iter().zip(before) {
+        let after = cluster.drill.placed_custody(&server, &one.id).await;
+        assert_eq!(after["entries"], before, "{place}");
+    }
+    cluster.drill.everything_is_there_once(&server).await;
+    // It works on as any other.
+    let late = [cluster.nodes[1].server().url.clone()];
+    cluster.drill.work_at(&late, Duration::from_secs(1)).await;
+    cluster.nodes[0].server = Some(server);
+    cluster.settle().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stood_still_in_a_transaction_writes_nothing_more() {
+    stalled_at("settle").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stood_still_at_any_step_writes_nothing_more() {
+    let places = ["seal", "certify recorded", "sequence", "record", "settled"];
+    let share = places.len().min(kills(2) as usize);
+    for place in &places[..share] {
+        stalled_at(place).await;
+    }
+}
+
+/// Somebody sets the clock of one of two machines an hour ahead, and then back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_changes_nothing_but_the_log() {
+    let database = postgres::new_database().await;
+    let objects = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", objects.path().display());
+    let settings = [("HOLDFAST_STORAGE_URL".to_owned(), url)];
+    let mut cluster = Cluster::new(2, &database, &settings, objects.path()).await;
+    let clock = cluster.folder.path().join("clock");
+    let set = |offset: &str| std::fs::write(&clock, format!("{offset}\n")).unwrap();
+    set("+0");
+    let library = std::fs::read_dir("/usr/lib")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.exists())
+        .expect("libfaketime is missing: run `tests/set-up test`");
+    let began = holdfast::domain::clock::Clock::default().now();
+    cluster.nodes[0].start(&[], &[]);
+    let variables = [
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("FAKETIME_TIMESTAMP_FILE", clock.to_str().unwrap()),
+        ("FAKETIME_NO_CACHE", "1"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+    ];
+    cluster.nodes[1].start(&[], &variables);
+    cluster.work(Duration::from_secs(1)).await;
+    for offset in ["+3600", "-3600", "+0"] {
+        set(offset);
+        cluster.work(Duration::from_secs(2)).await;
+    }
+    set("+3600");
+    let since = Instant::now();
+    while !cluster.nodes[1].server().has_said("a clock is away") {
+        assert!(since.elapsed() < Duration::from_secs(60));
+        cluster.work(Duration::from_millis(200)).await;
+    }
+    assert!(!cluster.nodes[0].server().has_said("a clock is away"));
+    let server = cluster.nodes[0].server.take().unwrap();
+    cluster.drill.finish(&server, Instant::now()).await;
+    let ended = holdfast::domain::clock::Clock::default().now();
+    for one in &cluster.drill.tracked {
+        let custody = cluster.drill.placed_custody(&server, &one.id).await;
+        let times = custody["entries"].as_array().unwrap().iter();
+        let times = times.map(|entry| entry["at"].as_str().unwrap().to_owned());
+        let times: Vec<String> = times.collect();
+        let slack = Duration::from_secs(2);
+        let bounds = ((began - slack).to_string(), (ended + slack).to_string());
+        assert!(
+            times.iter().all(|at| *at >= bounds.0 && *at <= bounds.1),
+            "{times:?}"
+        );
+    }
+    cluster.nodes[0].server = Some(server);
+    cluster.settle().await;
+}
+
+/// The network to the database, and the one to the object store, fail in every way.
+#[tokio::test(flavor = "multi_thread")]
+async fn networks_fail_and_come_back() {
+    let store = S3::s3s();
+    let direct = postgres::new_database().await;
+    let at = url::Url::parse(&direct).unwrap();
+    let to = format!("{}:{}", at.host_str().unwrap(), at.port().unwrap());
+    let to_database = Proxy::start(to).await;
+    let to_store = Proxy::start(store.url.strip_prefix("http://").unwrap().to_owned()).await;
+    let mut through = at;
+    through.set_port(Some(to_database.address.port())).unwrap();
+    let mut settings = store.variables("plain");
+    for (name, value) in &mut settings {
+        if name == "AWS_ENDPOINT" {
+            *value = format!("http://{}", to_store.address);
+        }
+    }
+    let mut cluster = Cluster::new(2, through.as_str(), &settings, &store.folder()).await;
+    for node in &mut cluster.nodes {
+        node.start(&[], &[]);
+    }
+    let faults = [
+        Network::Cut,
+        Network::Silent,
+        Network::Slow(Duration::from_millis(30)),
+        Network::Short(3_000),
+    ];
+    let ready = format!("{}/readyz", cluster.nodes[0].server().url);
+    let http = reqwest::Client::new();
+    for (what, proxy) in [("database", &to_database), ("store", &to_store)] {
+        for fault in faults {
+            cluster.work(Duration::from_millis(300)).await;
+            proxy.become_(fault);
+            if fault == Network::Cut {
+                let answer = http.get(&ready).send().await.unwrap();
+                assert_eq!(answer.status(), 503, "{what}");
+            }
+            let time =
+                tokio::time::timeout(Duration::from_secs(4), cluster.work(Duration::from_secs(3)));
+            // Requests may hang with a silent network; the callers then give up.
+            let _ = time.await;
+            proxy.become_(Network::Good);
+        }
+    }
+    // Without a restart: the same nodes go on.
+    cluster.work(Duration::from_secs(1)).await;
+    cluster.settle().await;
+}

@@ -1,0 +1,99 @@
+//! A network between a node and what it stands on, which can be cut, slow or silent.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What the network does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    Good,
+    /// Connections break, and none comes about.
+    Cut,
+    /// Nothing arrives, and nobody is told.
+    Silent,
+    /// Whatever is sent takes so long.
+    Slow(Duration),
+    /// Connections break after so many bytes.
+    Short(usize),
+}
+
+/// Goes between.
+pub struct Proxy {
+    pub address: SocketAddr,
+    network: watch::Sender<Network>,
+}
+
+impl Proxy {
+    /// To what listens at `to`, as `host:port`.
+    pub async fn start(to: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (network, told) = watch::channel(Network::Good);
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                if *told.borrow() == Network::Cut {
+                    continue;
+                }
+                if let Ok(far) = TcpStream::connect(&to).await {
+                    let (near_in, near_out) = near.into_split();
+                    let (far_in, far_out) = far.into_split();
+                    tokio::spawn(pass(near_in, far_out, told.clone()));
+                    tokio::spawn(pass(far_in, near_out, told.clone()));
+                }
+            }
+        });
+        Self { address, network }
+    }
+
+    pub fn become_(&self, network: Network) {
+        self.network.send(network).unwrap();
+    }
+}
+
+/// One direction, until its network is cut.
+async fn pass(
+    mut from: tokio::net::tcp::OwnedReadHalf,
+    mut to: tokio::net::tcp::OwnedWriteHalf,
+    mut told: watch::Receiver<Network>,
+) {
+    let mut piece = vec![0; 64 * 1024];
+    let mut passed = 0;
+    loop {
+        let network = *told.borrow_and_update();
+        match network {
+            Network::Cut => return,
+            Network::Silent => {
+                if told.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let length = tokio::select! {
+            changed = told.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+            read = from.read(&mut piece) => match read {
+                Ok(length) if length > 0 => length,
+                _ => return,
+            },
+        };
+        if let Network::Slow(time) = network {
+            tokio::time::sleep(time).await;
+        }
+        passed += length;
+        if matches!(network, Network::Short(most) if passed > most) {
+            return;
+        }
+        // What was read before the network fell silent has got through.
+        if to.write_all(&piece[..length]).await.is_err() {
+            return;
+        }
+    }
+}
