@@ -70,7 +70,7 @@ fuzz-pdf:
 crash:
 	@tests/set-up test
 	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
-	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::)'
+	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(nodes::)'
 
 # Prints ratios; asserts nothing.
 bench:

@@ -159,12 +159,18 @@ impl Drill {
         }
     }
 
+    /// One more envelope; what became of it otherwise.
+    pub async fn create(&self, url: &str) -> Result<Value, String> {
+        let body = envelope_body(&self.template);
+        self.client.post(url, "/partner/envelopes", &body).await
+    }
+
     async fn round(&mut self, urls: &[String], rounds: usize) {
         while self.in_flight() < IN_FLIGHT {
-            let body = envelope_body(&self.template);
             let url = &urls[(self.tracked.len() + rounds) % urls.len()];
-            let created = self.client.post(url, "/partner/envelopes", &body).await;
-            let Ok(created) = created else { break };
+            let Ok(created) = self.create(url).await else {
+                break;
+            };
             self.tracked.push(Tracked {
                 id: created["envelope_id"].as_str().unwrap().into(),
                 sign_url: created["sign_url"].as_str().unwrap().into(),

@@ -11,6 +11,9 @@ use crate::domain::component::Slot;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
+/// Seconds until a request that needed the database is worth another try.
+const DATABASE_RETRY: u32 = 5;
+
 /// An answer that is an error, in the shape of the contract.
 #[derive(Debug)]
 pub struct HttpError {
@@ -167,6 +170,12 @@ impl From<ServiceError> for HttpError {
                 StatusCode::CONFLICT,
                 "Changed by another request in the meantime",
             ),
+            ServiceError::Store(error) if error.is_unreachable() => {
+                let message = "The database cannot be reached right now";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
+                    .retry_after(DATABASE_RETRY)
+                    .because(text)
+            }
             ServiceError::Component(_)
             | ServiceError::Store(_)
             | ServiceError::Files(_)

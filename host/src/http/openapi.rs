@@ -30,7 +30,9 @@ fn meaning(status: u16) -> &'static str {
         429 => "Too many requests; Retry-After says when to come back",
         500 => "Our fault; X-Request-Id finds it in the log",
         502 => "The provider refused or could not be reached",
-        503 => "Not configured",
+        503 => {
+            "Not configured, or the database cannot be reached: then Retry-After says when to come back"
+        }
         _ => "Error",
     }
 }
@@ -92,7 +94,7 @@ pub fn describe(
 ) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |mut operation| {
         let inner = operation.inner_mut();
-        for status in errors.iter().chain(&[500]) {
+        for status in errors.iter().chain(&[500, 503]) {
             error(inner, *status);
         }
         operation.id(id).summary(summary)

@@ -90,6 +90,27 @@ impl StoreError {
             _ => false,
         }
     }
+
+    /// The database could not be reached, or does not serve: it may well, soon. Its own
+    /// codes are classes 08, 57 and 53 of PostgreSQL's appendix A.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Database(
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed
+                | sqlx::Error::Protocol(_),
+            ) => true,
+            Self::Database(sqlx::Error::Database(error)) => {
+                let code = error.code();
+                let class = code.as_ref().and_then(|code| code.get(..2));
+                code.as_ref().is_some_and(|code| code.len() == 5)
+                    && matches!(class, Some("08" | "53" | "57"))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Connections of PostgreSQL that write for work that nobody waits for.
