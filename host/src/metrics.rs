@@ -155,6 +155,8 @@ pub struct Metrics {
     pub ledger_forks: Counter,
     /// Ledger entries that wait for their place in the log.
     pub ledger_pending: Gauge,
+    /// Seconds since the oldest job became due that nobody works on.
+    pub job_lag: Gauge,
     /// Milliseconds that the clock which is followed is ahead.
     pub clock_offset: Gauge,
     /// Entries in the log of all ledgers.
@@ -204,6 +206,7 @@ impl Metrics {
             without_trusted_time: Counter::default(),
             ledger_forks: Counter::default(),
             ledger_pending: Gauge::default(),
+            job_lag: Gauge::default(),
             clock_offset: Gauge::default(),
             ledger_size: Gauge::default(),
             integrity_checked: Counter::default(),
@@ -217,6 +220,16 @@ impl Metrics {
             shadow_failed: Counter::default(),
             orphans_removed: Counter::default(),
         };
+        // A rate needs a beginning: what has not happened yet is counted as none.
+        for outcome in ["sent", "failed", "skipped", "cancelled", "retried"] {
+            let outcome = outcome.to_owned();
+            drop(metrics.bulk_items.get_or_create(&ItemLabels { outcome }));
+        }
+        for outcome in ["delivered", "retried", "failed"] {
+            let outcome = outcome.to_owned();
+            let labels = AttemptLabels { outcome };
+            drop(metrics.webhook_attempts.get_or_create(&labels));
+        }
         let registry = &mut metrics.registry;
         registry.register(
             "http_requests",
@@ -300,6 +313,12 @@ impl Metrics {
             "ledger_forks",
             "Times that another checkpoint of a size was found published",
             metrics.ledger_forks.clone(),
+        );
+        registry.register_with_unit(
+            "job_lag",
+            "Time since the oldest job became due that nobody works on",
+            Unit::Seconds,
+            metrics.job_lag.clone(),
         );
         registry.register_with_unit(
             "clock_offset",

@@ -37,6 +37,7 @@ mod object_storage;
 mod openapi;
 mod operator;
 mod packages;
+mod packaging;
 mod partner;
 mod payments;
 mod pipeline;

@@ -174,20 +174,30 @@ pub struct JobCounts {
     pub waiting: i64,
     /// Set aside after their last attempt.
     pub failed: i64,
+    /// Since when the oldest is due that nobody works on, if one is.
+    pub due_since: Option<Timestamp>,
 }
 
 /// Counts the jobs of all organizations.
-pub async fn counts(connection: &mut AnyConnection) -> Result<JobCounts, StoreError> {
+pub async fn counts(
+    connection: &mut AnyConnection,
+    now: Timestamp,
+) -> Result<JobCounts, StoreError> {
     let row = sqlx::query(
         "select count(case when state = 'waiting' then 1 end) as waiting,
-             count(case when state = 'failed' then 1 end) as failed
+             count(case when state = 'failed' then 1 end) as failed,
+             min(case when state = 'waiting' and run_at <= $1 then run_at end) as due_since
          from job",
     )
+    .bind(now.to_string())
     .fetch_one(connection)
     .await?;
     Ok(JobCounts {
         waiting: row.try_get("waiting")?,
         failed: row.try_get("failed")?,
+        due_since: row
+            .try_get::<Option<String>, _>("due_since")?
+            .and_then(|at| Timestamp::parse(&at)),
     })
 }
 

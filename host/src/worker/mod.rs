@@ -179,16 +179,15 @@ pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
     app.metrics.integrity_total.set(progress.total);
     app.metrics.integrity_this_week.set(progress.checked);
     app.metrics.integrity_problems.set(progress.with_problems);
-    let counts = jobs::counts(&mut connection).await?;
+    let now = app.clock.now();
+    let lag = |since: Option<Timestamp>| since.map_or(0, |at| now.as_seconds() - at.as_seconds());
+    let counts = jobs::counts(&mut connection, now).await?;
     app.metrics.jobs_waiting.set(counts.waiting);
     app.metrics.jobs_failed.set(counts.failed);
-    let now = app.clock.now();
+    app.metrics.job_lag.set(lag(counts.due_since));
     let due = store::deliveries::counts(&mut connection, now).await?;
-    let lag = due
-        .oldest
-        .map_or(0, |at| now.as_seconds() - at.as_seconds());
     app.metrics.webhook_due.set(due.due);
-    app.metrics.webhook_lag.set(lag);
+    app.metrics.webhook_lag.set(lag(due.oldest));
     let endpoints = store::webhooks::counts(&mut connection).await?;
     app.metrics.webhook_paused.set(endpoints.paused);
     app.metrics.webhook_disabled.set(endpoints.disabled);

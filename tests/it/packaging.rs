@@ -1,0 +1,122 @@
+//! What is handed out beside the binary says what is true of it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use axum::body::Body;
+use axum::http::Request;
+
+use crate::support::TestApp;
+
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging")
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A dashboard of what nobody counts shows nothing, and its alert is never raised.
+#[tokio::test(flavor = "multi_thread")]
+async fn dashboard_and_alerts_ask_for_what_is_counted() {
+    let app = TestApp::start().await;
+    app.vaulted_envelope().await;
+    let metrics = app.send(Request::get("/metrics").body(Body::empty()).unwrap());
+    let metrics = metrics.await.text();
+    let mut counted = BTreeSet::new();
+    for line in metrics.lines() {
+        let Some(typed) = line.strip_prefix("# TYPE ") else {
+            continue;
+        };
+        let (name, kind) = typed.split_once(' ').unwrap();
+        let suffixes: &[&str] = match kind {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        counted.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
+    }
+    for file in ["grafana-dashboard.json", "alerts.yaml"] {
+        let text = std::fs::read_to_string(packaging().join("monitoring").join(file)).unwrap();
+        let asked: BTreeSet<String> = text
+            .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .filter(|word| word.starts_with("holdfast_"))
+            .map(str::to_owned)
+            .collect();
+        assert!(asked.len() > 10, "{file}: {asked:?}");
+        let unknown: Vec<_> = asked.difference(&counted).collect();
+        assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
+    }
+}
+
+#[test]
+fn manifests_are_well_formed() {
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
+    let count = "import sys, yaml\nfor f in sys.argv[1:]:\n    \
+                 print(*[d.get('kind', 'rules') for d in yaml.safe_load_all(open(f))])";
+    let kinds = run(Command::new(python)
+        .args(["-c", count])
+        .arg(packaging().join("kubernetes/holdfast.yaml"))
+        .arg(packaging().join("monitoring/alerts.yaml")));
+    let all = "ConfigMap Deployment Service PodDisruptionBudget NetworkPolicy";
+    assert_eq!(kinds.lines().collect::<Vec<_>>(), [all, "rules"]);
+    let dashboard = packaging().join("monitoring/grafana-dashboard.json");
+    let dashboard = std::fs::read(dashboard).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_slice(&dashboard).unwrap();
+    assert!(dashboard["panels"].as_array().unwrap().len() > 20);
+}
+
+/// The settings that are handed out are settings.
+#[test]
+fn settings_in_packages_are_known() {
+    let manifest = std::fs::read_to_string(packaging().join("kubernetes/holdfast.yaml")).unwrap();
+    let (_, settings) = manifest.split_once("holdfast.toml: |\n").unwrap();
+    let (settings, _) = settings.split_once("---").unwrap();
+    let debian = std::fs::read_to_string(packaging().join("debian/holdfast.toml")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("kubernetes", settings), ("debian", debian.as_str())] {
+        let file = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&file, text).unwrap();
+        let config = holdfast::config::Config::load(Some(&file));
+        assert!(config.is_ok(), "{name}: {}", config.unwrap_err());
+    }
+}
+
+/// The program needs the C library and nothing else of the system.
+#[test]
+fn the_debian_package_holds_what_a_server_needs() {
+    let libraries = run(Command::new("ldd").arg(env!("CARGO_BIN_EXE_holdfast")));
+    for library in libraries.lines() {
+        let known = ["linux-vdso", "libc.", "libm.", "libgcc_s.", "ld-linux"];
+        assert!(known.iter().any(|name| library.contains(name)), "{library}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // A small program stands for ours: packing that takes minutes.
+    let build = |to: &str| {
+        let to = folder.path().join(to);
+        let mut build = Command::new(packaging().join("build-deb"));
+        let package = run(build.arg("/bin/true").arg(&to));
+        PathBuf::from(package.trim())
+    };
+    let package = build("one");
+    let contents = run(Command::new("dpkg-deb").arg("--contents").arg(&package));
+    for file in [
+        "./usr/bin/holdfast",
+        "./usr/lib/systemd/system/holdfast.service",
+        "./etc/holdfast/holdfast.toml",
+        "./usr/share/doc/holdfast/operations.md",
+        "./usr/share/holdfast/monitoring/alerts.yaml",
+    ] {
+        assert!(contents.contains(file), "{file} in {contents}");
+    }
+    assert!(contents.lines().all(|line| line.contains("root/root")));
+    let control = run(Command::new("dpkg-deb").arg("--field").arg(&package));
+    assert!(control.contains("Package: holdfast"), "{control}");
+    assert!(control.contains("libc6 (>= 2."), "{control}");
+    let again = build("two");
+    assert!(std::fs::read(package).unwrap() == std::fs::read(again).unwrap());
+}
