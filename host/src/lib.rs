@@ -58,6 +58,7 @@ pub mod server;
 mod service;
 #[allow(missing_docs, reason = "functions are named by their statement")]
 pub mod store;
+mod traces;
 mod worker;
 
 #[cfg(test)]

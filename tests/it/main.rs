@@ -51,6 +51,7 @@ mod store;
 mod support;
 mod template_library;
 mod tokens;
+mod traces;
 mod trusted_time;
 mod vault;
 mod webhook_addresses;

@@ -48,6 +48,7 @@ macro_rules! on_both_databases {
 
 on_both_databases!(
     migrating_again_changes_nothing,
+    a_schema_of_a_newer_version_is_good_enough,
     an_uncommitted_transaction_leaves_nothing,
     one_customer_per_address,
     the_ledger_is_one_chain_under_concurrent_writers,
@@ -60,6 +61,31 @@ on_both_databases!(
     envelopes_expire_in_order,
     open_envelopes_are_polled_in_turn,
 );
+
+/// While nodes are upgraded one after the other, the old ones start on the new schema.
+async fn a_schema_of_a_newer_version_is_good_enough(store: Store) {
+    let mut tx = store.begin().await.unwrap();
+    for statement in [
+        "insert into migration (version, sha256) values (9999, 'of the next version')",
+        "alter table job add column of_the_next_version text",
+        "create table of_the_next_version (id bigint primary key)",
+    ] {
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    store.migrate().await.unwrap();
+    let org = OrgId::new();
+    let now = Clock::default().now();
+    let mut tx = store.begin().await.unwrap();
+    let payload = serde_json::json!({});
+    jobs::insert(&mut tx, &org, "mail.completed", None, &payload, now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let lease = Duration::from_secs(15);
+    let claimed = jobs::claim(&store, jobs::Class::Mail, now, lease, 8).await;
+    assert_eq!(claimed.unwrap().len(), 1);
+}
 
 async fn migrating_again_changes_nothing(store: Store) {
     let (first, second) = tokio::join!(store.migrate(), store.migrate());

@@ -20,7 +20,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::app;
 use crate::backup::{self, Manifest};
@@ -30,6 +32,7 @@ use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::{access, log};
+use crate::traces::Exporter;
 use crate::{doctor, server};
 use output::Output;
 
@@ -132,11 +135,14 @@ pub fn main() -> ExitCode {
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
         .and_then(|config| {
-            let _log = start_logging(&config, matches!(cli.command, Command::Serve));
-            tokio::runtime::Builder::new_multi_thread()
+            let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
-                .build()?
-                .block_on(run(cli.command, config, &output))
+                .build()?;
+            let _log = {
+                let _runtime = runtime.enter();
+                start_logging(&config, matches!(cli.command, Command::Serve))?
+            };
+            runtime.block_on(run(cli.command, config, &output))
         });
     match result {
         Ok(status) => status,
@@ -248,7 +254,10 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
 /// Logs go to stderr; commands other than `serve` log warnings only. A thread
 /// writes them, so that no request waits for whoever reads; nothing is left out,
 /// and dropping what is returned writes the rest.
-fn start_logging(config: &Config, serving: bool) -> WorkerGuard {
+fn start_logging(
+    config: &Config,
+    serving: bool,
+) -> Result<(Option<Exporter>, WorkerGuard), Failure> {
     let filter = if serving {
         config.log.filter.as_str()
     } else {
@@ -257,14 +266,20 @@ fn start_logging(config: &Config, serving: bool) -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(false)
         .finish(std::io::stderr());
-    let builder = tracing_subscriber::fmt()
-        .with_writer(writer)
-        .with_env_filter(EnvFilter::new(filter));
-    match config.log.format {
-        LogFormat::Text => builder.with_ansi(false).init(),
-        LogFormat::Json => builder.json().init(),
-    }
-    guard
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let lines = match config.log.format {
+        LogFormat::Text => lines.with_ansi(false).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    let exporter = match serving {
+        true => Exporter::start(&config.traces)?,
+        false => None,
+    };
+    tracing_subscriber::registry()
+        .with(exporter.as_ref().map(Exporter::layer))
+        .with(lines.with_filter(EnvFilter::new(filter)))
+        .init();
+    Ok((exporter, guard))
 }
 
 /// SIGTERM or SIGINT.

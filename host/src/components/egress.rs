@@ -16,6 +16,8 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt as _;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 use url::Url;
 use wasmtime::component::Resource;
 
@@ -24,6 +26,7 @@ use super::lent::{Blob, Lent};
 use crate::config::SecretText;
 use crate::delivery::guard;
 use crate::patience;
+use crate::traces;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
 
@@ -103,6 +106,22 @@ impl Egress {
 
     /// Sends a request and waits for the head of its answer.
     pub(super) async fn open(&self, request: Outgoing) -> Result<Incoming, HttpError> {
+        let host = request.url.host_str().unwrap_or_default();
+        let span = traces::span!(
+            "provider request",
+            otel.kind = "client",
+            http.request.method = %request.method,
+            server.address = host,
+            http.response.status_code = Empty,
+        );
+        let opened = self.exchange(request).instrument(span.clone()).await;
+        if let Ok(answer) = &opened {
+            span.record("http.response.status_code", answer.status.as_u16());
+        }
+        opened
+    }
+
+    async fn exchange(&self, request: Outgoing) -> Result<Incoming, HttpError> {
         let Body { length, pieces } = request.body;
         match &self.transport {
             Transport::Network(client) => {

@@ -13,6 +13,7 @@ use super::error::{ComponentError, Failure};
 use super::limits::Limits;
 use crate::domain::component::Slot;
 use crate::metrics::ComponentMeter;
+use crate::traces;
 
 /// What `bindgen!` makes of a slot's world, ready to be instantiated.
 pub(super) trait World: Sized + Send + Sync + 'static {
@@ -227,7 +228,8 @@ impl Probe<'_> {
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
-        let (answer, used) = self.measured(work);
+        let span = traces::span!("component", component = %self.identity);
+        let (answer, used) = span.in_scope(|| self.measured(work));
         self.meter.used(used.memory);
         answer.map_err(|error| error.reported(self.meter))
     }

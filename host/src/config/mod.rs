@@ -77,6 +77,8 @@ pub struct Config {
     pub components: ComponentSettings,
     /// Logging.
     pub log: Log,
+    /// Traces.
+    pub traces: Traces,
 }
 
 /// Where the service runs.
@@ -415,6 +417,29 @@ pub struct Log {
     pub filter: String,
 }
 
+/// `[traces]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traces {
+    /// An OpenTelemetry collector that takes OTLP over HTTP, for example
+    /// `http://127.0.0.1:4318`; without one nothing is traced.
+    pub endpoint: Option<Url>,
+    /// Headers for it, such as `authorization`.
+    pub headers: BTreeMap<String, SecretText>,
+    /// Which share of traces is sent, 0 to 1.
+    pub sample: f64,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            headers: BTreeMap::new(),
+            sample: 1.0,
+        }
+    }
+}
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -459,6 +484,7 @@ impl Default for Config {
             bulk: Bulk::default(),
             components: ComponentSettings::default(),
             log: Log::default(),
+            traces: Traces::default(),
         }
     }
 }
@@ -541,6 +567,12 @@ impl Config {
             });
         }
         self.seal.key()?;
+        if !(0.0..=1.0).contains(&self.traces.sample) {
+            return Err(ConfigError::Refused {
+                key: "traces.sample".into(),
+                why: "must be between 0 and 1".into(),
+            });
+        }
         if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
             return Err(ConfigError::Refused {
                 key: "storage.encryption_kms_key".into(),

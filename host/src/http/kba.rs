@@ -19,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::identity::entry;
 use crate::service::ServiceError;
 use crate::service::kba::{self, Asked, Field, Gate, Given, KbaResult, Notice, Question, Shown};
+use crate::traces;
 
 /// An envelope's results.
 pub async fn results(
@@ -51,7 +52,7 @@ pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
 async fn to_its_end(
     step: impl Future<Output = Result<Gate, ServiceError>> + Send + 'static,
 ) -> Result<Gate, ServiceError> {
-    let done = tokio::spawn(step).await;
+    let done = tokio::spawn(traces::along(step)).await;
     done.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
 }
 

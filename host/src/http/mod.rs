@@ -36,12 +36,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::app::App;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
 use crate::metrics::RequestLabels;
 use crate::service::rate_limit::Allowance;
+use crate::traces;
 use error::HttpError;
 use notes::SharedNotes;
 
@@ -107,8 +109,22 @@ async fn identify(
     let path = logged_path(request.uri().path(), &app.config.signing_path());
     let notes = SharedNotes::default();
     request.extensions_mut().insert(notes.clone());
-    let span = tracing::info_span!("request", request_id = %id);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let matched = route.as_ref().map_or("none", MatchedPath::as_str);
+    let trace = traces::span!(
+        "request",
+        otel.name = format!("{} {matched}", known_method(&method)),
+        otel.kind = "server",
+        http.request.method = known_method(&method),
+        http.route = matched,
+        http.response.status_code = Empty,
+        request_id = %id,
+    );
+    traces::go_on(&trace, traces::of_headers(request.headers()));
+    let span = trace.in_scope(|| tracing::info_span!("request", request_id = %id));
+    let answer = next.run(request).instrument(span.clone());
+    let mut response = traces::within(trace.clone(), answer).await;
+    let status = response.status().as_u16();
+    trace.record("http.response.status_code", status);
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
@@ -116,7 +132,6 @@ async fn identify(
         say(&allowance, response.headers_mut());
     }
     let duration = started.elapsed();
-    let status = response.status().as_u16();
     let labels = RequestLabels {
         method: known_method(&method).into(),
         route: route.map_or_else(|| "none".into(), |route| route.as_str().to_owned()),

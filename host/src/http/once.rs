@@ -14,7 +14,6 @@ use schemars::json_schema;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tracing::Instrument as _;
 
 use super::error::HttpError;
 use super::notes::{self, SharedNotes};
@@ -23,6 +22,7 @@ use crate::app::App;
 use crate::service::idempotency::{self, Answering, Claim, Receipt};
 use crate::service::{Caller, ServiceError};
 use crate::store::StoreError;
+use crate::traces;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -123,7 +123,7 @@ impl Once {
             )
             .await
         };
-        let body = match tokio::spawn(task.in_current_span()).await {
+        let body = match tokio::spawn(traces::along(task)).await {
             Ok(settled) => settled?,
             Err(panicked) => {
                 give_back(&spare.0, &spare.1).await;

@@ -13,6 +13,7 @@ use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{JobId, OrgId};
+use crate::traces;
 
 /// A job that a worker holds.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct ClaimedJob {
     pub payload: serde_json::Value,
     /// How often it has failed. That a worker died with it is no failure of its.
     pub attempts: i64,
+    /// Of what asked for it: a W3C `traceparent`.
+    pub trace: Option<String>,
     lease_epoch: i64,
 }
 
@@ -38,8 +41,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "insert into job (bucket, job_id, org_id, kind, dedup_key, payload, state, run_at, attempts,
-             lease_epoch, created_at)
-         values ($1, $2, $3, $4, $5, $6, 'waiting', $7, 0, 0, $7)
+             lease_epoch, created_at, trace)
+         values ($1, $2, $3, $4, $5, $6, 'waiting', $7, 0, 0, $7, $8)
          on conflict (bucket, kind, dedup_key) do nothing",
     )
     .bind(org.bucket())
@@ -49,6 +52,7 @@ pub async fn insert(
     .bind(dedup_key)
     .bind(payload.to_string())
     .bind(run_at.to_string())
+    .bind(traces::current())
     .execute(&mut **tx)
     .await?;
     tx.added_jobs = true;
@@ -153,7 +157,7 @@ pub async fn claim(
          )
          update job set run_at = $1, lease_epoch = lease_epoch + 1
          where state = 'waiting' and (bucket, job_id) in (select bucket, job_id from due)
-         returning job_id, org_id, kind, payload, attempts, lease_epoch",
+         returning job_id, org_id, kind, payload, attempts, trace, lease_epoch",
         store.dialect().skip_locked()
     );
     let rows = sqlx::query(AssertSqlSafe(text))
@@ -286,6 +290,7 @@ fn claimed(row: &AnyRow) -> Result<ClaimedJob, StoreError> {
         kind: columns.text("kind")?,
         payload: columns.json("payload")?,
         attempts: columns.number("attempts")?,
+        trace: columns.optional_text("trace")?,
         lease_epoch: columns.number("lease_epoch")?,
     })
 }

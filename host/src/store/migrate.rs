@@ -35,6 +35,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     16 "0016_components",
     17 "0017_composition_and_bulk",
     18 "0018_payment_and_kba",
+    19 "0019_traces",
 ];
 
 /// The row that is the lock.

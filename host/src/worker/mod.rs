@@ -57,6 +57,7 @@ use crate::service::{
 use crate::store::jobs::{self, ClaimedJob, Class};
 use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx, chores};
+use crate::traces;
 
 /// Vaults an envelope.
 pub const VAULT_JOB: &str = "envelope.vault";
@@ -196,7 +197,13 @@ pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
 
 /// Does a job and settles it; it holds its slot until then.
 async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
-    let outcome = perform_leased(&app, &job).await;
+    let span = traces::span!(
+        "job",
+        job.kind = job.kind.as_str(),
+        job.attempt = job.attempts
+    );
+    traces::go_on(&span, job.trace.as_deref());
+    let outcome = traces::within(span, perform_leased(&app, &job)).await;
     let count = |outcome: &str| {
         let labels = JobLabels {
             kind: job.kind.clone(),

@@ -10,6 +10,7 @@ use holdfast::store::Store;
 use serde_json::Value;
 
 /// Where a server keeps its things.
+#[derive(Clone)]
 pub struct Home {
     pub data: PathBuf,
     pub database: Option<String>,

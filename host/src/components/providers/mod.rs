@@ -8,6 +8,7 @@ mod signing_plugin;
 use std::future::Future;
 use std::pin::Pin;
 
+use tracing::Instrument as _;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
@@ -19,6 +20,7 @@ use super::gate::Gate;
 use super::lent::Lent;
 use super::slot::{Active, Deferred, Probe, World};
 use crate::domain::component::Slot;
+use crate::traces;
 
 pub use super::lent::Lease as ProviderLease;
 pub use kba_plugin::{KbaPlugin, kba};
@@ -182,6 +184,16 @@ impl<P: Provider> Plugin<P> {
         work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let active = self.active()?;
+        let span = traces::span!("provider", component = %active.identity, instance = %lease.label);
+        self.call_of(active, lease, work).instrument(span).await
+    }
+
+    async fn call_of<R>(
+        &self,
+        active: &Active<P>,
+        lease: ProviderLease,
+        work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
+    ) -> Result<R, ComponentError> {
         let limits = &active.limits;
         let Some(_turn) = self.gate.pass(limits.deadline).await else {
             let busy = ComponentError::new(&active.identity, Failure::Busy);

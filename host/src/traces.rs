@@ -1,0 +1,186 @@
+//! Traces: what a request led to, through components, providers and the jobs that it left,
+//! on whichever node they were done. Sent to an OpenTelemetry collector (OTLP over HTTP).
+//!
+//! Spans have a target of their own, so that log lines are the same with and without them,
+//! and cost nothing where nobody collects. They name routes, components and hosts; nobody
+//! and no document.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use opentelemetry::KeyValue;
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{TraceContextExt as _, TracerProvider as _};
+use opentelemetry_http::{HttpClient, HttpError};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use tokio::runtime::Handle;
+use tracing::{Instrument as _, Level, Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, layer};
+
+use crate::app;
+use crate::config::Traces;
+
+/// Of all spans that are for traces.
+pub(crate) const TARGET: &str = "holdfast::traces";
+/// The header of W3C Trace Context.
+const TRACEPARENT: &str = "traceparent";
+
+/// A span for traces.
+macro_rules! span {
+    ($($what:tt)*) => {
+        tracing::debug_span!(target: $crate::traces::TARGET, $($what)*)
+    };
+}
+pub(crate) use span;
+
+/// Sends traces until it is dropped, and what is left then.
+pub(crate) struct Exporter(SdkTracerProvider);
+
+impl Exporter {
+    /// None where no collector is named. Within a runtime, which sends the requests.
+    ///
+    /// # Errors
+    /// When the settings make no client.
+    pub(crate) fn start(
+        settings: &Traces,
+    ) -> Result<Option<Self>, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(endpoint) = &settings.endpoint else {
+            return Ok(None);
+        };
+        app::use_one_tls();
+        let client = Client {
+            http: reqwest::Client::new(),
+            runtime: Handle::current(),
+        };
+        let headers = settings.headers.iter();
+        let headers = headers.map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        let url = format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/'));
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(client)
+            .with_protocol(Protocol::HttpJson)
+            .with_endpoint(url)
+            .with_headers(headers.collect::<HashMap<_, _>>())
+            .build()?;
+        let resource = Resource::builder_empty()
+            .with_service_name("holdfast")
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        // A trace is sampled by its id: all nodes decide alike, whatever a caller asks for.
+        let provider = SdkTracerProvider::builder()
+            .with_sampler(Sampler::TraceIdRatioBased(settings.sample))
+            .with_resource(resource)
+            .with_batch_exporter(exporter)
+            .build();
+        Ok(Some(Self(provider)))
+    }
+
+    /// What takes the spans of this process.
+    pub(crate) fn layer<S>(&self) -> impl layer::Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.0.tracer("holdfast"))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_filter(Targets::new().with_target(TARGET, Level::DEBUG))
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.shutdown() {
+            tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+/// Our own HTTP client, asked from the exporter's thread.
+#[derive(Debug)]
+struct Client {
+    http: reqwest::Client,
+    runtime: Handle,
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, HttpError> {
+        let http = self.http.clone();
+        let sent = self.runtime.spawn(async move {
+            let (parts, body) = request.into_parts();
+            let answer = http
+                .request(parts.method, parts.uri.to_string())
+                .headers(parts.headers)
+                .body(body)
+                .send()
+                .await?;
+            let status = answer.status();
+            Ok::<_, reqwest::Error>((status, answer.bytes().await?))
+        });
+        let (status, body) = sent.await??;
+        let mut answer = http::Response::new(body);
+        *answer.status_mut() = status;
+        Ok(answer)
+    }
+}
+
+tokio::task_local! {
+    /// Around the span of the log lines, which is the innermost one.
+    static REQUEST: Span;
+}
+
+/// Does a request's work as a part of this trace.
+pub(crate) async fn within<T>(span: Span, work: impl Future<Output = T>) -> T {
+    REQUEST.scope(span.clone(), work.instrument(span)).await
+}
+
+/// Work of a request that goes on in a task of its own.
+pub(crate) fn along<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let request = REQUEST
+        .try_with(Span::clone)
+        .unwrap_or_else(|_| Span::none());
+    within(request, work.in_current_span())
+}
+
+/// The present request or job as a W3C `traceparent`, for whoever goes on with it later;
+/// none where nothing is traced.
+pub(crate) fn current() -> Option<String> {
+    let span = REQUEST.try_with(Span::clone);
+    let context = span.unwrap_or_else(|_| Span::current()).context();
+    if !context.span().span_context().is_valid() {
+        return None;
+    }
+    let mut carrier = HashMap::new();
+    TraceContextPropagator::new().inject_context(&context, &mut carrier);
+    carrier.remove(TRACEPARENT)
+}
+
+/// Makes `span` a part of the trace that `traceparent` names, if it names one.
+pub(crate) fn go_on(span: &Span, traceparent: Option<&str>) {
+    let Some(traceparent) = traceparent else {
+        return;
+    };
+    let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
+    let context = TraceContextPropagator::new().extract(&carrier);
+    if context.span().span_context().is_valid() {
+        // An error says that nobody collects.
+        let _ = span.set_parent(context);
+    }
+}
+
+/// What a caller says that its request is a part of.
+pub(crate) fn of_headers(headers: &http::HeaderMap) -> Option<&str> {
+    headers.get(TRACEPARENT)?.to_str().ok()
+}

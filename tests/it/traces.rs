@@ -1,0 +1,147 @@
+//! What a collector of OpenTelemetry is sent: one trace from the request through
+//! components and providers to the jobs that it left.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+use crate::crash::Drill;
+use crate::support::process::{Home, Server};
+
+/// One span, as it arrived.
+#[derive(Clone, Debug)]
+struct Span {
+    trace: String,
+    id: String,
+    parent: String,
+    name: String,
+    attributes: BTreeMap<String, Value>,
+}
+
+type Spans = Arc<Mutex<Vec<Span>>>;
+
+fn spans_of(body: &Value) -> Vec<Span> {
+    let scopes = body["resourceSpans"].as_array().unwrap().iter();
+    let scopes = scopes.flat_map(|resource| resource["scopeSpans"].as_array().unwrap());
+    let spans = scopes.flat_map(|scope| scope["spans"].as_array().unwrap());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    spans
+        .map(|span| Span {
+            trace: text(&span["traceId"]),
+            id: text(&span["spanId"]),
+            parent: text(&span["parentSpanId"]),
+            name: text(&span["name"]),
+            attributes: span["attributes"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|one| {
+                    let value = one["value"].as_object().unwrap().values().next();
+                    (text(&one["key"]), value.unwrap().clone())
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// A collector that wants to be told a word.
+async fn collector(spans: Spans) -> String {
+    let take = move |headers: HeaderMap, Json(body): Json<Value>| {
+        let spans = spans.clone();
+        async move {
+            assert_eq!(headers["authorization"], "Bearer of-the-collector");
+            spans.lock().unwrap().extend(spans_of(&body));
+            Json(serde_json::json!({}))
+        }
+    };
+    let router = axum::Router::new().route("/v1/traces", axum::routing::post(take));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
+    let spans = Spans::default();
+    let endpoint = collector(spans.clone()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home {
+        data: folder.path().to_owned(),
+        database: None,
+        settings: vec![
+            ("HOLDFAST_TRACES__ENDPOINT".into(), endpoint),
+            (
+                "HOLDFAST_TRACES__HEADERS".into(),
+                "{authorization=\"Bearer of-the-collector\"}".into(),
+            ),
+        ],
+    };
+    let objects = folder.path().join("objects");
+    let mut drill = Drill::at(home.clone(), objects).await;
+    let server = Server::start(&home, &[], &[]).unwrap();
+    let partner = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let health = reqwest::Client::new()
+        .get(format!("{}/healthz", server.url))
+        .header("traceparent", format!("00-{partner}-00f067aa0ba902b7-01"));
+    assert_eq!(health.send().await.unwrap().status(), 200);
+    let urls = [server.url.clone()];
+    drill.work_at(&urls, Duration::from_secs(1)).await;
+    drill.finish(&server, Instant::now()).await;
+    // What is left is sent at the end.
+    server.signal("TERM");
+    let since = Instant::now();
+    let has_vaulted = |spans: &[Span]| {
+        let kind = |span: &Span| span.attributes.get("job.kind") == Some(&"envelope.vault".into());
+        spans.iter().filter(|span| kind(span)).count() >= drill.tracked.len()
+    };
+    while !has_vaulted(&spans.lock().unwrap()) {
+        assert!(since.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let spans = spans.lock().unwrap().clone();
+    let by_id: BTreeMap<&str, &Span> = spans.iter().map(|span| (span.id.as_str(), span)).collect();
+    // From a span up to where its trace began.
+    let path = |span: &Span| {
+        let mut names = vec![span.name.clone()];
+        let mut at = span;
+        while let Some(parent) = by_id.get(at.parent.as_str()) {
+            assert_eq!(parent.trace, at.trace);
+            names.push(parent.name.clone());
+            at = parent;
+        }
+        names
+    };
+    let paths: Vec<Vec<String>> = spans.iter().map(path).collect();
+    let is = |wanted: &[&str]| paths.iter().any(|path| path == wanted);
+    let create = "POST /api/v2/partner/envelopes";
+    assert!(is(&["component", create]), "{paths:?}");
+    assert!(is(&["provider request", "provider", create]), "{paths:?}");
+    let jobs = paths.iter().filter(|path| path[0] == "job");
+    let mut roots = jobs.map(|path| path.last().unwrap().as_str());
+    assert!(
+        roots.any(|root| root.starts_with("POST /sign/")),
+        "{paths:?}"
+    );
+    let left = paths
+        .iter()
+        .any(|path| path.starts_with(&["component".into(), "job".into()]));
+    assert!(left, "{paths:?}");
+
+    let of_partner = spans.iter().find(|span| span.trace == partner).unwrap();
+    assert_eq!(of_partner.parent, "00f067aa0ba902b7");
+    assert_eq!(of_partner.attributes["http.route"], "/healthz");
+    assert_eq!(of_partner.attributes["http.response.status_code"], "200");
+    // Nobody and no document is named.
+    for span in &spans {
+        let text = format!("{span:?}");
+        for one in &drill.tracked {
+            assert!(!text.contains(&one.id), "{text}");
+        }
+        assert!(!text.contains("@") && !text.contains("Jordan"), "{text}");
+    }
+}
