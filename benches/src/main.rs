@@ -10,6 +10,7 @@
 //! | `signing` | how long does a signer wait, alone and among a hundred? |
 //! | `webhooks` | how soon is an event received, at what cost, and what does a slow receiver cost the others? |
 //! | `bulk` | how long does a batch take beside single creates, and who notices? what do two nodes do with ten? |
+//! | `scale` | what do the same requests cost with a million envelopes? only where it is named |
 //! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
 //!
 //! Without arguments all sections run, with arguments those named. Nothing
@@ -25,6 +26,7 @@ mod partner;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
 mod pdf;
 mod report;
+mod scale;
 mod server;
 mod signing;
 mod start_up;
@@ -51,6 +53,9 @@ const SECTIONS: [Section; 9] = [
     ("bulk", bulk::run),
 ];
 
+/// Takes as long as it is told to.
+const SCALE: Section = ("scale", scale::run);
+
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let done = match wanted.first().map(String::as_str) {
@@ -68,14 +73,17 @@ fn main() -> ExitCode {
 }
 
 fn run(wanted: &[String]) -> Result<(), Failure> {
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| SECTIONS.iter().all(|(known, _)| known != name))
-    {
+    if let Some(unknown) = wanted.iter().find(|name| {
+        let mut all = SECTIONS.iter().chain([&SCALE]);
+        all.all(|(known, _)| known != name)
+    }) {
         let known = SECTIONS.map(|(name, _)| name).join(", ");
         return Err(format!("no section is called {unknown}; there are {known}").into());
     }
     report::preamble();
+    if wanted.iter().any(|wanted| wanted == SCALE.0) {
+        return SCALE.1();
+    }
     for (name, section) in SECTIONS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             section()?;

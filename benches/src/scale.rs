@@ -1,0 +1,407 @@
+//! What the same requests cost when there are many more envelopes, of many more
+//! organizations, and which queries read whole tables then.
+//!
+//! `SCALE` says how many envelopes, after the first 100,000; `make bench-scale` sets it.
+//! PostgreSQL only: that is where so many are kept.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::config::Config;
+use holdfast::domain::clock::{Clock, Timestamp};
+use holdfast::domain::id::{CustomerId, EnvelopeId, EventId, KeyId, OrgId};
+use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use holdfast::domain::token::ApiKey;
+use holdfast::store::jobs::Class;
+use holdfast::store::{
+    Store, api_keys, deliveries, envelopes, idempotency, integrity, jobs, organizations,
+    provider_poll,
+};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::Failure;
+use crate::report::{Table, heading};
+use crate::webhooks::database;
+
+const FEW: usize = 100_000;
+const MANY: usize = 1_000_000;
+/// Of each organization: who has more envelopes has more organizations.
+const OF_ORGANIZATION: usize = 1_000;
+const ROUNDS: usize = 60;
+/// Tables that grow with the envelopes: none of them may be read whole.
+const LARGE: [&str; 8] = [
+    "envelope",
+    "signer",
+    "customer",
+    "ledger_entry",
+    "ledger_leaf",
+    "event",
+    "evaluation",
+    "integrity_check",
+];
+
+pub fn run() -> Result<(), Failure> {
+    heading("Growth: the same requests with many more envelopes (PostgreSQL)");
+    let Ok(many) = std::env::var("SCALE")
+        .unwrap_or_else(|_| MANY.to_string())
+        .parse()
+    else {
+        return Err("SCALE is a number of envelopes".into());
+    };
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(measure(many))
+}
+
+async fn measure(many: usize) -> Result<(), Failure> {
+    let server = std::env::var("TEST_POSTGRES_URL")
+        .map_err(|_| "no PostgreSQL: run this with `make bench-scale`")?;
+    let folder = tempfile::tempdir()?;
+    let url = database("PostgreSQL", &server, "scale", folder.path()).await?;
+    let config = Config {
+        database_url: Some(url.clone()),
+        data_dir: folder.path().into(),
+        ..Config::default()
+    };
+    let app = holdfast::app::start(config.clone()).await?;
+    let store = Store::connect(&url).await?;
+    let router = holdfast::http::router(app);
+    let mut known = Vec::new();
+
+    fill(&store, FEW, &mut known).await?;
+    let few = ask_all(&store, &router, &known).await?;
+    let began = Instant::now();
+    fill(&store, many.saturating_sub(FEW), &mut known).await?;
+    let size: i64 = {
+        let mut connection = store.read().await?;
+        sqlx::query_scalar("select pg_database_size(current_database())")
+            .fetch_one(&mut *connection)
+            .await?
+    };
+    println!(
+        "{} envelopes of {} organizations, {:.1} GB, made in {:.0} s more.",
+        known.len() * OF_ORGANIZATION,
+        known.len(),
+        size as f64 / 1e9,
+        began.elapsed().as_secs_f64()
+    );
+    let more = ask_all(&store, &router, &known).await?;
+    let mut table = Table::new(&["median of 60, ms", "at 100,000", "now", "ratio"]);
+    for (what, before) in &few {
+        let after = more.get(what).copied().unwrap_or_default();
+        table.row([
+            (*what).to_owned(),
+            format!("{before:.2}"),
+            format!("{after:.2}"),
+            format!("{:.2}", after / before),
+        ]);
+    }
+    table.print();
+    explain(&config, &url, &known).await
+}
+
+/// Organizations with their keys, and one envelope of each.
+struct Known {
+    org: OrgId,
+    key: String,
+    envelope: EnvelopeId,
+    customer: CustomerId,
+}
+
+/// Adds envelopes as a year of use leaves them: most are vaulted, with a signer, ledger,
+/// events and a planned re-reading.
+async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(), Failure> {
+    let now = Clock::default().now();
+    for _ in 0..count.div_ceil(OF_ORGANIZATION) {
+        let org = OrgId::new();
+        let (key, customer) = (ApiKey::generate(), CustomerId::new());
+        let organization = Organization {
+            id: org.clone(),
+            name: "Maple Street Motors".into(),
+            settings: OrgSettings::default(),
+            created_at: now,
+        };
+        let record = ApiKeyRecord {
+            id: KeyId::new(),
+            org: org.clone(),
+            name: None,
+            scopes: Scope::ALL.to_vec(),
+            rate_limit_rpm: 1_000_000,
+            owner_email: None,
+            active: true,
+            last_used_at: None,
+        };
+        let ids = |make: fn() -> String, each: usize| {
+            let ids: Vec<String> = (0..OF_ORGANIZATION * each).map(|_| make()).collect();
+            json!(ids).to_string()
+        };
+        let envelopes: Vec<EnvelopeId> = (0..OF_ORGANIZATION).map(|_| EnvelopeId::new()).collect();
+        let envelope_ids = json!(envelopes).to_string();
+        let event_ids = ids(|| EventId::new().to_string(), 3);
+        let mut tx = store.begin().await?;
+        organizations::insert(&mut tx, &organization).await?;
+        api_keys::insert(&mut tx, &record, &key.hash(), now).await?;
+        let at = |days: usize| (now - Duration::from_secs(86_400 * days as u64)).to_string();
+        sqlx::query(
+            "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
+             values ($1, $2, $3, 'jo@example.com', 'Jo', '{}', $4, $4)",
+        )
+        .bind(org.bucket())
+        .bind(customer.as_str())
+        .bind(org.as_str())
+        .bind(at(365))
+        .execute(&mut *tx)
+        .await?;
+        for statement in STATEMENTS {
+            let given = match statement.contains("into event") {
+                true => &event_ids,
+                false => &envelope_ids,
+            };
+            sqlx::query(*statement)
+                .bind(given)
+                .bind(org.bucket())
+                .bind(org.as_str())
+                .bind(customer.as_str())
+                .bind(at(100))
+                .bind((now + Duration::from_secs(86_400)).to_string())
+                .bind(&envelope_ids)
+                .execute(&mut *tx)
+                .await?;
+        }
+        tx.commit().await?;
+        known.push(Known {
+            org,
+            key: key.reveal().to_owned(),
+            envelope: envelopes[OF_ORGANIZATION / 2].clone(),
+            customer,
+        });
+    }
+    let mut connection = store.read().await?;
+    sqlx::query("analyze").execute(&mut *connection).await?;
+    Ok(())
+}
+
+/// `$1` ids, `$2` bucket, `$3` organization, `$4` customer, `$5` then, `$6` tomorrow,
+/// `$7` envelopes. Every parameter is named in each, so that all are bound alike.
+const STATEMENTS: &[&str] = &[
+    "with given as (select cast($7 as text), cast($6 as text))
+     insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status, external_id,
+         metadata, is_upload, preserve_signing_order, created_by, created_at, updated_at, looked_at)
+     select $2, value, $3, $4, 'Contract ' || n, 'esign',
+         case when n % 20 = 0 then 'pending' when n % 20 = 1 then 'sent' else 'vaulted' end,
+         'deal-' || n, '{}', 0, 0, 'office@example.com', $5, $5, $5
+     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",
+    "with given as (select cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text))
+     insert into signer (bucket, envelope_id, position, org_id, name, email, role, status)
+     select $2, value, 1, $3, 'Jo', 'jo@example.com', 'Buyer', 'completed'
+     from json_array_elements_text(cast($1 as json)) as each (value)",
+    "with given as (select cast($4 as text), cast($6 as text), cast($7 as text))
+     insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action, details,
+         previous_hash, hash)
+     select $2, value, step, $3, $5, 'system', 'envelope.created', '{\"customer\":\"somebody\"}',
+         md5(value) || md5(value), md5(value || step) || md5(value)
+     from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
+    "with given as (select cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text))
+     insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index)
+     select $2, value, step, step
+     from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
+    "with given as (select cast($4 as text), cast($6 as text))
+     insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+     select $2, value, $3, envelope, 'envelope.completed', '', $5
+     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+     join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m)
+         on m = (n - 1) / 3 + 1",
+    "with given as (select cast($4 as text), cast($5 as text), cast($7 as text))
+     insert into integrity_check (bucket, envelope_id, org_id, due_at)
+     select $2, value, $3, $6
+     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+     where n % 20 > 1",
+];
+
+type Times = BTreeMap<&'static str, f64>;
+
+/// Medians in milliseconds, each of a round of organizations.
+async fn ask_all(store: &Store, router: &Router, known: &[Known]) -> Result<Times, Failure> {
+    let mut times: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
+    for round in 0..ROUNDS {
+        // Spread over all, so that caches hold what they would.
+        let one = &known[round * known.len() / ROUNDS];
+        for (what, method, path, body) in requests(one) {
+            let began = Instant::now();
+            ask(router, one, method, &path, body).await?;
+            note(&mut times, what, began);
+        }
+        for what in SWEEPS {
+            let began = Instant::now();
+            sweep(store, what).await?;
+            note(&mut times, what, began);
+        }
+    }
+    let median = |mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    Ok(times
+        .into_iter()
+        .map(|(what, times)| (what, median(times)))
+        .collect())
+}
+
+fn note(times: &mut BTreeMap<&'static str, Vec<f64>>, what: &'static str, began: Instant) {
+    let taken = began.elapsed().as_secs_f64() * 1e3;
+    times.entry(what).or_default().push(taken);
+}
+
+type Asked = (&'static str, &'static str, String, Option<Value>);
+
+fn requests(one: &Known) -> Vec<Asked> {
+    let partner = |rest: &str| format!("/api/v2/partner/{rest}");
+    let envelope = &one.envelope;
+    let paper = json!({
+        "envelope_name": "Paper", "customer_email": "jo@example.com", "customer_name": "Jo",
+        "envelope_kind": "paper", "secured_party": { "name": "Bank", "role": "assignee" },
+    });
+    vec![
+        ("list, first page", "GET", partner("envelopes"), None),
+        ("list, last page", "GET", partner("envelopes?page=50"), None),
+        (
+            "list by status",
+            "GET",
+            partner("envelopes?status=sent"),
+            None,
+        ),
+        (
+            "list by customer",
+            "GET",
+            partner(&format!("envelopes?customer_id={}", one.customer)),
+            None,
+        ),
+        (
+            "customers",
+            "GET",
+            partner("customers?email=jo@example.com"),
+            None,
+        ),
+        (
+            "get",
+            "GET",
+            partner(&format!("envelopes/{envelope}")),
+            None,
+        ),
+        (
+            "status",
+            "GET",
+            partner(&format!("envelopes/{envelope}/status")),
+            None,
+        ),
+        ("create", "POST", partner("envelopes"), Some(paper)),
+    ]
+}
+
+async fn ask(
+    router: &Router,
+    one: &Known,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+) -> Result<(), Failure> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("x-api-key", &one.key)
+        .header("content-type", "application/json");
+    let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    let answer = router.clone().oneshot(request.body(body)?).await?;
+    if !answer.status().is_success() {
+        return Err(format!("{path} answered {}", answer.status()).into());
+    }
+    axum::body::to_bytes(answer.into_body(), usize::MAX).await?;
+    Ok(())
+}
+
+const SWEEPS: [&str; 6] = [
+    "sweep: jobs",
+    "sweep: re-reading",
+    "sweep: read back",
+    "sweep: expiry",
+    "sweep: kept answers",
+    "sweep: old payloads",
+];
+
+async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
+    let now = Clock::default().now();
+    let lease = Duration::from_secs(15);
+    match what {
+        "sweep: jobs" => drop(jobs::claim(store, Class::Other, now, lease, 8).await?),
+        "sweep: re-reading" => drop(integrity::claim(store, now, now + lease, 20).await?),
+        "sweep: read back" => drop(provider_poll::claim(store, now, now, 20).await?),
+        "sweep: expiry" => {
+            let mut tx = store.begin().await?;
+            drop(envelopes::expiring(&mut tx, now, None, 100).await?);
+        }
+        "sweep: kept answers" => {
+            let mut tx = store.begin().await?;
+            idempotency::forget(&mut tx, now - Duration::from_secs(86_400)).await?;
+            tx.commit().await?;
+        }
+        _ => drop(deliveries::prune(store, Timestamp::from_millis(0), 100).await?),
+    }
+    Ok(())
+}
+
+/// Has PostgreSQL log how it runs each query, and looks for whole tables in it.
+async fn explain(config: &Config, url: &str, known: &[Known]) -> Result<(), Failure> {
+    let Ok(log) = std::env::var("TEST_POSTGRES_LOG") else {
+        return Err("no log of PostgreSQL: run this with `make bench-scale`".into());
+    };
+    let store = Store::connect(url).await?;
+    let mut connection = store.read().await?;
+    for setting in [
+        "session_preload_libraries = 'auto_explain'",
+        "auto_explain.log_min_duration = 0",
+    ] {
+        let alter = format!("alter database bench_scale set {setting}");
+        sqlx::query(sqlx::AssertSqlSafe(alter))
+            .execute(&mut *connection)
+            .await?;
+    }
+    drop(connection);
+    let from = std::fs::metadata(&log)?.len() as usize;
+    // New connections, which are explained.
+    let app = holdfast::app::start(config.clone()).await?;
+    let explained = Store::connect(url).await?;
+    let router = holdfast::http::router(app);
+    for (_, method, path, body) in requests(&known[0]) {
+        ask(&router, &known[0], method, &path, body).await?;
+    }
+    for what in SWEEPS {
+        sweep(&explained, what).await?;
+    }
+    let text = std::fs::read(&log)?;
+    let text = String::from_utf8_lossy(&text[from.min(text.len())..]).into_owned();
+    let plans: Vec<&str> = text.split("duration: ").skip(1).collect();
+    let mut whole = Vec::new();
+    for plan in &plans {
+        for table in LARGE {
+            let read = plan.contains(&format!("Seq Scan on {table} "));
+            if read {
+                let query = plan.lines().take(4).collect::<Vec<_>>().join(" ");
+                whole.push(format!("{table}: {query}"));
+            }
+        }
+    }
+    whole.sort();
+    whole.dedup();
+    println!(
+        "{} plans looked at; {} read a large table whole.",
+        plans.len(),
+        whole.len()
+    );
+    for one in whole {
+        println!("  {one}");
+    }
+    Ok(())
+}
