@@ -133,6 +133,7 @@ async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(),
             owner_email: None,
             active: true,
             last_used_at: None,
+            revision: 0,
         };
         let ids = |make: fn() -> String, each: usize| {
             let ids: Vec<String> = (0..OF_ORGANIZATION * each).map(|_| make()).collect();

@@ -14,6 +14,7 @@ use holdfast::files::FilesError;
 use serde_json::Value;
 
 use crate::journeys::signed_vaulted_certified_and_released;
+use crate::support::azure::Azurite;
 use crate::support::s3::S3;
 use crate::support::{TestApp, envelope_body, files_below, operator_output, padded, release_form};
 
@@ -44,6 +45,16 @@ async fn an_envelope_goes_through_on_s3() {
         let app = on(&server, "plain", |_| {}).await;
         signed_vaulted_certified_and_released(app).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_goes_through_on_azure() {
+    let server = Azurite::start().await;
+    let configure = |config: &mut Config| server.configure(config);
+    let app = TestApp::with(configure, OrgSettings::default()).await;
+    upload(&app, &padded(12 * 1024 * 1024)).await;
+    assert_eq!(files_below(&app.data.path().join("objects")).len(), 0);
+    signed_vaulted_certified_and_released(app).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

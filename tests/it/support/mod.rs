@@ -2,6 +2,7 @@
 //! object folder. Helpers act through the public API only.
 
 pub mod authority;
+pub mod azure;
 pub mod browser;
 mod database;
 pub mod docuseal;
