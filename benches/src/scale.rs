@@ -299,6 +299,7 @@ fn requests(one: &Known) -> Vec<Asked> {
             None,
         ),
         ("create", "POST", partner("envelopes"), Some(paper)),
+        ("metrics", "GET", "/metrics".into(), None),
     ]
 }
 

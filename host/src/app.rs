@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -76,6 +77,8 @@ pub struct Service {
     pub(crate) log: Sequencer,
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) metrics: Metrics,
+    /// Until when what the metrics say of rows is new enough.
+    pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
     /// Who may be at a provider for a bulk batch.
     pub(crate) bulk: Gates,
     /// Who watches bulk batches.
@@ -227,6 +230,7 @@ pub async fn start_over(
     let app = Arc::new(Service {
         compiler,
         followed: tokio::sync::Mutex::default(),
+        gauges_good_until: tokio::sync::Mutex::default(),
         shadows: Shadows::default(),
         room_api: room::router(room.clone()),
         bearer_key: derived(&master, "bearer tokens"),

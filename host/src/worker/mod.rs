@@ -24,7 +24,7 @@ mod periodic;
 
 use std::sync::Arc;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -167,8 +167,25 @@ async fn claim(app: &App, class: Class, limit: usize) -> Vec<ClaimedJob> {
         })
 }
 
-/// Brings the gauges of the metrics up to date.
+/// Counting rows takes no more than one in so many seconds, however many rows there are.
+const GAUGES_SHARE: u32 = 20;
+/// The oldest that a gauge gets for that.
+const GAUGES_AGE: Duration = Duration::from_secs(600);
+
+/// Brings the gauges of the metrics up to date, if they are not good enough.
 pub async fn update_gauges(app: &App) -> Result<(), StoreError> {
+    let mut good_until = app.gauges_good_until.lock().await;
+    let began = Instant::now();
+    if good_until.is_some_and(|until| began < until) {
+        return Ok(());
+    }
+    count(app).await?;
+    let age = (began.elapsed() * GAUGES_SHARE).min(GAUGES_AGE);
+    *good_until = Some(Instant::now() + age);
+    Ok(())
+}
+
+async fn count(app: &App) -> Result<(), StoreError> {
     let mut connection = app.store.read().await?;
     let waiting = store::log::pending_count(&mut connection).await?;
     app.metrics.ledger_pending.set(waiting);
