@@ -17,7 +17,6 @@ use crate::Failure;
 use crate::load::{self, Connection};
 use crate::partner::{FORM, Partner, form};
 use crate::report::{self, Table, millis, percentile};
-use crate::server::Server;
 use crate::webhooks::database;
 
 /// Clients of a batch: as many as one may have.
@@ -323,22 +322,9 @@ async fn ten_batches(table: &mut Table, nodes: usize, server: &str) -> Result<()
     let objects = format!("file://{}", folder.path().join("objects").display());
     let settings = [("HOLDFAST_STORAGE_URL", objects.as_str())];
     let partner = Partner::start_with(folder.path(), &url, &settings)?;
-    // Nodes of one installation share its keys.
-    let mut others: Vec<(tempfile::TempDir, Server)> = Vec::new();
+    let mut others = Vec::new();
     for _ in 1..nodes {
-        let other = tempfile::tempdir()?;
-        std::fs::create_dir_all(other.path().join("keys"))?;
-        let keys = folder.path().join("keys");
-        for file in std::fs::read_dir(&keys)?.flatten() {
-            if file.file_type()?.is_file() {
-                std::fs::copy(
-                    file.path(),
-                    other.path().join("keys").join(file.file_name()),
-                )?;
-            }
-        }
-        let node = Partner::serve(other.path(), &url, &settings)?;
-        others.push((other, node));
+        others.push(Partner::join(folder.path(), &url, &settings)?);
     }
     let store = Store::connect(&url).await?;
     let clients = clients(&store, &partner.org, CLIENTS).await?;

@@ -155,6 +155,24 @@ impl Partner {
         Ok(server)
     }
 
+    /// One more node, with the keys of the first one's folder and a folder of its own.
+    pub fn join(
+        folder: &Path,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<(tempfile::TempDir, Server), Failure> {
+        let other = tempfile::tempdir()?;
+        let keys = other.path().join("keys");
+        std::fs::create_dir_all(&keys)?;
+        for file in std::fs::read_dir(folder.join("keys"))?.flatten() {
+            if file.file_type()?.is_file() {
+                std::fs::copy(file.path(), keys.join(file.file_name()))?;
+            }
+        }
+        let server = Self::serve(other.path(), database, settings)?;
+        Ok((other, server))
+    }
+
     /// A web-app admin's token.
     pub fn web_token(&self) -> Result<String, Failure> {
         let org = self.org.as_str();

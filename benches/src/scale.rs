@@ -103,9 +103,8 @@ async fn measure(many: usize) -> Result<(), Failure> {
     explain(&config, &url, &known).await
 }
 
-/// Organizations with their keys, and one envelope of each.
+/// An organization's key, and one of its envelopes.
 struct Known {
-    org: OrgId,
     key: String,
     envelope: EnvelopeId,
     customer: CustomerId,
@@ -174,7 +173,6 @@ async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(),
         }
         tx.commit().await?;
         known.push(Known {
-            org,
             key: key.reveal().to_owned(),
             envelope: envelopes[OF_ORGANIZATION / 2].clone(),
             customer,
