@@ -463,8 +463,8 @@ impl TestApp {
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        let activates = request.method() == Method::POST
-            && request.uri().path().starts_with(&api("/components"));
+        let activates =
+            request.method() != Method::GET && request.uri().path().starts_with(&api("/component"));
         let response = self.router().oneshot(request).await.unwrap();
         if activates && self.routers.len() > 1 {
             // So long the others may take to follow.
