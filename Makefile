@@ -9,7 +9,7 @@ CRATES = --workspace --exclude holdfast-bench
 # to s3s-fs, or counts what one node does.
 ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_drills|bulk_drills|object_storage|components|documents)::/) \
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
-  & not test(/(an_issuers_token_is_taken|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
+  & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 
 .PHONY: demo serve test test-nodes lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
 
