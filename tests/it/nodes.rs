@@ -85,7 +85,6 @@ impl Cluster {
         drop(server);
         self.nodes.clear();
         self.drill.nothing_is_left_over().await;
-        let _ = self.folder.path();
     }
 }
 
