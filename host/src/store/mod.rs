@@ -119,6 +119,10 @@ const PATIENT_WRITERS: usize = 4;
 /// How long a connection is waited for.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How old a connection to a server may be when somebody uses it once more: its memory
+/// there, and what its name once stood for, are looked at anew in time.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(1800);
+
 /// The database.
 #[derive(Clone)]
 pub struct Store {
@@ -169,6 +173,14 @@ impl Store {
             AnyPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(ACQUIRE_TIMEOUT)
+                // sqlx's own keeper of idle connections can count below zero and then
+                // never rests (transact-rs/sqlx#3645): connections end when given back.
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .after_release(move |_, about| {
+                    let worn = dialect == Dialect::Postgres && about.age > CONNECTION_LIFETIME;
+                    Box::pin(async move { Ok(!worn) })
+                })
                 // A connection to a file does not break while it is idle.
                 .test_before_acquire(dialect == Dialect::Postgres)
                 // One whose commit failed believes to be in a transaction for ever.
