@@ -50,6 +50,7 @@ pub mod files;
 pub mod http;
 mod mail;
 pub mod metrics;
+mod node;
 mod patience;
 mod room;
 mod sandbox;

@@ -157,6 +157,8 @@ pub struct Metrics {
     pub ledger_pending: Gauge,
     /// Seconds since the oldest job became due that nobody works on.
     pub job_lag: Gauge,
+    /// Buckets whose work this node takes up first.
+    pub buckets_held: Gauge,
     /// Milliseconds that the clock which is followed is ahead.
     pub clock_offset: Gauge,
     /// Entries in the log of all ledgers.
@@ -207,6 +209,7 @@ impl Metrics {
             ledger_forks: Counter::default(),
             ledger_pending: Gauge::default(),
             job_lag: Gauge::default(),
+            buckets_held: Gauge::default(),
             clock_offset: Gauge::default(),
             ledger_size: Gauge::default(),
             integrity_checked: Counter::default(),
@@ -319,6 +322,11 @@ impl Metrics {
             "Time since the oldest job became due that nobody works on",
             Unit::Seconds,
             metrics.job_lag.clone(),
+        );
+        registry.register(
+            "buckets_held",
+            "Buckets of organizations (64 in all) whose work this node takes up first",
+            metrics.buckets_held.clone(),
         );
         registry.register_with_unit(
             "clock_offset",

@@ -1037,6 +1037,40 @@ async fn payloads_and_answers_are_pruned_and_the_log_stays() {
     );
 }
 
+/// Only where the installation says so, and never what is still to be delivered.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_forgets_what_is_older_than_asked_for() {
+    let settings = |config: &mut Config| {
+        admit(config);
+        config.webhooks.retry_delays = vec![Duration::from_secs(86_400)];
+    };
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    let receiver = Receiver::start().await;
+    let endpoint = app.endpoint(&receiver.url, &["*"]).await;
+    app.envelope_event().await;
+    assert_eq!(app.settled_log(&endpoint).await[0]["status"], "delivered");
+    receiver.answer_with(500);
+    app.envelope_event().await;
+    let log = app
+        .wait_for_log(&endpoint, |log| {
+            log.len() == 2 && log[0]["attempt_count"] == 1
+        })
+        .await;
+    assert_eq!(log[0]["status"], "pending");
+    let later = app
+        .as_of_with(Duration::from_secs(2 * 3600), |config| {
+            settings(config);
+            config.webhooks.log_retention = Some(Duration::from_secs(3600));
+        })
+        .await;
+    let log = later.wait_for_log(&endpoint, |log| log.len() == 1).await;
+    assert_eq!(log[0]["status"], "pending");
+    assert_eq!(later.count("webhook_delivery").await, 1);
+    assert_eq!(later.count("webhook_attempt").await, 1);
+    // What happened stays in the envelope's own history.
+    assert_eq!(later.count("event").await, 2);
+}
+
 /// Endpoints are delivered to by one node at a time, and by either.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_share_the_work_and_nothing_comes_twice() {

@@ -384,6 +384,9 @@ pub struct Webhooks {
     /// the log.
     #[serde(deserialize_with = "duration")]
     pub retention: Duration,
+    /// How long the log says what was sent when; for good, unless it is set.
+    #[serde(deserialize_with = "optional_duration")]
+    pub log_retention: Option<Duration>,
     /// Authorities in PEM that are trusted for receivers beside the system's.
     pub ca_file: Option<PathBuf>,
 }
@@ -402,6 +405,7 @@ impl Default for Webhooks {
             ],
             max_attempts: 5,
             retention: Duration::from_secs(30 * 86_400),
+            log_retention: None,
             ca_file: None,
         }
     }

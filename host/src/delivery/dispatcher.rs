@@ -20,7 +20,6 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::lane::{Lane, Verdict};
-use super::node::Node;
 use super::recorder::record;
 use super::sender::{Outcome, Parcel, Target};
 use crate::app::App;
@@ -28,6 +27,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::webhook::DeliveryStatus;
 use crate::metrics::AttemptLabels;
+use crate::node::Node;
 use crate::store::deliveries::{self, Due};
 use crate::store::webhooks::{self, Held, OwnedEndpoint};
 use crate::store::{Dialect, StoreError};
@@ -48,8 +48,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// An endpoint whose secret this node cannot read is left to others for so long.
 const UNREADABLE: Duration = Duration::from_secs(60);
 /// Delivers until told to stop; then finishes what is under way.
-pub async fn run(app: App, stop: CancellationToken) {
-    let node = Node::of(&app.config.data_dir);
+pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
     if let Some(earlier) = node.earlier_runs()
         && let Err(error) = webhooks::release_all(&app.store, &earlier).await
     {

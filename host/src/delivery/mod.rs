@@ -15,7 +15,6 @@ pub mod breaker;
 mod dispatcher;
 pub mod guard;
 mod lane;
-mod node;
 mod recorder;
 pub mod schedule;
 pub mod sender;

@@ -8,13 +8,15 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::clock::Timestamp;
+
 /// Crockford's alphabet in lower case, as TypeID uses it.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const SUFFIX_LENGTH: usize = 26;
 
 /// How many buckets organizations are spread over. Part of every tenant
 /// table's key, and therefore fixed for ever.
-const BUCKETS: u8 = 64;
+pub const BUCKETS: u8 = 64;
 
 fn suffix() -> String {
     written(Uuid::now_v7().as_u128())
@@ -43,11 +45,14 @@ macro_rules! prefixed_id {
         pub struct $name(String);
 
         impl $name {
+            #[allow(dead_code)]
+            const PREFIX: &str = $prefix;
+
             /// A new id; later ones sort after earlier ones.
             #[allow(clippy::new_without_default)]
             #[allow(dead_code)]
             pub fn new() -> Self {
-                Self(format!("{}{}", $prefix, suffix()))
+                Self(format!("{}{}", Self::PREFIX, suffix()))
             }
 
             /// None unless `text` has this kind's prefix and shape.
@@ -185,6 +190,14 @@ impl ComponentId {
     }
 }
 
+impl DeliveryId {
+    /// Ids that were made before `time` sort before this one, and later ones after it.
+    pub fn first_at(time: Timestamp) -> Self {
+        let millis = u128::try_from(time.as_millis()).unwrap_or_default();
+        Self(format!("{}{}", Self::PREFIX, written(millis << 80)))
+    }
+}
+
 impl OrgId {
     /// The organization's bucket, 0 to 63: the first byte of SHA-256 of the id,
     /// modulo 64. Every query on tenant data names it.
@@ -233,6 +246,16 @@ mod tests {
         let id = TemplateId::new();
         let other = id.as_str().replace("tmpl_", "tpl_");
         assert!(TemplateId::parse(&other).is_some());
+    }
+
+    #[test]
+    fn the_first_id_of_a_time_divides_those_before_from_those_after() {
+        let id = DeliveryId::new();
+        let now = Timestamp::from_millis(jiff::Timestamp::now().as_millisecond());
+        let second = std::time::Duration::from_secs(1);
+        assert!(DeliveryId::first_at(now - second) < id);
+        assert!(id < DeliveryId::first_at(now + second));
+        assert!(DeliveryId::parse(DeliveryId::first_at(now).as_str()).is_some());
     }
 
     #[test]

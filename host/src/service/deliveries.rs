@@ -11,14 +11,14 @@ use super::{Caller, ServiceError};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
-use crate::domain::id::{DeliveryId, EndpointId, EnvelopeId, EventId};
+use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use crate::domain::webhook::DeliveryStatus;
 use crate::store::deliveries::{self, Attempt, Delivery, Filter};
 use crate::store::{chores, webhooks};
 
-/// Bodies removed in one transaction.
+/// Rows that are pruned in one transaction.
 const PRUNED_AT_ONCE: i64 = 1_000;
-/// Between two looks for bodies that are old enough.
+/// Between two looks for what is old enough.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// A row of the log.
@@ -195,7 +195,7 @@ pub async fn redeliver(
     Ok(shown)
 }
 
-/// Settles what no node will, and removes bodies that were kept long enough.
+/// Settles what no node will, and removes what was kept long enough.
 pub async fn tidy(app: &App) -> Result<(), ServiceError> {
     let now = app.clock.now();
     deliveries::give_up_left_behind(&app.store, now).await?;
@@ -205,5 +205,10 @@ pub async fn tidy(app: &App) -> Result<(), ServiceError> {
     let before = now - app.config.webhooks.retention;
     let limit = PRUNED_AT_ONCE;
     while deliveries::prune(&app.store, before, limit).await? >= limit.unsigned_abs() {}
+    if let Some(kept) = app.config.webhooks.log_retention {
+        for bucket in 0..i64::from(BUCKETS) {
+            while deliveries::forget(&app.store, bucket, now - kept, limit).await? > 0 {}
+        }
+    }
     Ok(())
 }

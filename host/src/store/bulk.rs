@@ -275,14 +275,14 @@ pub async fn claim(
 ) -> Result<Vec<Item>, StoreError> {
     let text = format!(
         "with due as materialized (
-             select bucket, item_id from bulk_item
+             select item_id from bulk_item
              where bucket = $1 and batch_id = $2 and status in ('pending', 'running')
                  and run_at <= $3
              order by position limit $5 {}
          )
          update bulk_item set status = 'running', run_at = $4, lease_epoch = lease_epoch + 1
-         where status in ('pending', 'running') and run_at <= $3
-             and (bucket, item_id) in (select bucket, item_id from due)
+         where bucket = $1 and status in ('pending', 'running') and run_at <= $3
+             and item_id in (select item_id from due)
          returning *",
         tx.dialect.skip_locked()
     );

@@ -1,5 +1,6 @@
 //! Webhook deliveries: committed with their event, settled in batches.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -418,20 +419,35 @@ pub struct Settlement {
 /// What was given up meanwhile stays so, and of an endpoint that another node has
 /// taken over nothing is recorded.
 pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), StoreError> {
+    let mut by_bucket: BTreeMap<i64, Vec<&Settlement>> = BTreeMap::new();
+    for settlement in settlements {
+        let of_bucket = by_bucket.entry(settlement.at.org.bucket()).or_default();
+        of_bucket.push(settlement);
+    }
+    for (bucket, settlements) in by_bucket {
+        settle_in(tx, bucket, &settlements).await?;
+    }
+    Ok(())
+}
+
+async fn settle_in(
+    tx: &mut Tx,
+    bucket: i64,
+    settlements: &[&Settlement],
+) -> Result<(), StoreError> {
     let text = format!(
         "update webhook_delivery set status = s.status, attempts = s.attempt, due_at = s.due_at,
              updated_at = s.at
          from (
-             select cast(value ->> 'bucket' as bigint) as bucket,
-                 value ->> 'delivery' as delivery_id, value ->> 'endpoint' as endpoint_id,
+             select value ->> 'delivery' as delivery_id, value ->> 'endpoint' as endpoint_id,
                  cast(value ->> 'epoch' as bigint) as epoch,
                  cast(value ->> 'attempt' as bigint) as attempt,
                  value ->> 'status' as status, value ->> 'due_at' as due_at,
                  value ->> 'settled_at' as at
              from {} limit {}
          ) s join webhook_endpoint e
-             on e.bucket = s.bucket and e.endpoint_id = s.endpoint_id and e.lease_epoch = s.epoch
-         where webhook_delivery.bucket = s.bucket and webhook_delivery.delivery_id = s.delivery_id
+             on e.bucket = $2 and e.endpoint_id = s.endpoint_id and e.lease_epoch = s.epoch
+         where webhook_delivery.bucket = $2 and webhook_delivery.delivery_id = s.delivery_id
              and webhook_delivery.status = 'pending' and webhook_delivery.attempts = s.attempt - 1
          returning webhook_delivery.delivery_id",
         tx.dialect.json_rows(),
@@ -440,7 +456,8 @@ pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), Store
         settlements.len().next_power_of_two()
     );
     let settled = sqlx::query(AssertSqlSafe(text))
-        .bind(Value::from_iter(settlements.iter().map(standing)).to_string())
+        .bind(Value::from_iter(settlements.iter().copied().map(standing)).to_string())
+        .bind(bucket)
         .fetch_all(&mut **tx)
         .await?;
     let settled: std::collections::HashSet<String> = settled
@@ -449,19 +466,20 @@ pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), Store
         .collect::<Result<_, _>>()?;
     let recorded = settlements
         .iter()
+        .copied()
         .filter(|settlement| settled.contains(settlement.delivery.as_str()));
     let text = format!(
         "insert into webhook_attempt (bucket, delivery_id, attempt, org_id, at, response_code,
              response_body, error, duration_ms)
-         select cast(value ->> 'bucket' as bigint), value ->> 'delivery',
-             cast(value ->> 'attempt' as bigint), value ->> 'org', value ->> 'at',
-             cast(value ->> 'code' as bigint), value ->> 'body', value ->> 'error',
-             cast(value ->> 'duration_ms' as bigint)
+         select cast($2 as bigint), value ->> 'delivery', cast(value ->> 'attempt' as bigint),
+             value ->> 'org', value ->> 'at', cast(value ->> 'code' as bigint),
+             value ->> 'body', value ->> 'error', cast(value ->> 'duration_ms' as bigint)
          from {}",
         tx.dialect.json_rows()
     );
     sqlx::query(AssertSqlSafe(text))
         .bind(Value::from_iter(recorded.map(attempted)).to_string())
+        .bind(bucket)
         .execute(&mut **tx)
         .await?;
     Ok(())
@@ -472,7 +490,6 @@ fn standing(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     let took = Duration::from_millis(attempt.duration_ms.unsigned_abs());
     json!({
-        "bucket": settlement.at.org.bucket(),
         "endpoint": settlement.at.endpoint,
         "epoch": settlement.epoch,
         "delivery": settlement.delivery,
@@ -487,7 +504,6 @@ fn standing(settlement: &Settlement) -> Value {
 fn attempted(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     json!({
-        "bucket": settlement.at.org.bucket(),
         "org": settlement.at.org,
         "delivery": settlement.delivery,
         "attempt": attempt.number,
@@ -531,6 +547,51 @@ pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, 
     .await?;
     tx.commit().await?;
     Ok(events.rows_affected().max(answers.rows_affected()))
+}
+
+/// Removes up to `limit` settled deliveries of a bucket that were made before `before`,
+/// with their attempts; returns how many were.
+pub async fn forget(
+    store: &Store,
+    bucket: i64,
+    before: Timestamp,
+    limit: i64,
+) -> Result<usize, StoreError> {
+    let mut tx = store.begin().await?;
+    let rows = sqlx::query(
+        "delete from webhook_delivery where bucket = $1 and delivery_id in (
+             select delivery_id from webhook_delivery
+             where bucket = $1 and delivery_id < $2 and status <> 'pending'
+             order by delivery_id limit $3
+         )
+         returning delivery_id",
+    )
+    .bind(bucket)
+    .bind(DeliveryId::first_at(before).as_str())
+    .bind(limit)
+    .fetch_all(&mut *tx)
+    .await?;
+    let gone: Vec<String> = rows
+        .iter()
+        .map(|row| row.try_get("delivery_id"))
+        .collect::<Result<_, _>>()?;
+    let Some(last) = gone.iter().max() else {
+        return Ok(0);
+    };
+    sqlx::query(
+        "delete from webhook_attempt
+         where bucket = $1 and delivery_id <= $2 and not exists (
+             select 1 from webhook_delivery d
+             where d.bucket = webhook_attempt.bucket
+                 and d.delivery_id = webhook_attempt.delivery_id
+         )",
+    )
+    .bind(bucket)
+    .bind(last)
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(gone.len())
 }
 
 /// Numbers for the metrics.

@@ -2,8 +2,9 @@
 
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, Row as _};
 
+use super::buckets::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -44,24 +45,16 @@ pub async fn claim(
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let mut tx = store.begin().await?;
-    let text = format!(
-        "with due as materialized (
-             select bucket, envelope_id from integrity_check where due_at <= $2
-             order by due_at limit $3 {}
-         )
-         update integrity_check set due_at = $1
-         where (bucket, envelope_id) in (select bucket, envelope_id from due)
-         returning org_id, envelope_id",
-        store.dialect().skip_locked()
-    );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(lease_until.to_string())
-        .bind(before.to_string())
-        .bind(limit)
-        .fetch_all(&mut *tx)
-        .await?;
-    tx.commit().await?;
+    let due = Claim {
+        table: "integrity_check",
+        id: "envelope_id",
+        since: "due_at",
+        condition: "true",
+        set: "due_at = $3",
+        texts: &[lease_until.to_string()],
+        returning: "org_id, envelope_id",
+    };
+    let rows = due.take(store, before, limit).await?;
     rows.iter().map(|row| columns(row).envelope()).collect()
 }
 

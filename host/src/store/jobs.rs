@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, Row as _};
 
+use super::buckets::Claim;
 use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -131,9 +132,12 @@ pub enum Class {
 impl Class {
     fn condition(self) -> &'static str {
         match self {
-            Self::Mail => "(kind like 'mail.%' or kind like 'signer.%')",
-            Self::Bulk => "kind like 'bulk.%'",
-            Self::Other => "not (kind like 'mail.%' or kind like 'signer.%' or kind like 'bulk.%')",
+            Self::Mail => "state = 'waiting' and (kind like 'mail.%' or kind like 'signer.%')",
+            Self::Bulk => "state = 'waiting' and kind like 'bulk.%'",
+            Self::Other => {
+                "state = 'waiting'
+                 and not (kind like 'mail.%' or kind like 'signer.%' or kind like 'bulk.%')"
+            }
         }
     }
 }
@@ -146,27 +150,16 @@ pub async fn claim(
     lease: Duration,
     limit: i64,
 ) -> Result<Vec<ClaimedJob>, StoreError> {
-    let mut tx = store.begin().await?;
-    let kinds = class.condition();
-    // Materialized, as a plan may else run it once for each row, and lease them all.
-    let text = format!(
-        "with due as materialized (
-             select bucket, job_id from job where state = 'waiting' and run_at <= $2
-                 and {kinds}
-             order by run_at limit $3 {}
-         )
-         update job set run_at = $1, lease_epoch = lease_epoch + 1
-         where state = 'waiting' and (bucket, job_id) in (select bucket, job_id from due)
-         returning job_id, org_id, kind, payload, attempts, trace, lease_epoch",
-        store.dialect().skip_locked()
-    );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind((now + lease).to_string())
-        .bind(now.to_string())
-        .bind(limit)
-        .fetch_all(&mut *tx)
-        .await?;
-    tx.commit().await?;
+    let due = Claim {
+        table: "job",
+        id: "job_id",
+        since: "run_at",
+        condition: class.condition(),
+        set: "run_at = $3, lease_epoch = lease_epoch + 1",
+        texts: &[(now + lease).to_string()],
+        returning: "job_id, org_id, kind, payload, attempts, trace, lease_epoch",
+    };
+    let rows = due.take(store, now, limit).await?;
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(jobs)

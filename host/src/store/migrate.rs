@@ -36,6 +36,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     17 "0017_composition_and_bulk",
     18 "0018_payment_and_kba",
     19 "0019_traces",
+    20 "0020_buckets",
 ];
 
 /// The row that is the lock.

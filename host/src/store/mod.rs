@@ -27,6 +27,7 @@ mod turns;
 mod wakeups;
 
 pub mod api_keys;
+pub mod buckets;
 pub mod bulk;
 pub mod chores;
 pub mod components;
@@ -142,6 +143,7 @@ pub struct Store {
     /// For who listens beside the pools.
     url: Arc<str>,
     wakeups: wakeups::Wakeups,
+    held: buckets::Held,
 }
 
 /// Endpoints for which deliveries were committed, or whose settings were changed.
@@ -220,6 +222,7 @@ impl Store {
             fresh: Arc::default(),
             url,
             wakeups: wakeups::Wakeups::default(),
+            held: buckets::Held::default(),
         })
     }
 

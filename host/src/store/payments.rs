@@ -1,7 +1,8 @@
 //! What the payer of an envelope owes, and how far that is.
 
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::AnyConnection;
 
+use super::buckets::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -167,27 +168,16 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let mut tx = store.begin().await?;
-    let text = format!(
-        "with due as materialized (
-             select bucket, envelope_id from payment
-             where intent_id is not null and paid_at is null
-                 and looked_at <= $2 and begun_at > $4
-             order by looked_at, envelope_id limit $3 {}
-         )
-         update payment set looked_at = $1
-         where (bucket, envelope_id) in (select bucket, envelope_id from due)
-         returning org_id, envelope_id, payment_id",
-        store.dialect().skip_locked()
-    );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(now.to_string())
-        .bind(since.to_string())
-        .bind(limit)
-        .bind(begun.to_string())
-        .fetch_all(&mut *tx)
-        .await?;
-    tx.commit().await?;
+    let due = Claim {
+        table: "payment",
+        id: "envelope_id",
+        since: "looked_at",
+        condition: "intent_id is not null and paid_at is null and begun_at > $3",
+        set: "looked_at = $4",
+        texts: &[begun.to_string(), now.to_string()],
+        returning: "org_id, envelope_id, payment_id",
+    };
+    let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {
             let columns = Columns {

@@ -1,8 +1,9 @@
 //! Open envelopes at their providers: which was not read back for the longest
 //! time, and what was seen there.
 
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, Row as _};
 
+use super::buckets::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -17,26 +18,16 @@ pub async fn claim(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
-    let mut tx = store.begin().await?;
-    let text = format!(
-        "with due as materialized (
-             select bucket, envelope_id from envelope
-             where status in ('sent', 'viewed') and provider_submission is not null
-                 and looked_at <= $2
-             order by looked_at, envelope_id limit $3 {}
-         )
-         update envelope set looked_at = $1
-         where (bucket, envelope_id) in (select bucket, envelope_id from due)
-         returning org_id, envelope_id",
-        store.dialect().skip_locked()
-    );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(now.to_string())
-        .bind(since.to_string())
-        .bind(limit)
-        .fetch_all(&mut *tx)
-        .await?;
-    tx.commit().await?;
+    let due = Claim {
+        table: "envelope",
+        id: "envelope_id",
+        since: "looked_at",
+        condition: "status in ('sent', 'viewed') and provider_submission is not null",
+        set: "looked_at = $3",
+        texts: &[now.to_string()],
+        returning: "org_id, envelope_id",
+    };
+    let rows = due.take(store, since, limit).await?;
     rows.iter()
         .map(|row| {
             let columns = Columns {

@@ -1,6 +1,6 @@
 //! Webhook endpoints, and which node delivers to them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -256,24 +256,35 @@ pub async fn renew(
     until: Timestamp,
 ) -> Result<Vec<Held>, StoreError> {
     let mut tx = store.begin_urgently().await?;
+    let buckets: Vec<i64> = sqlx::query_scalar(
+        "select bucket from webhook_endpoint where holder = $1 group by bucket order by bucket",
+    )
+    .bind(holder)
+    .fetch_all(&mut *tx)
+    .await?;
     // Locked in the order in which everybody else locks them.
     let text = format!(
         "with held as materialized (
-             select bucket, endpoint_id from webhook_endpoint
-             where holder = $1 and lease_until > $2 and is_active = 1
-             order by bucket, endpoint_id {}
+             select endpoint_id from webhook_endpoint
+             where bucket = $4 and holder = $1 and lease_until > $2 and is_active = 1
+             order by endpoint_id {}
          )
          update webhook_endpoint set lease_until = $3
-         where (bucket, endpoint_id) in (select bucket, endpoint_id from held)
+         where bucket = $4 and endpoint_id in (select endpoint_id from held)
          returning *",
         store.dialect().for_update()
     );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(holder)
-        .bind(now.to_string())
-        .bind(until.to_string())
-        .fetch_all(&mut *tx)
-        .await?;
+    let mut rows = Vec::new();
+    for bucket in buckets {
+        let of_bucket = sqlx::query(AssertSqlSafe(text.clone()))
+            .bind(holder)
+            .bind(now.to_string())
+            .bind(until.to_string())
+            .bind(bucket)
+            .fetch_all(&mut *tx)
+            .await?;
+        rows.extend(of_bucket);
+    }
     tx.commit().await?;
     // One that cannot be read must not cost the others their lease.
     let readable = |row: &AnyRow| match held(row) {
@@ -319,23 +330,27 @@ pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Resul
     if tx.dialect == Dialect::Sqlite {
         return Ok(());
     }
-    let wanted: Vec<_> = endpoints
-        .iter()
-        .map(|one| json!({ "bucket": one.org.bucket(), "endpoint": one.endpoint }))
-        .collect();
-    let text = format!(
-        "select endpoint_id from webhook_endpoint where (bucket, endpoint_id) in (
-             select cast(value ->> 'bucket' as bigint), value ->> 'endpoint' from {} limit {}
-         )
-         order by bucket, endpoint_id {}",
-        tx.dialect.json_rows(),
-        wanted.len().next_power_of_two(),
-        tx.dialect.for_update()
-    );
-    sqlx::query(AssertSqlSafe(text))
-        .bind(Value::from(wanted).to_string())
-        .fetch_all(&mut **tx)
-        .await?;
+    let mut by_bucket: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
+    for one in endpoints {
+        let of_bucket = by_bucket.entry(one.org.bucket()).or_default();
+        of_bucket.push(json!({ "endpoint": one.endpoint }));
+    }
+    for (bucket, wanted) in by_bucket {
+        let text = format!(
+            "select endpoint_id from webhook_endpoint where bucket = $2 and endpoint_id in (
+                 select value ->> 'endpoint' from {} limit {}
+             )
+             order by endpoint_id {}",
+            tx.dialect.json_rows(),
+            wanted.len().next_power_of_two(),
+            tx.dialect.for_update()
+        );
+        sqlx::query(AssertSqlSafe(text))
+            .bind(Value::from(wanted).to_string())
+            .bind(bucket)
+            .fetch_all(&mut **tx)
+            .await?;
+    }
     Ok(())
 }
 

@@ -41,6 +41,7 @@ use crate::domain::id::{BatchId, EnvelopeId, IntentId, TemplateId};
 use crate::faults;
 use crate::mail::{self, MailError};
 use crate::metrics::JobLabels;
+use crate::node::Node;
 use crate::patience;
 use crate::room;
 use crate::sandbox;
@@ -56,7 +57,7 @@ use crate::service::{
 };
 use crate::store::jobs::{self, ClaimedJob, Class};
 use crate::store::row::Kept;
-use crate::store::{self, StoreError, Tx, chores};
+use crate::store::{self, StoreError, Tx, buckets, chores};
 use crate::traces;
 
 /// Vaults an envelope.
@@ -102,11 +103,15 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = store::bulk::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "bulk items of an earlier run could not be taken back");
     }
+    let node = Arc::new(Node::of(&app.config.data_dir));
+    // Before the first claim.
+    hold_buckets(&app, &node).await;
+    let buckets = tokio::spawn(keep_buckets(app.clone(), node.clone(), stop.clone()));
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
     let sequencer = tokio::spawn(log::run(app.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
-    let webhooks = tokio::spawn(delivery::run(app.clone(), stop.clone()));
+    let webhooks = tokio::spawn(delivery::run(app.clone(), node, stop.clone()));
     let activations = tokio::spawn(components::follow(app.clone(), stop.clone()));
     let wakeups = tokio::spawn(store::share_wakeups(app.store.clone(), stop.clone()));
     let time = tokio::spawn(timekeeping::run(app.clone(), stop.clone()));
@@ -147,11 +152,38 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("activations", activations),
         ("wake-ups", wakeups),
         ("time", time),
+        ("buckets", buckets),
     ] {
         if let Err(error) = work.await {
             tracing::error!(what, %error, "background work did not end well");
         }
     }
+}
+
+async fn hold_buckets(app: &App, node: &Node) {
+    let earlier = node.earlier_runs();
+    match buckets::hold(&app.store, &node.run, earlier.as_deref(), app.clock.now()).await {
+        Ok(held) => {
+            app.metrics
+                .buckets_held
+                .set(held.try_into().unwrap_or_default());
+        }
+        Err(error) => tracing::warn!(%error, "buckets could not be held"),
+    }
+}
+
+/// Holds a share of the buckets until told to stop, and leaves them to others then.
+async fn keep_buckets(app: App, node: Arc<Node>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(buckets::RENEWAL) => hold_buckets(&app, &node).await,
+        }
+    }
+    if let Err(error) = buckets::let_go(&app.store, &node.run).await {
+        tracing::warn!(%error, "buckets stay held until their leases end");
+    }
+    app.metrics.buckets_held.set(0);
 }
 
 async fn claim(app: &App, class: Class, limit: usize) -> Vec<ClaimedJob> {

@@ -1,4 +1,4 @@
-//! Who holds an endpoint: one run of one node.
+//! Who holds endpoints and buckets: one run of one node.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use crate::domain::id::RequestId;
 /// A run of a node. `run` is `<node>/<run>`: the first half stays in the data folder,
 /// the second is new each time, so that even a node whose data folder was copied
 /// from another's never takes the other's work for its own.
-pub(super) struct Node {
+pub struct Node {
     pub run: String,
     /// The node's own half, and the lock on its file. The lock ends with its process:
     /// what earlier runs still hold, nobody holds.
