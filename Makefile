@@ -11,7 +11,7 @@ ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
   & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 
-.PHONY: demo serve test test-nodes lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve test test-nodes test-shards test-citus test-upgrade lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -41,6 +41,29 @@ test-nodes:
 	@tests/set-up test
 	@cargo nextest run --no-run $(CRATES)
 	@TEST_NODES=$(NODES) tests/with-s3 tests/with-postgres cargo nextest run $(CRATES) --profile nodes -E '$(ON_NODES)'
+
+# The same on a database whose tables are partitioned by bucket, and whatever locks rows
+# names their bucket: what a database that is spread over shards asks for.
+test-shards:
+	@tests/set-up test
+	@cargo nextest run --no-run $(CRATES)
+	@TEST_SHARDS=partitions TEST_POSTGRES_OPTIONS="-c log_statement=all -c log_line_prefix=" TEST_NODES=$(NODES) \
+	  tests/with-s3 tests/with-postgres sh -c "cargo nextest run $(CRATES) --profile nodes -E '$(ON_NODES)' && tests/locks-name-a-bucket"
+
+# The same on a Citus cluster of a coordinator and two workers; CITUS_SOURCE is a folder
+# with its source, where it is not installed.
+test-citus:
+	@tests/set-up test
+	@cargo nextest run --no-run $(CRATES)
+	@TEST_NODES=$(NODES) tests/with-s3 tests/with-citus cargo nextest run $(CRATES) --profile nodes -E '$(ON_NODES)'
+
+# An older version beside this one: OLD is its binary; else it is built, as it was before
+# the last change of the schema.
+test-upgrade:
+	@tests/set-up test
+	@cargo nextest run --no-run $(CRATES)
+	@old="$(OLD)"; TEST_OLD_HOLDFAST="$${old:-$$(tests/older-version)}" tests/with-postgres \
+	  cargo nextest run $(CRATES) --run-ignored only --no-capture -E 'test(an_old_and_a_new_version)'
 
 lint:
 	@tests/set-up test

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sqlx::Row as _;
 
-use crate::support::process::{Home, Server};
+use crate::support::process::{Home, Server, this_program};
 use crate::support::{files_below, pdf, postgres, share_native_code};
 
 /// Places of the work on a batch where a server kills itself; none: from outside.
@@ -39,6 +39,7 @@ impl Drill {
         let folder = tempfile::tempdir().unwrap();
         share_native_code(folder.path());
         let home = Home {
+            program: this_program(),
             data: folder.path().to_owned(),
             database,
             settings: Vec::new(),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use reqwest::multipart;
 use serde_json::{Value, json};
 
-use crate::support::process::{Home, Server};
+use crate::support::process::{Home, Server, this_program};
 use crate::support::{
     CONTRACT, envelope_body, files_below, form, postgres, release_form, share_native_code,
 };
@@ -55,7 +55,7 @@ pub struct Tracked {
 
 /// The drill's own state, which outlives every server.
 pub struct Drill {
-    home: Home,
+    pub home: Home,
     /// Where the objects are files.
     objects: PathBuf,
     client: Client,
@@ -69,6 +69,7 @@ impl Drill {
     async fn new(database: Option<String>) -> (Self, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let home = Home {
+            program: this_program(),
             data: folder.path().to_owned(),
             database,
             settings: Vec::new(),

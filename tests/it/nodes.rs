@@ -3,12 +3,12 @@
 //!
 //! `HOLDFAST_KILLS` makes the drills longer, for `make crash`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::crash::{Drill, kills};
 use crate::support::postgres;
-use crate::support::process::{Home, Server};
+use crate::support::process::{Home, Server, this_program};
 use crate::support::proxy::{Network, Proxy};
 use crate::support::s3::S3;
 
@@ -43,8 +43,20 @@ impl Cluster {
         settings: &[(String, String)],
         objects: &Path,
     ) -> Self {
+        Self::of(this_program(), count, database, settings, objects).await
+    }
+
+    /// Of this `holdfast`.
+    async fn of(
+        program: PathBuf,
+        count: usize,
+        database: &str,
+        settings: &[(String, String)],
+        objects: &Path,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = |name: &str| Home {
+            program: program.clone(),
             data: folder.path().join(name),
             database: Some(database.to_owned()),
             settings: settings.to_vec(),
@@ -66,6 +78,15 @@ impl Cluster {
             nodes,
             folder,
         }
+    }
+
+    async fn schema_version(&self) -> i64 {
+        let store = self.drill.home.store().await;
+        let mut connection = store.read().await.unwrap();
+        sqlx::query_scalar("select max(version) from migration")
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap()
     }
 
     fn urls(&self) -> Vec<String> {
@@ -167,6 +188,52 @@ async fn a_node_that_stood_still_writes_nothing_more() {
     for place in &places[..share] {
         stalled_at(place).await;
     }
+}
+
+/// Nodes are replaced one after the other; and one goes back, as an operator does who does
+/// not trust the new version yet.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an older version: `make test-upgrade`"]
+async fn an_old_and_a_new_version_work_side_by_side() {
+    let old = std::env::var("TEST_OLD_HOLDFAST").expect("run `make test-upgrade`");
+    let old = PathBuf::from(old);
+    let database = postgres::new_database().await;
+    let objects = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", objects.path().display());
+    let settings = [("HOLDFAST_STORAGE_URL".to_owned(), url)];
+    let mut cluster = Cluster::of(old.clone(), 2, &database, &settings, objects.path()).await;
+    for node in &mut cluster.nodes {
+        node.start(&[], &[]);
+    }
+    let before = cluster.schema_version().await;
+    let time = Duration::from_secs(3);
+    cluster.work(time).await;
+    for (node, program) in [
+        (0, this_program()),
+        (0, old),
+        (0, this_program()),
+        (1, this_program()),
+    ] {
+        let node = &mut cluster.nodes[node];
+        node.server().signal("TERM");
+        while !node.server.as_mut().unwrap().is_dead() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        node.home.program = program;
+        node.start(&[], &[]);
+        cluster.work(time).await;
+    }
+    let after = cluster.schema_version().await;
+    assert!(
+        after > before,
+        "from schema {before} to {after}: the old version is not older"
+    );
+    println!(
+        "from schema {before} to {after}: {} envelopes",
+        cluster.drill.tracked.len()
+    );
+    cluster.drill.home.program = this_program();
+    cluster.settle().await;
 }
 
 /// Somebody sets the clock of one of two machines an hour ahead, and then back.

@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use serde_json::Value;
 
 use crate::crash::Drill;
-use crate::support::process::{Home, Server};
+use crate::support::process::{Home, Server, this_program};
 
 /// One span, as it arrived.
 #[derive(Clone, Debug)]
@@ -71,6 +71,7 @@ async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
     let endpoint = collector(spans.clone()).await;
     let folder = tempfile::tempdir().unwrap();
     let home = Home {
+        program: this_program(),
         data: folder.path().to_owned(),
         database: None,
         settings: vec![

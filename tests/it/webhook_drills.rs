@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-use crate::support::process::{Home, Server};
+use crate::support::process::{Home, Server, this_program};
 use crate::support::receiver::Receiver;
 use crate::support::{postgres, share_native_code};
 
@@ -43,6 +43,7 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         share_native_code(folder.path());
         let home = Home {
+            program: this_program(),
             data: folder.path().to_owned(),
             database,
             settings: Vec::new(),

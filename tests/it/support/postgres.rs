@@ -1,21 +1,43 @@
 //! A database of its own on the PostgreSQL server that `make test` starts.
+//!
+//! Its tables are spread by bucket where `TEST_SHARDS` says so: `partitions` of the one
+//! server (`make test-shards`), or over the workers of a Citus cluster, `citus`
+//! (`make test-citus`).
+
+use std::path::Path;
+use std::process::Command;
 
 use holdfast::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _};
 
-/// The URL of a new, empty database.
+/// The URL of a new database. It is empty, unless it is spread.
 pub async fn new_database() -> String {
     let server = std::env::var("TEST_POSTGRES_URL")
         .expect("no PostgreSQL: run the tests with `make test`, or through `tests/with-postgres`");
-    sqlx::any::install_default_drivers();
     let name = format!("test_{}", &holdfast::domain::id::OrgId::new().as_str()[4..]);
-    let mut connection = sqlx::AnyConnection::connect(&format!("{server}/postgres"))
-        .await
-        .unwrap();
-    let create = AssertSqlSafe(format!("create database {name}"));
-    sqlx::query(create).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    format!("{server}/{name}")
+    let create = format!("create database {name}");
+    run(&format!("{server}/postgres"), &create).await;
+    let url = format!("{server}/{name}");
+    match std::env::var("TEST_SHARDS").as_deref() {
+        Err(_) => {}
+        Ok("partitions") => spread(&url, "tests/partition-by-bucket.sql").await,
+        Ok("citus") => {
+            run(&url, "create extension citus").await;
+            let port = server.rsplit_once(':').unwrap().1;
+            let own = format!("select citus_set_coordinator_host('127.0.0.1', {port})");
+            run(&url, &own).await;
+            for worker in std::env::var("TEST_CITUS_WORKERS").unwrap().split(' ') {
+                let at = format!("postgres://postgres@127.0.0.1:{worker}");
+                run(&format!("{at}/postgres"), &create).await;
+                run(&format!("{at}/{name}"), "create extension citus").await;
+                let add = format!("select citus_add_node('127.0.0.1', {worker})");
+                run(&url, &add).await;
+            }
+            spread(&url, "packaging/citus/distribute.sql").await;
+        }
+        Ok(other) => panic!("TEST_SHARDS={other}"),
+    }
+    url
 }
 
 /// A migrated store on a new database.
@@ -23,4 +45,30 @@ pub async fn new_store() -> Store {
     let store = Store::connect(&new_database().await).await.unwrap();
     store.migrate().await.unwrap();
     store
+}
+
+async fn run(url: &str, statement: &str) {
+    sqlx::any::install_default_drivers();
+    let mut connection = sqlx::AnyConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn spread(url: &str, script: &str) {
+    let store = Store::connect(url).await.unwrap();
+    store.migrate().await.unwrap();
+    store.close().await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(script);
+    let output = Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"])
+        .args([&script, Path::new(url)])
+        .output()
+        .expect("psql is missing: run `tests/set-up test`");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", script.display());
 }

@@ -1,5 +1,6 @@
 //! `holdfast serve` as a process of its own, which a test can kill.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -9,9 +10,16 @@ use std::sync::{Arc, Mutex};
 use holdfast::store::Store;
 use serde_json::Value;
 
+/// The `holdfast` that is under test.
+pub fn this_program() -> PathBuf {
+    env!("CARGO_BIN_EXE_holdfast").into()
+}
+
 /// Where a server keeps its things.
 #[derive(Clone)]
 pub struct Home {
+    /// Which `holdfast` runs there.
+    pub program: PathBuf,
     pub data: PathBuf,
     pub database: Option<String>,
     /// Further settings, as variables.
@@ -19,7 +27,7 @@ pub struct Home {
 }
 
 impl Home {
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("HOLDFAST_DATA_DIR", &self.data);
         if let Some(database) = &self.database {
@@ -39,7 +47,7 @@ impl Home {
     /// What the operator's tool prints, and whether it is content.
     pub fn operator(&self, ahead: &str, arguments: &[&str]) -> (bool, Value) {
         let output = self
-            .command(env!("CARGO_BIN_EXE_holdfast"))
+            .command(&self.program)
             .env("HOLDFAST_CLOCK_OFFSET", ahead)
             .arg("--json")
             .args(arguments)
@@ -71,12 +79,11 @@ impl Server {
             .local_addr()
             .unwrap()
             .port();
-        let program = env!("CARGO_BIN_EXE_holdfast");
         let mut command = match wrapper {
-            [] => home.command(program),
+            [] => home.command(&home.program),
             [wrapper, arguments @ ..] => {
                 let mut command = home.command(wrapper);
-                command.args(arguments).arg(program);
+                command.args(arguments).arg(&home.program);
                 command
             }
         };

@@ -1,0 +1,19 @@
+-- Spreads the tables over the workers of a Citus cluster, by bucket. For psql, on the
+-- coordinator, as who owns the tables: after `holdfast migrate` and before the first node
+-- starts, and again after an upgrade that adds tables. Tables that are spread already stay
+-- as they are.
+--
+-- What begins its key with `bucket` belongs to one organization. The rest is small and
+-- stays on the coordinator, to which all nodes connect: keys of the API, chores, the head
+-- and the tiles of the log, and who holds which bucket.
+create extension if not exists citus;
+
+select format('select create_distributed_table(%L, %L)', c.oid::regclass, 'bucket')
+from pg_index i
+join pg_class c on c.oid = i.indrelid
+join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+where i.indisprimary and i.indnkeyatts > 1 and a.attname = 'bucket'
+    and c.relnamespace = current_schema()::regnamespace
+    and not exists (select from citus_tables t where t.table_name = c.oid::regclass)
+order by c.relname
+\gexec

@@ -1,0 +1,29 @@
+-- The tables of organizations as partitions by bucket: as near to shards as PostgreSQL is
+-- by itself. A unique key that does not name the bucket is refused, as Citus refuses it.
+do $$
+declare
+    one record;
+begin
+    for one in
+        select c.relname as name
+        from pg_index i
+        join pg_class c on c.oid = i.indrelid
+        join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+        where i.indisprimary and i.indnkeyatts > 1 and a.attname = 'bucket'
+            and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+    loop
+        execute format('alter table %I rename to %I', one.name, 'whole_' || one.name);
+        execute format(
+            'create table %I (like %I including all) partition by hash (bucket)',
+            one.name, 'whole_' || one.name
+        );
+        for part in 0..3 loop
+            execute format(
+                'create table %I partition of %I for values with (modulus 4, remainder %s)',
+                one.name || '_' || part, one.name, part
+            );
+        end loop;
+        execute format('insert into %I select * from %I', one.name, 'whole_' || one.name);
+        execute format('drop table %I', 'whole_' || one.name);
+    end loop;
+end $$;
