@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::journeys::signed_vaulted_certified_and_released;
 use crate::support::azure::Azurite;
+use crate::support::gcs::Gcs;
 use crate::support::s3::S3;
 use crate::support::{TestApp, envelope_body, files_below, operator_output, padded, release_form};
 
@@ -55,6 +56,18 @@ async fn an_envelope_goes_through_on_azure() {
     upload(&app, &padded(12 * 1024 * 1024)).await;
     assert_eq!(files_below(&app.data.path().join("objects")).len(), 0);
     signed_vaulted_certified_and_released(app).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_goes_through_on_google() {
+    let server = Gcs::start().await;
+    let configure = |config: &mut Config| server.configure(config);
+    let app = TestApp::with(configure, OrgSettings::default()).await;
+    upload(&app, &padded(12 * 1024 * 1024)).await;
+    assert_eq!(files_below(&app.data.path().join("objects")).len(), 0);
+    assert_eq!(keys(&server.s3, "plain", "uploads").await.len(), 1);
+    signed_vaulted_certified_and_released(app).await;
+    assert!(server.create_only() >= 4, "{}", server.create_only());
 }
 
 #[tokio::test(flavor = "multi_thread")]

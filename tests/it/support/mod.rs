@@ -9,6 +9,7 @@ pub mod docuseal;
 pub mod example_sign;
 pub mod faulty;
 pub mod form;
+pub mod gcs;
 pub mod method;
 pub mod pdf;
 pub mod postgres;
