@@ -464,8 +464,11 @@ impl TestApp {
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        let activates =
-            request.method() != Method::GET && request.uri().path().starts_with(&api("/component"));
+        let path = request.uri().path();
+        let activates = request.method() != Method::GET
+            && ["/component", "/webhooks/endpoints/"]
+                .iter()
+                .any(|begin| path.starts_with(&api(begin)));
         let response = self.router().oneshot(request).await.unwrap();
         if activates && response.status().is_success() && self.routers.len() > 1 {
             // So long the others may take to follow.
