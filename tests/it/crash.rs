@@ -100,7 +100,7 @@ impl Drill {
             life: 0,
         };
         let server = Server::start(&home, &[], &[]).unwrap();
-        let template = client.template(&server.url).await;
+        let template = client.template(&server.url).await.unwrap();
         server.kill();
         Self {
             home,
@@ -164,6 +164,11 @@ impl Drill {
     pub async fn create(&self, url: &str) -> Result<Value, String> {
         let body = envelope_body(&self.template);
         self.client.post(url, "/partner/envelopes", &body).await
+    }
+
+    /// One more template, and its document.
+    pub async fn upload(&self, url: &str) -> Result<Value, String> {
+        self.client.template(url).await
     }
 
     async fn round(&mut self, urls: &[String], rounds: usize) {
@@ -465,7 +470,7 @@ pub struct Client {
 }
 
 impl Client {
-    async fn template(&self, url: &str) -> Value {
+    async fn template(&self, url: &str) -> Result<Value, String> {
         let fields = json!([{
             "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
             "placement": { "mode": "anchor", "anchor_text": "Buyer signature:", "w": 0.3, "h": 0.03 },
@@ -482,7 +487,7 @@ impl Client {
             .http
             .post(format!("{url}/api/v2/partner/templates"))
             .multipart(form);
-        self.send(request).await.unwrap()["template_id"].clone()
+        Ok(self.send(request).await?["template_id"].take())
     }
 
     async fn sign(&self, url: &str) -> Result<(), reqwest::Error> {

@@ -2,9 +2,10 @@
 
 use axum::body::Body;
 use axum::http::Request;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, CONTRACT, TestApp, envelope_body};
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body, postgres};
 
 async fn post(app: &TestApp, idempotency_key: &str, path: &str, body: &Value) -> Answer {
     let request = Request::post(format!("/api/v2{path}"))
@@ -283,4 +284,39 @@ async fn kept_answers_are_sealed() {
         .await
         .unwrap();
     assert!(!kept.contains("sign"), "{kept}");
+}
+
+/// A database that undoes a change because of another asks for it once more; so do we.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_met_another_change_may_be_tried_again_with_its_key_on_postgresql() {
+    let url = postgres::new_database().await;
+    let app = TestApp::with(
+        |config| config.database_url = Some(url),
+        OrgSettings::default(),
+    )
+    .await;
+    let template = app.contract_template().await;
+    let body = envelope_body(&template["template_id"]);
+    app.execute(
+        "create function another_was_first() returns trigger language plpgsql as
+         $$ begin raise exception 'restart transaction' using errcode = '40001'; end $$",
+    )
+    .await;
+    app.execute(
+        "create trigger another_was_first before insert on envelope
+         for each row execute function another_was_first()",
+    )
+    .await;
+    let refused = post(&app, "k", "/partner/envelopes", &body).await;
+    assert_eq!(refused.headers["retry-after"], "1");
+    assert_eq!(
+        refused.error(503),
+        "The change met another; please try again"
+    );
+    app.execute("drop trigger another_was_first on envelope")
+        .await;
+    let created = post(&app, "k", "/partner/envelopes", &body).await;
+    assert!(!replayed(&created));
+    created.data(201);
+    assert_eq!(count(&app).await, 1);
 }

@@ -331,10 +331,15 @@ async fn networks_fail_and_come_back() {
                 let answer = http.get(&ready).send().await.unwrap();
                 assert_eq!(answer.status(), 503, "{what}");
             }
-            if fault == Network::Cut && what == "database" {
-                let refused = cluster.drill.create(&urls[0]).await.unwrap_err();
+            if fault == Network::Cut {
+                let (refused, away) = match what {
+                    "database" => (cluster.drill.create(&urls[0]).await, "The database"),
+                    _ => (cluster.drill.upload(&urls[0]).await, "The document store"),
+                };
+                let refused = refused.unwrap_err();
+                let expected = format!("{away} cannot be reached right now");
                 assert!(
-                    refused.starts_with("503") && refused.contains("cannot be reached right now"),
+                    refused.starts_with("503") && refused.contains(&expected),
                     "{refused}"
                 );
             }

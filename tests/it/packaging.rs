@@ -4,9 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use axum::body::Body;
-use axum::http::Request;
-
 use crate::support::TestApp;
 
 fn packaging() -> PathBuf {
@@ -25,8 +22,7 @@ fn run(command: &mut Command) -> String {
 async fn dashboard_and_alerts_ask_for_what_is_counted() {
     let app = TestApp::start().await;
     app.vaulted_envelope().await;
-    let metrics = app.send(Request::get("/metrics").body(Body::empty()).unwrap());
-    let metrics = metrics.await.text();
+    let metrics = app.metrics().await;
     let mut counted = BTreeSet::new();
     for line in metrics.lines() {
         let Some(typed) = line.strip_prefix("# TYPE ") else {

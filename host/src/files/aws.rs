@@ -165,7 +165,7 @@ impl Aws {
             match attempt.await {
                 Err(Attempt::Again(why)) => match delays.next() {
                     Some(delay) => tokio::time::sleep(delay).await,
-                    None => return Err(FilesError::Aws(format!("{service}: {why}"))),
+                    None => return Err(FilesError::AwsAway(format!("{service}: {why}"))),
                 },
                 Err(Attempt::Failed(error)) => return Err(error),
                 Ok(answer) => return Ok(answer),

@@ -17,10 +17,13 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
+    BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions,
+    PutPayload, RetryConfig, WriteMultipart,
 };
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
@@ -127,6 +130,9 @@ impl Key {
     }
 }
 
+/// What a folder calls itself in errors.
+const FOLDER: &str = "LocalFileSystem";
+
 /// A file on its way out.
 pub type Pieces = BoxStream<'static, Result<Bytes, FilesError>>;
 
@@ -163,6 +169,21 @@ pub enum FilesError {
     /// What AWS is asked for beside objects.
     #[error("AWS {0}")]
     Aws(String),
+    /// The same, which did not answer however often it was asked.
+    #[error("AWS {0}")]
+    AwsAway(String),
+}
+
+impl FilesError {
+    /// The object store could not be reached, or does not serve: it may well, soon.
+    /// A folder that does not is a disk that fails.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::TimedOut | Self::BrokenOff | Self::AwsAway(_) => true,
+            Self::Store(object_store::Error::Generic { store, .. }) => *store != FOLDER,
+            _ => false,
+        }
+    }
 }
 
 impl From<object_store::Error> for FilesError {
@@ -251,7 +272,9 @@ impl Files {
                 .map_err(|()| FilesError::Url("file:// needs an absolute path".into()))?;
             return Self::local(&folder)?.with(settings);
         }
-        let (store, prefix) = object_store::parse_url_opts(&url, options(settings))?;
+        let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(object_store::Error::from)?;
+        let store = opened(scheme, &url, options(settings))?;
+        let prefix = Path::parse(prefix).map_err(object_store::Error::from)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
         let mut files = Self::over(Arc::new(store), PATIENCE);
         if let Some(period) = settings.archive_retention {
@@ -575,6 +598,50 @@ fn options(settings: &Storage) -> BTreeMap<String, String> {
     let set = settings.options.iter();
     let set = set.map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned()));
     variables.chain(set).collect()
+}
+
+/// A store elsewhere. Settings that are of another are left out.
+fn opened(
+    scheme: ObjectStoreScheme,
+    url: &Url,
+    options: BTreeMap<String, String>,
+) -> Result<Box<dyn ObjectStore>, FilesError> {
+    macro_rules! built {
+        ($builder:ty) => {{
+            let builder = <$builder>::new()
+                .with_url(url.as_str())
+                .with_retry(retries());
+            let builder =
+                options
+                    .into_iter()
+                    .fold(builder, |builder, (name, value)| match name.parse() {
+                        Ok(key) => builder.with_config(key, value),
+                        Err(_) => builder,
+                    });
+            Ok(Box::new(builder.build()?))
+        }};
+    }
+    match scheme {
+        ObjectStoreScheme::AmazonS3 => built!(AmazonS3Builder),
+        ObjectStoreScheme::MicrosoftAzure => built!(MicrosoftAzureBuilder),
+        ObjectStoreScheme::GoogleCloudStorage => built!(GoogleCloudStorageBuilder),
+        _ => Err(FilesError::Url(format!(
+            "there is no store for {}://",
+            url.scheme()
+        ))),
+    }
+}
+
+/// A request that nobody answers is sent again, while the caller still waits.
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            max_backoff: Duration::from_secs(2),
+            ..BackoffConfig::default()
+        },
+        retry_timeout: Duration::from_secs(10),
+        ..RetryConfig::default()
+    }
 }
 
 /// How the store of a bucket is made, for what else is asked of AWS.

@@ -11,8 +11,11 @@ use crate::domain::component::Slot;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-/// Seconds until a request that needed the database is worth another try.
-const DATABASE_RETRY: u32 = 5;
+/// Seconds until what could not be reached is worth another try.
+const RETRY: u32 = 5;
+
+/// The same of a change that met another.
+const RETRY_SOON: u32 = 1;
 
 /// An answer that is an error, in the shape of the contract.
 #[derive(Debug)]
@@ -81,6 +84,11 @@ impl HttpError {
             body["details"] = (**details).clone();
         }
         body
+    }
+
+    /// 503, and when to come back.
+    fn unavailable(message: &str, retry_after: u32) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(retry_after)
     }
 
     fn because(mut self, cause: impl Into<String>) -> Self {
@@ -171,9 +179,14 @@ impl From<ServiceError> for HttpError {
                 "Changed by another request in the meantime",
             ),
             ServiceError::Store(error) if error.is_unreachable() => {
-                let message = "The database cannot be reached right now";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
-                    .retry_after(DATABASE_RETRY)
+                Self::unavailable("The database cannot be reached right now", RETRY).because(text)
+            }
+            ServiceError::Store(error) if error.is_rolled_back() => {
+                let message = "The change met another; please try again";
+                Self::unavailable(message, RETRY_SOON).because(text)
+            }
+            ServiceError::Files(error) if error.is_unreachable() => {
+                Self::unavailable("The document store cannot be reached right now", RETRY)
                     .because(text)
             }
             ServiceError::Component(_)

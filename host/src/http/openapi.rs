@@ -31,7 +31,7 @@ fn meaning(status: u16) -> &'static str {
         500 => "Our fault; X-Request-Id finds it in the log",
         502 => "The provider refused or could not be reached",
         503 => {
-            "Not configured, or the database cannot be reached: then Retry-After says when to come back"
+            "Not configured, or the database or the document store cannot be reached: then Retry-After says when to come back"
         }
         _ => "Error",
     }

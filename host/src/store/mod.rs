@@ -92,6 +92,13 @@ impl StoreError {
         }
     }
 
+    /// The database undid the transaction because of another, and asks for it once more:
+    /// class 40 of PostgreSQL's appendix A (a deadlock; a conflict where an engine of its
+    /// kind isolates transactions by more than reading what is committed).
+    pub fn is_rolled_back(&self) -> bool {
+        self.class().as_deref() == Some("40")
+    }
+
     /// The database could not be reached, or does not serve: it may well, soon. Its own
     /// codes are classes 08, 57 and 53 of PostgreSQL's appendix A.
     pub fn is_unreachable(&self) -> bool {
@@ -103,14 +110,17 @@ impl StoreError {
                 | sqlx::Error::PoolClosed
                 | sqlx::Error::Protocol(_),
             ) => true,
-            Self::Database(sqlx::Error::Database(error)) => {
-                let code = error.code();
-                let class = code.as_ref().and_then(|code| code.get(..2));
-                code.as_ref().is_some_and(|code| code.len() == 5)
-                    && matches!(class, Some("08" | "53" | "57"))
-            }
-            _ => false,
+            _ => matches!(self.class().as_deref(), Some("08" | "53" | "57")),
         }
+    }
+
+    /// The first two characters of an SQLSTATE; SQLite's codes are numbers.
+    fn class(&self) -> Option<String> {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return None;
+        };
+        let code = error.code().filter(|code| code.len() == 5)?;
+        code.get(..2).map(str::to_owned)
     }
 }
 

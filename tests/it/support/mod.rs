@@ -466,7 +466,7 @@ impl TestApp {
     pub async fn send(&self, request: Request<Body>) -> Answer {
         let path = request.uri().path();
         let activates = request.method() != Method::GET
-            && ["/component", "/webhooks/endpoints/"]
+            && ["/component", "/webhooks/endpoints/", "/partner/webhook"]
                 .iter()
                 .any(|begin| path.starts_with(&api(begin)));
         let response = self.router().oneshot(request).await.unwrap();
@@ -568,9 +568,14 @@ impl TestApp {
         self.send(request.body(body.into()).unwrap()).await
     }
 
+    /// What one node counts after the other.
     pub async fn metrics(&self) -> String {
-        let request = Request::get("/metrics").body(Body::empty()).unwrap();
-        self.send(request).await.text()
+        let mut all = String::new();
+        for _ in &self.routers {
+            let request = Request::get("/metrics").body(Body::empty()).unwrap();
+            all += &self.send(request).await.text();
+        }
+        all
     }
 
     /// What `/readyz` says of each dependency.
