@@ -75,9 +75,9 @@ pub struct Partner {
 }
 
 /// The operator's tool, on one installation.
-struct Operator {
-    folder: PathBuf,
-    database: String,
+pub struct Operator {
+    pub folder: PathBuf,
+    pub database: String,
 }
 
 /// An organization and its key.
@@ -98,6 +98,17 @@ impl Operator {
             return Err(String::from_utf8_lossy(&output.stderr).into());
         }
         Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// A web-app admin's token.
+    pub fn web_token(&self, org: &OrgId) -> Result<String, Failure> {
+        let org = org.as_str();
+        let email = "bench@example.com";
+        let issue = [
+            "token", "issue", "--org", org, "--email", email, "--role", "admin",
+        ];
+        let issued = self.operate(&issue)?;
+        Ok(issued["token"].as_str().unwrap_or_default().to_owned())
     }
 
     fn tenant(&self) -> Result<Tenant, Failure> {
@@ -175,13 +186,7 @@ impl Partner {
 
     /// A web-app admin's token.
     pub fn web_token(&self) -> Result<String, Failure> {
-        let org = self.org.as_str();
-        let email = "bench@example.com";
-        let issue = [
-            "token", "issue", "--org", org, "--email", email, "--role", "admin",
-        ];
-        let issued = self.operator.operate(&issue)?;
-        Ok(issued["token"].as_str().unwrap_or_default().to_owned())
+        self.operator.web_token(&self.org)
     }
 
     /// Another organization on the same server.

@@ -12,18 +12,22 @@ use axum::body::Body;
 use axum::http::Request;
 use holdfast::config::Config;
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::domain::id::{CustomerId, EnvelopeId, EventId, KeyId, OrgId};
+use holdfast::domain::id::{
+    BatchId, CustomerId, DecisionId, DeliveryId, EndpointId, EnvelopeId, EventId, ItemId, KeyId,
+    OrgId, PackageId, TemplateId,
+};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
 use holdfast::store::jobs::Class;
 use holdfast::store::{
-    Store, api_keys, deliveries, envelopes, idempotency, integrity, jobs, organizations,
-    provider_poll,
+    Store, api_keys, deliveries, envelopes, idempotency, integrity, jobs, log, organizations,
+    payments, provider_poll,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::Failure;
+use crate::partner::Operator;
 use crate::report::{Table, heading};
 use crate::webhooks::database;
 
@@ -33,15 +37,21 @@ const MANY: usize = 1_000_000;
 const OF_ORGANIZATION: usize = 1_000;
 const ROUNDS: usize = 60;
 /// Tables that grow with the envelopes: none of them may be read whole.
-const LARGE: [&str; 8] = [
+const LARGE: [&str; 14] = [
     "envelope",
     "signer",
     "customer",
     "ledger_entry",
     "ledger_leaf",
     "event",
-    "evaluation",
     "integrity_check",
+    "webhook_delivery",
+    "webhook_attempt",
+    "lifecycle_decision",
+    "template",
+    "document_package",
+    "bulk_batch",
+    "bulk_item",
 ];
 
 pub fn run() -> Result<(), Failure> {
@@ -69,10 +79,14 @@ async fn measure(many: usize) -> Result<(), Failure> {
     let app = holdfast::app::start(config.clone()).await?;
     let store = Store::connect(&url).await?;
     let router = holdfast::http::router(app);
+    let operator = Operator {
+        folder: folder.path().into(),
+        database: url.clone(),
+    };
     let mut known = Vec::new();
 
     fill(&store, FEW, &mut known).await?;
-    let few = ask_all(&store, &router, &known).await?;
+    let few = ask_all(&store, &router, &operator, &known).await?;
     let began = Instant::now();
     fill(&store, many.saturating_sub(FEW), &mut known).await?;
     let size: i64 = {
@@ -88,7 +102,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         size as f64 / 1e9,
         began.elapsed().as_secs_f64()
     );
-    let more = ask_all(&store, &router, &known).await?;
+    let more = ask_all(&store, &router, &operator, &known).await?;
     let mut table = Table::new(&["median of 60, ms", "at 100,000", "now", "ratio"]);
     for (what, before) in &few {
         let after = more.get(what).copied().unwrap_or_default();
@@ -100,23 +114,51 @@ async fn measure(many: usize) -> Result<(), Failure> {
         ]);
     }
     table.print();
-    explain(&config, &url, &known).await
+    explain(&config, &url, &operator, &known).await
 }
 
-/// An organization's key, and one of its envelopes.
+/// An organization, its key, and one of each kind of what it has.
 struct Known {
+    org: OrgId,
     key: String,
-    envelope: EnvelopeId,
-    customer: CustomerId,
+    some: BTreeMap<&'static str, String>,
 }
+
+/// What has ids of its own, and how much of it an organization has.
+const KINDS: [(&str, fn() -> String, usize); 10] = [
+    (
+        "envelope",
+        || EnvelopeId::new().to_string(),
+        OF_ORGANIZATION,
+    ),
+    ("event", || EventId::new().to_string(), 3 * OF_ORGANIZATION),
+    (
+        "decision",
+        || DecisionId::new().to_string(),
+        3 * OF_ORGANIZATION,
+    ),
+    ("endpoint", || EndpointId::new().to_string(), 1),
+    (
+        "delivery",
+        || DeliveryId::new().to_string(),
+        OF_ORGANIZATION,
+    ),
+    ("customer", || CustomerId::new().to_string(), 100),
+    ("template", || TemplateId::new().to_string(), 50),
+    ("package", || PackageId::new().to_string(), 25),
+    ("batch", || BatchId::new().to_string(), 50),
+    ("item", || ItemId::new().to_string(), OF_ORGANIZATION),
+];
 
 /// Adds envelopes as a year of use leaves them: most are vaulted, with a signer, ledger,
-/// events and a planned re-reading.
+/// events, decisions, a webhook's delivery and a planned re-reading. Their organizations
+/// have customers, templates, packages and batches.
 async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(), Failure> {
     let now = Clock::default().now();
+    let then = (now - Duration::from_secs(86_400 * 100)).to_string();
+    let tomorrow = (now + Duration::from_secs(86_400)).to_string();
     for _ in 0..count.div_ceil(OF_ORGANIZATION) {
-        let org = OrgId::new();
-        let (key, customer) = (ApiKey::generate(), CustomerId::new());
+        let (org, key) = (OrgId::new(), ApiKey::generate());
         let organization = Organization {
             id: org.clone(),
             name: "Maple Street Motors".into(),
@@ -134,49 +176,36 @@ async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(),
             last_used_at: None,
             revision: 0,
         };
-        let ids = |make: fn() -> String, each: usize| {
-            let ids: Vec<String> = (0..OF_ORGANIZATION * each).map(|_| make()).collect();
-            json!(ids).to_string()
-        };
-        let envelopes: Vec<EnvelopeId> = (0..OF_ORGANIZATION).map(|_| EnvelopeId::new()).collect();
-        let envelope_ids = json!(envelopes).to_string();
-        let event_ids = ids(|| EventId::new().to_string(), 3);
+        let ids = KINDS.map(|(kind, make, count)| {
+            let ids: Vec<String> = (0..count).map(|_| make()).collect();
+            (kind, ids)
+        });
+        let ids = BTreeMap::from(ids);
+        let some: BTreeMap<_, _> = ids
+            .iter()
+            .map(|(kind, ids)| (*kind, ids[ids.len() / 2].clone()))
+            .collect();
         let mut tx = store.begin().await?;
         organizations::insert(&mut tx, &organization).await?;
         api_keys::insert(&mut tx, &record, &key.hash(), now).await?;
-        let at = |days: usize| (now - Duration::from_secs(86_400 * days as u64)).to_string();
-        sqlx::query(
-            "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
-             values ($1, $2, $3, 'jo@example.com', 'Jo', '{}', $4, $4)",
-        )
-        .bind(org.bucket())
-        .bind(customer.as_str())
-        .bind(org.as_str())
-        .bind(at(365))
-        .execute(&mut *tx)
-        .await?;
-        for statement in STATEMENTS {
-            let given = match statement.contains("into event") {
-                true => &event_ids,
-                false => &envelope_ids,
-            };
-            sqlx::query(*statement)
-                .bind(given)
+        for (kind, statement) in STATEMENTS {
+            sqlx::query(sqlx::AssertSqlSafe(format!("{GIVEN} {statement}")))
+                .bind(json!(ids[kind]).to_string())
                 .bind(org.bucket())
                 .bind(org.as_str())
-                .bind(customer.as_str())
-                .bind(at(100))
-                .bind((now + Duration::from_secs(86_400)).to_string())
-                .bind(&envelope_ids)
+                .bind(&some["customer"])
+                .bind(&then)
+                .bind(&tomorrow)
+                .bind(json!(ids["envelope"]).to_string())
+                .bind(&some["endpoint"])
+                .bind(&some["batch"])
+                .bind(json!(ids["event"]).to_string())
                 .execute(&mut *tx)
                 .await?;
         }
         tx.commit().await?;
-        known.push(Known {
-            key: key.reveal().to_owned(),
-            envelope: envelopes[OF_ORGANIZATION / 2].clone(),
-            customer,
-        });
+        let key = key.reveal().to_owned();
+        known.push(Known { org, key, some });
     }
     let mut connection = store.read().await?;
     sqlx::query("analyze").execute(&mut *connection).await?;
@@ -184,53 +213,150 @@ async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(),
 }
 
 /// `$1` ids, `$2` bucket, `$3` organization, `$4` customer, `$5` then, `$6` tomorrow,
-/// `$7` envelopes. Every parameter is named in each, so that all are bound alike.
-const STATEMENTS: &[&str] = &[
-    "with given as (select cast($7 as text), cast($6 as text))
-     insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status, external_id,
-         metadata, is_upload, preserve_signing_order, created_by, created_at, updated_at, looked_at)
-     select $2, value, $3, $4, 'Contract ' || n, 'esign',
-         case when n % 20 = 0 then 'pending' when n % 20 = 1 then 'sent' else 'vaulted' end,
-         'deal-' || n, '{}', 0, 0, 'office@example.com', $5, $5, $5
-     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",
-    "with given as (select cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text))
-     insert into signer (bucket, envelope_id, position, org_id, name, email, role, status)
-     select $2, value, 1, $3, 'Jo', 'jo@example.com', 'Buyer', 'completed'
-     from json_array_elements_text(cast($1 as json)) as each (value)",
-    "with given as (select cast($4 as text), cast($6 as text), cast($7 as text))
-     insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action, details,
-         previous_hash, hash)
-     select $2, value, step, $3, $5, 'system', 'envelope.created', '{\"customer\":\"somebody\"}',
-         md5(value) || md5(value), md5(value || step) || md5(value)
-     from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
-    "with given as (select cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text))
-     insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index)
-     select $2, value, step, step
-     from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
-    "with given as (select cast($4 as text), cast($6 as text))
-     insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
-     select $2, value, $3, envelope, 'envelope.completed', '', $5
-     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
-     join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m)
-         on m = (n - 1) / 3 + 1",
-    "with given as (select cast($4 as text), cast($5 as text), cast($7 as text))
-     insert into integrity_check (bucket, envelope_id, org_id, due_at)
-     select $2, value, $3, $6
-     from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
-     where n % 20 > 1",
+/// `$7` envelopes, `$8` endpoint, `$9` batch, `$10` events: named before each statement,
+/// so that all are bound alike.
+const GIVEN: &str = "with given as (select cast($1 as text), cast($2 as bigint), cast($3 as text),
+    cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text), cast($8 as text),
+    cast($9 as text), cast($10 as text))";
+
+/// What has these ids.
+const STATEMENTS: &[(&str, &str)] = &[
+    (
+        "customer",
+        "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
+         select $2, value, $3, 'jo' || n || '@example.com', 'Jo', '{}', $5, $5
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",
+    ),
+    (
+        "envelope",
+        "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status, external_id,
+             metadata, is_upload, preserve_signing_order, created_by, created_at, updated_at, looked_at)
+         select $2, value, $3, $4, 'Contract ' || n, 'esign',
+             case when n % 20 = 0 then 'pending' when n % 20 = 1 then 'sent' else 'vaulted' end,
+             'deal-' || n, '{}', 0, 0, 'office@example.com', $5, $5, $5
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",
+    ),
+    (
+        "envelope",
+        "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status)
+         select $2, value, 1, $3, 'Jo', 'jo@example.com', 'Buyer', 'completed'
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "envelope",
+        "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action, details,
+             previous_hash, hash)
+         select $2, value, step, $3, $5, 'system', 'envelope.created', '{\"customer\":\"somebody\"}',
+             md5(value) || md5(value), md5(value || step) || md5(value)
+         from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
+    ),
+    (
+        "envelope",
+        "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index)
+         select $2, value, step, step
+         from json_array_elements_text(cast($1 as json)) as each (value), generate_series(1, 4) as step",
+    ),
+    (
+        "event",
+        "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
+         select $2, value, $3, envelope, 'envelope.completed', '', $5
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+         join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m) on m = (n - 1) / 3 + 1",
+    ),
+    (
+        "decision",
+        "insert into lifecycle_decision (bucket, decision_id, org_id, envelope_id, from_status,
+             trigger_name, to_status, facts, component, at)
+         select $2, value, $3, envelope, 'sent', 'signed', 'completed', '{}',
+             'lifecycle@1.0.0', $5
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+         join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m) on m = (n - 1) / 3 + 1",
+    ),
+    (
+        "envelope",
+        "insert into integrity_check (bucket, envelope_id, org_id, due_at)
+         select $2, value, $3, $6
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+         where n % 20 > 1",
+    ),
+    (
+        "endpoint",
+        "insert into webhook_endpoint (bucket, endpoint_id, org_id, url, events, is_active, legacy,
+             created_by, created_at, updated_at, lease_epoch)
+         select $2, value, $3, 'https://dealer.example/', '[\"*\"]', 1, 0, 'office@example.com', $5, $5, 0
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "delivery",
+        "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id, event_type,
+             envelope_id, status, attempts, created_at, updated_at)
+         select $2, value, $3, $8, event, 'envelope.completed',
+             envelope, case when n % 100 = 0 then 'failed' else 'delivered' end, 1, $5, $5
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+         join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m) on m = n
+         join json_array_elements_text(cast($10 as json)) with ordinality as about (event, o) on o = 3 * n",
+    ),
+    (
+        "delivery",
+        "insert into webhook_attempt (bucket, delivery_id, attempt, org_id, at, response_code, duration_ms)
+         select $2, value, 1, $3, $5, 200, 20
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "template",
+        "insert into template (bucket, template_id, org_id, name, kba_required, provider_instance, fields,
+             created_at, updated_at)
+         select $2, value, $3, 'Contract', 0, 'signing', '[]', $5, $5
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "package",
+        "insert into document_package (bucket, package_id, org_id, name, template_ids, created_at, updated_at)
+         select $2, value, $3, 'Deal', '[]', $5, $5
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "batch",
+        "insert into bulk_batch (bucket, batch_id, org_id, name, document_source, kba_required,
+             preserve_signing_order, add_me_as_signer, auto_vault_enabled, tag_ids, status, runs,
+             created_by, created_at, updated_at)
+         select $2, value, $3, 'Notices', 'template', 0, 0, 0, 1, '[]', 'completed', 1,
+             'office@example.com', $5, $5
+         from json_array_elements_text(cast($1 as json)) as each (value)",
+    ),
+    (
+        "item",
+        "insert into bulk_item (bucket, item_id, org_id, batch_id, position, customer_id, customer_name,
+             email, status, envelope_id, sent_at, run_at, lease_epoch, attempts)
+         select $2, value, $3, $9, n, 'cust_' || substr(value, 5), 'Jo', 'jo@example.com', 'sent', envelope,
+             $5, $5, 1, 1
+         from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)
+         join json_array_elements_text(cast($7 as json)) with ordinality as of (envelope, m) on m = n",
+    ),
 ];
 
 type Times = BTreeMap<&'static str, f64>;
 
 /// Medians in milliseconds, each of a round of organizations.
-async fn ask_all(store: &Store, router: &Router, known: &[Known]) -> Result<Times, Failure> {
+async fn ask_all(
+    store: &Store,
+    router: &Router,
+    operator: &Operator,
+    known: &[Known],
+) -> Result<Times, Failure> {
+    // Spread over all, so that caches hold what they would.
+    let asked: Vec<&Known> = (0..ROUNDS)
+        .map(|round| &known[round * known.len() / ROUNDS])
+        .collect();
+    let tokens: Vec<String> = asked
+        .iter()
+        .map(|one| operator.web_token(&one.org))
+        .collect::<Result<_, _>>()?;
     let mut times: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
-    for round in 0..ROUNDS {
-        // Spread over all, so that caches hold what they would.
-        let one = &known[round * known.len() / ROUNDS];
+    for (one, token) in asked.into_iter().zip(&tokens) {
         for (what, method, path, body) in requests(one) {
             let began = Instant::now();
-            ask(router, one, method, &path, body).await?;
+            ask(router, one, token, method, &path, body).await?;
             note(&mut times, what, began);
         }
         for what in SWEEPS {
@@ -258,7 +384,13 @@ type Asked = (&'static str, &'static str, String, Option<Value>);
 
 fn requests(one: &Known) -> Vec<Asked> {
     let partner = |rest: &str| format!("/api/v2/partner/{rest}");
-    let envelope = &one.envelope;
+    let the = |kind: &str| &one.some[kind];
+    let envelope = the("envelope");
+    let deliveries = |rest: &str| {
+        let endpoint = the("endpoint");
+        format!("/api/v2/webhooks/endpoints/{endpoint}/deliveries{rest}")
+    };
+    let web = |rest: &str| format!("/api/v2/{rest}");
     let paper = json!({
         "envelope_name": "Paper", "customer_email": "jo@example.com", "customer_name": "Jo",
         "envelope_kind": "paper", "secured_party": { "name": "Bank", "role": "assignee" },
@@ -275,13 +407,49 @@ fn requests(one: &Known) -> Vec<Asked> {
         (
             "list by customer",
             "GET",
-            partner(&format!("envelopes?customer_id={}", one.customer)),
+            partner(&format!("envelopes?customer_id={}", the("customer"))),
             None,
         ),
         (
-            "customers",
+            "customers by mail",
             "GET",
-            partner("customers?email=jo@example.com"),
+            partner("customers?email=jo7@example.com"),
+            None,
+        ),
+        ("customers", "GET", web("customers"), None),
+        ("templates", "GET", web("templates"), None),
+        ("packages", "GET", web("document-packages"), None),
+        ("batches", "GET", web("bulk-send"), None),
+        (
+            "batch of 1,000",
+            "GET",
+            web(&format!("bulk-send/{}", the("batch"))),
+            None,
+        ),
+        ("webhook endpoints", "GET", web("webhooks/endpoints"), None),
+        ("deliveries", "GET", deliveries(""), None),
+        (
+            "deliveries that failed",
+            "GET",
+            deliveries("?status=failed"),
+            None,
+        ),
+        (
+            "deliveries of an event type",
+            "GET",
+            deliveries("?event_type=envelope.completed"),
+            None,
+        ),
+        (
+            "deliveries of an event",
+            "GET",
+            deliveries(&format!("?event_id={}", the("event"))),
+            None,
+        ),
+        (
+            "delivery",
+            "GET",
+            web(&format!("webhooks/deliveries/{}", the("delivery"))),
             None,
         ),
         (
@@ -304,6 +472,7 @@ fn requests(one: &Known) -> Vec<Asked> {
 async fn ask(
     router: &Router,
     one: &Known,
+    token: &str,
     method: &str,
     path: &str,
     body: Option<Value>,
@@ -311,8 +480,13 @@ async fn ask(
     let request = Request::builder()
         .method(method)
         .uri(path)
-        .header("x-api-key", &one.key)
         .header("content-type", "application/json");
+    let request = match path.starts_with("/api/v2/partner/") {
+        true => request.header("x-api-key", &one.key),
+        false => request
+            .header("authorization", format!("Bearer {token}"))
+            .header("x-org-id", one.org.as_str()),
+    };
     let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
     let answer = router.clone().oneshot(request.body(body)?).await?;
     if !answer.status().is_success() {
@@ -322,13 +496,16 @@ async fn ask(
     Ok(())
 }
 
-const SWEEPS: [&str; 6] = [
+const SWEEPS: [&str; 9] = [
     "sweep: jobs",
     "sweep: re-reading",
     "sweep: read back",
     "sweep: expiry",
     "sweep: kept answers",
     "sweep: old payloads",
+    "sweep: old deliveries",
+    "sweep: payments",
+    "sweep: log",
 ];
 
 async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
@@ -347,13 +524,28 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
             idempotency::forget(&mut tx, now - Duration::from_secs(86_400)).await?;
             tx.commit().await?;
         }
-        _ => drop(deliveries::prune(store, Timestamp::from_millis(0), 100).await?),
+        "sweep: old payloads" => {
+            let _ = deliveries::prune(store, Timestamp::from_millis(0), 100).await?;
+        }
+        "sweep: old deliveries" => {
+            let _ = deliveries::forget(store, 0, Timestamp::from_millis(0), 100).await?;
+        }
+        "sweep: payments" => drop(payments::claim(store, now, now, now, 20).await?),
+        _ => {
+            let mut tx = store.begin().await?;
+            drop(log::pending(&mut tx, 100).await?);
+        }
     }
     Ok(())
 }
 
 /// Has PostgreSQL log how it runs each query, and looks for whole tables in it.
-async fn explain(config: &Config, url: &str, known: &[Known]) -> Result<(), Failure> {
+async fn explain(
+    config: &Config,
+    url: &str,
+    operator: &Operator,
+    known: &[Known],
+) -> Result<(), Failure> {
     let Ok(log) = std::env::var("TEST_POSTGRES_LOG") else {
         return Err("no log of PostgreSQL: run this with `make bench-scale`".into());
     };
@@ -374,8 +566,10 @@ async fn explain(config: &Config, url: &str, known: &[Known]) -> Result<(), Fail
     let app = holdfast::app::start(config.clone()).await?;
     let explained = Store::connect(url).await?;
     let router = holdfast::http::router(app);
-    for (_, method, path, body) in requests(&known[0]) {
-        ask(&router, &known[0], method, &path, body).await?;
+    let one = &known[0];
+    let token = operator.web_token(&one.org)?;
+    for (_, method, path, body) in requests(one) {
+        ask(&router, one, &token, method, &path, body).await?;
     }
     for what in SWEEPS {
         sweep(&explained, what).await?;
