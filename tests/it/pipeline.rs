@@ -18,6 +18,8 @@ const STEPS: [(&str, &str); 4] = [
     ("certificates", "certify"),
 ];
 
+const AWAY: &str = "The document store cannot be reached right now";
+
 fn quiet() -> OrgSettings {
     OrgSettings {
         auto_vault: false,
@@ -64,7 +66,7 @@ async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_don
             let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
             for failures in 1..3 {
                 let refused = app.post(&vault_in, json!({})).await;
-                assert_eq!(refused.error(500), "Internal server error");
+                assert_eq!(refused.error(503), AWAY);
                 let seen = seen(&app, &id).await;
                 assert_eq!(seen["status"], "completed");
                 let error = &seen["vault_error"];
@@ -126,7 +128,7 @@ async fn a_read_that_breaks_off_is_retried_and_raises_no_alarm() {
     let link = app.get(&link).await.data(200);
     store.fail(1);
     let url = link["signed_url"].as_str().unwrap();
-    assert_eq!(app.get(url).await.error(500), "Internal server error");
+    assert_eq!(app.get(url).await.error(503), AWAY);
     let types = app.event_types(&id).await;
     assert!(
         !types.contains(&"vault.tamper_detected".to_owned()),
@@ -158,7 +160,7 @@ async fn a_document_that_is_replaced_begins_anew() {
     app.upload(&upload, "application/pdf", CONTRACT, &[])
         .await
         .data(201);
-    app.post(&vault_in, json!({})).await.error(500);
+    app.post(&vault_in, json!({})).await.error(503);
 
     let other = crate::builder::one_page("BT /F1 12 Tf 72 720 Td (Another contract) Tj ET");
     let stored = app

@@ -37,6 +37,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     18 "0018_payment_and_kba",
     19 "0019_traces",
     20 "0020_buckets",
+    21 "0021_deliveries_of_an_event",
 ];
 
 /// The row that is the lock.

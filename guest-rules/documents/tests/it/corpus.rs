@@ -5,7 +5,8 @@ use holdfast_documents::{DocumentError, fill, merge, page_image, strip_tags};
 use crate::readers::{Ignored, Readers};
 use crate::seals::seal;
 use crate::support::{
-    authoritative, field, mark, moved, non_authoritative, prepare_seal, qpdf_complaint, text, words,
+    Word, authoritative, field, mark, moved, non_authoritative, prepare_seal, qpdf_complaint, text,
+    words,
 };
 
 /// Number of PDFs in the shared corpus, said when it is not there.
@@ -66,6 +67,7 @@ fn round_trip(files: &[PathBuf]) {
             name: &name,
             pdf: &pdf,
             sound: qpdf_complaint(&pdf).is_none(),
+            words: words(&pdf),
             // Other readers may take all memory for a document that was made to have it so.
             drawn: !name.starts_with("hostile-"),
         };
@@ -86,6 +88,8 @@ struct Document<'a> {
     pdf: &'a [u8],
     /// Clean before anything was done to it.
     sound: bool,
+    /// As poppler sees them.
+    words: Vec<Word>,
     /// Worth being drawn by other readers.
     drawn: bool,
 }
@@ -178,7 +182,7 @@ impl Document<'_> {
             assert!(words(written).iter().any(|word| word.text == "Alice"));
             return "clean; its form is drawn by us";
         }
-        if let Some(word) = moved(&words(self.pdf), &words(written)) {
+        if let Some(word) = moved(&self.words, &words(written)) {
             problems.push(format!("{name}: moved: {word:?}"));
         }
         let Some(pages) = page_count(self.pdf).filter(|_| self.drawn) else {
