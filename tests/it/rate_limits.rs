@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use holdfast::config::Config;
 use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::json;
 
@@ -96,6 +97,25 @@ async fn nodes_count_together() {
         }
     }
     assert!((40..=44).contains(&served), "{served} of 60 were served");
+}
+
+/// Requests that come at once lease together: one node does not take the whole limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_at_one_node_leaves_the_other_its_share() {
+    let url = postgres::new_database().await;
+    let node = async || {
+        let settings = |config: &mut Config| config.database_url = Some(url.clone());
+        TestApp::with(settings, OrgSettings::default()).await
+    };
+    let (first, second) = (node().await, node().await);
+    let key = first.key_with_limit(Scope::ALL, 100).await;
+    let at_once = (0..40).map(|_| async { first.get_as(&key, "/partner/envelopes").await.status });
+    let served = futures::future::join_all(at_once).await;
+    assert!(served.iter().all(|status| *status == 200), "{served:?}");
+    for _ in 0..20 {
+        let answer = second.get_as(&key, "/partner/envelopes").await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
 }
 
 /// A key's last use is written now and then, not with each request.

@@ -3,10 +3,11 @@
 //! A window of 60 seconds begins with a key's first request. On SQLite this
 //! process is the only node and counts alone. On PostgreSQL a node leases up to a
 //! tenth of the limit at a time, so that most requests cost no query, and less the
-//! less there is left, so that no node keeps what another could use.
+//! less there is left, so that no node keeps what another could use. Requests that
+//! come at once wait for one lease, and do not each make one.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ServiceError;
@@ -14,12 +15,12 @@ use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::KeyId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::store::{Dialect, rate_windows};
+use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
 
 /// Length of a window.
 pub const WINDOW: Duration = Duration::from_secs(60);
 /// Windows kept before old ones are thrown out.
-const KEPT: usize = 10_000;
+const MOST: usize = 10_000;
 
 /// What a key has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,13 @@ pub struct Allowance {
 /// The windows of this node.
 #[derive(Default)]
 pub struct RateLimits {
-    windows: Mutex<HashMap<KeyId, Window>>,
+    windows: Mutex<HashMap<KeyId, Kept>>,
+}
+
+/// A key's window, and who leases for it.
+struct Kept {
+    window: Window,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -96,13 +103,23 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
     let limit = key.rate_limit_rpm;
     let now = app.clock.now();
     let alone = app.store.dialect() == Dialect::Sqlite;
-    if let Some(allowance) = app.rate_limits.with(key, now, |window| {
+    let take_here = |window: &mut Window| {
         if alone {
             window.granted = limit;
             window.leased = limit;
         }
         window.take(limit)
-    }) {
+    };
+    if let Some(allowance) = app.rate_limits.with(key, now, take_here) {
+        return Ok(allowance);
+    }
+    let turn = app.rate_limits.turn(key);
+    let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turn.lock());
+    let _turn = turn
+        .await
+        .map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))?;
+    // Whoever had the turn before has leased for others, too.
+    if let Some(allowance) = app.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
     let share = app.rate_limits.with(key, now, |window| window.share(limit));
@@ -135,17 +152,31 @@ impl RateLimits {
         now: Timestamp,
         work: impl FnOnce(&mut Window) -> R,
     ) -> R {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() > KEPT {
-            windows.retain(|_, window| window.started_at + WINDOW > now);
+        let mut windows = self.lock();
+        if windows.len() > MOST {
+            windows.retain(|_, kept| kept.window.started_at + WINDOW > now);
         }
-        let window = windows
-            .entry(key.id.clone())
-            .or_insert_with(|| Window::new(now));
-        if window.started_at + WINDOW <= now {
-            *window = Window::new(now);
+        let kept = windows.entry(key.id.clone()).or_insert_with(|| Kept {
+            window: Window::new(now),
+            turn: Arc::default(),
+        });
+        if kept.window.started_at + WINDOW <= now {
+            kept.window = Window::new(now);
         }
-        work(window)
+        work(&mut kept.window)
+    }
+
+    /// One request of a key leases at a time.
+    fn turn(&self, key: &ApiKeyRecord) -> Arc<tokio::sync::Mutex<()>> {
+        let windows = self.lock();
+        windows
+            .get(&key.id)
+            .map(|kept| kept.turn.clone())
+            .unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, Kept>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -128,7 +128,7 @@ impl StoreError {
 const PATIENT_WRITERS: usize = 4;
 
 /// How long a connection is waited for.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How old a connection to a server may be when somebody uses it once more: its memory
 /// there, and what its name once stood for, are looked at anew in time.
