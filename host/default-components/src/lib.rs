@@ -16,10 +16,10 @@ pub struct DefaultComponent {
     pub bytes: &'static [u8],
 }
 
-/// One for every slot.
-pub const DEFAULT_COMPONENTS: &[DefaultComponent] =
+/// One for every slot. Statics, as each use of a constant may have bytes of its own.
+pub static DEFAULT_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
 /// Others that come with holdfast and are active only where somebody activates them.
-pub const FURTHER_COMPONENTS: &[DefaultComponent] =
+pub static FURTHER_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/further.rs"));

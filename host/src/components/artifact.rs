@@ -25,7 +25,7 @@ use wasmtime::component::Component;
 use crate::domain::component::Slot;
 
 /// Slot and native code of each default component, from the build script.
-const NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
+static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// Which component something is. Goes into every decision it makes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
