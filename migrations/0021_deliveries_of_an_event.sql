@@ -1,4 +1,6 @@
--- The deliveries of one event, in the log of an endpoint and when its body may go. The
--- index that this one replaces knew only those that are pending.
+-- The deliveries of one event in the log of an endpoint; those that are pending, too.
 create index webhook_delivery_by_event on webhook_delivery (bucket, event_id, endpoint_id, delivery_id);
-drop index webhook_delivery_pending;
+
+-- For claims, each of which names one bucket.
+create index payment_waiting_of_bucket on payment (bucket, looked_at)
+    where intent_id is not null and paid_at is null;

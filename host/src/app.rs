@@ -79,6 +79,8 @@ pub struct Service {
     pub(crate) metrics: Metrics,
     /// Until when what the metrics say of rows is new enough.
     pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
+    /// What the object store could do when it was last tried.
+    pub(crate) storage_seen: tokio::sync::Mutex<Option<(Instant, Result<String, String>)>>,
     /// Who may be at a provider for a bulk batch.
     pub(crate) bulk: Gates,
     /// Who watches bulk batches.
@@ -231,6 +233,7 @@ pub async fn start_over(
         compiler,
         followed: tokio::sync::Mutex::default(),
         gauges_good_until: tokio::sync::Mutex::default(),
+        storage_seen: tokio::sync::Mutex::default(),
         shadows: Shadows::default(),
         room_api: room::router(room.clone()),
         bearer_key: derived(&master, "bearer tokens"),

@@ -6,7 +6,8 @@
 //! Checkpoints of the log go first: those of later entries than the snapshot has would say
 //! that the log was cut off.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Config;
 use crate::domain::clock::{Clock, Timestamp};
+use crate::files::PROBES;
 use crate::store::{Store, StoreError, chores};
 
 /// What names a backup's files. It is written last: without it there is no backup.
@@ -27,7 +29,7 @@ const DATABASE: &str = "holdfast.db";
 const CHECKPOINTS: &str = "objects/ledger/checkpoints";
 const FOLDERS: [&str; 3] = ["objects", "keys", "outbox"];
 /// So long nothing is removed after the last sign of life of a backup.
-const HOLD: Duration = Duration::from_secs(120);
+const HOLD: Duration = Duration::from_secs(600);
 const RENEWAL: Duration = Duration::from_secs(30);
 const PIECE: usize = 1024 * 1024;
 
@@ -112,14 +114,16 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
     make_empty(to)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let store = Store::connect(&config.database_url()).await?;
-    let hold = |until: Timestamp| chores::set_due(&store, chores::BACKUP, until);
     let created_at = clock.now();
-    hold(created_at + HOLD).await?;
+    let held = Cell::new(created_at + HOLD);
+    chores::hold(&store, chores::BACKUP, held.get()).await?;
     let renewals = async {
         loop {
             tokio::time::sleep(RENEWAL).await;
-            if let Err(error) = hold(clock.now() + HOLD).await {
-                tracing::warn!(%error, "a backup could not say that it goes on");
+            let until = clock.now() + HOLD;
+            match chores::hold(&store, chores::BACKUP, until).await {
+                Ok(()) => held.set(until),
+                Err(error) => tracing::warn!(%error, "a backup could not say that it goes on"),
             }
         }
     };
@@ -127,7 +131,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
         copied = copy_all(config, &store, to) => copied,
         never = renewals => never,
     };
-    hold(clock.now()).await?;
+    chores::let_go(&store, chores::BACKUP, held.get()).await?;
     let manifest = Manifest {
         created_at,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -156,12 +160,11 @@ async fn copy_all(
     .await?;
     let snapshot = to.join(DATABASE);
     store.snapshot_into(&snapshot).await?;
-    File::open(&snapshot)
-        .and_then(|file| file.sync_all())
-        .at(&snapshot)?;
-    files.insert(DATABASE.into(), digest(&snapshot)?);
-    let others = blocking(from, to, |from, to| {
-        let mut files = BTreeMap::new();
+    let others = blocking(from, to, move |from, to| {
+        File::open(&snapshot)
+            .and_then(|file| file.sync_all())
+            .at(&snapshot)?;
+        let mut files = BTreeMap::from([(DATABASE.to_owned(), digest(&snapshot)?)]);
         for folder in FOLDERS {
             let later = |name: &str| !name.starts_with(CHECKPOINTS);
             files.extend(copy_below(from, to, folder, later)?);
@@ -209,14 +212,20 @@ fn copy_below(
         } else if kind.is_file() && wanted(&name) && !is_unfinished(&name) {
             match copy(&entry.path(), &to.join(&name)) {
                 Ok(kept) => drop(files.insert(name, kept)),
-                // A mail's draft, or bytes that nothing points to any more.
-                Err(BackupError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                }
+                // A mail that was sent, or a probe: documents stay while they are held.
+                Err(BackupError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && !is_document(&name) => {}
                 Err(error) => return Err(error),
             }
         }
     }
     Ok(files)
+}
+
+/// What the database points to.
+fn is_document(name: &str) -> bool {
+    let object = name.strip_prefix("objects/");
+    object.is_some_and(|object| !object.starts_with(PROBES))
 }
 
 /// What is still being written has such a name: `…#1` of an object, `….new` of a key, and
@@ -293,12 +302,21 @@ pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
     }
     let to = &config.data_dir;
     make_empty(to)?;
-    for name in manifest.files.keys() {
-        copy(&from.join(name), &to.join(name))?;
-    }
-    for name in manifest.files.keys() {
-        if let Some(folder) = to.join(name).parent() {
-            sync_folder(folder)?;
+    // The database last, and once all else is on the disk: a folder without it is none
+    // that a server would take for whole.
+    let (database, others): (Vec<&String>, Vec<&String>) =
+        manifest.files.keys().partition(|name| *name == DATABASE);
+    for names in [others, database] {
+        for name in &names {
+            copy(&from.join(name), &to.join(name))?;
+        }
+        let folders: BTreeSet<PathBuf> = names
+            .iter()
+            .flat_map(|name| Path::new(name.as_str()).ancestors().skip(1))
+            .map(|folder| to.join(folder))
+            .collect();
+        for folder in folders {
+            sync_folder(&folder)?;
         }
     }
     Ok(manifest)

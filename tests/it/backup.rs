@@ -106,7 +106,7 @@ async fn nothing_is_removed_while_a_backup_is_made() {
     let app = TestApp::start().await;
     let now = Clock::default().now();
     let until = now + Duration::from_secs(3600);
-    chores::set_due(&app.store, chores::BACKUP, until)
+    chores::hold(&app.store, chores::BACKUP, until)
         .await
         .unwrap();
     let id = app.vaulted_envelope().await;

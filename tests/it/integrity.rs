@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use holdfast::config::Config;
+use holdfast::domain::organization::OrgSettings;
 use serde_json::Value;
 
-use crate::support::{TestApp, operator_output};
+use crate::support::{SETTINGS, TestApp, operator_output};
 
 /// Objects are read-only on the disk.
 fn write(path: &Path, bytes: &[u8]) {
@@ -77,7 +79,31 @@ async fn a_vault_that_nobody_touched_has_no_problems() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_byte_is_found_told_once_and_not_handed_out() {
-    let (app, id) = vaulted().await;
+    a_flipped_byte(TestApp::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_byte_of_an_encrypted_object_is_told_like_any() {
+    a_flipped_byte(encrypted().await).await;
+}
+
+/// Whose objects are encrypted before they are stored.
+async fn encrypted() -> TestApp {
+    let configure = |config: &mut Config| {
+        let keys = config.data_dir.join("document-keys");
+        std::fs::write(&keys, "2026 CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=").unwrap();
+        // For the operator's tool.
+        let settings = format!("[storage]\nencryption_key_file = {keys:?}\n");
+        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
+        config.storage.encryption_key_file = Some(keys);
+    };
+    TestApp::with(configure, OrgSettings::default()).await
+}
+
+async fn a_flipped_byte(app: TestApp) {
+    let id = app.vaulted_envelope().await;
+    // Its entries are in the log.
+    app.custody(&id).await;
     let path = object(&app, "vault", &id);
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
@@ -115,7 +141,13 @@ async fn a_flipped_byte_is_found_told_once_and_not_handed_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_or_missing_object_is_found() {
-    let (app, id) = vaulted().await;
+    a_truncated_or_missing_object(TestApp::start().await).await;
+    a_truncated_or_missing_object(encrypted().await).await;
+}
+
+async fn a_truncated_or_missing_object(app: TestApp) {
+    let id = app.vaulted_envelope().await;
+    app.custody(&id).await;
     let path = object(&app, "vault", &id);
     let bytes = std::fs::read(&path).unwrap();
     write(&path, &bytes[..bytes.len() - 1]);

@@ -621,14 +621,16 @@ async fn a_node_begins_with_its_own_buckets() {
         of_bucket(of_node(first).await),
         of_bucket(of_node(second).await),
     );
-    let mut tx = nodes[0].begin().await.unwrap();
-    for (org, age) in [(&older, 60), (&younger, 30)] {
-        let due = now - Duration::from_secs(age);
-        jobs::insert(&mut tx, org, "mail.completed", None, &json!({}), due)
-            .await
-            .unwrap();
-    }
-    tx.commit().await.unwrap();
+    let insert = async |seconds: [u64; 2]| {
+        let mut tx = nodes[0].begin().await.unwrap();
+        for (org, age) in [&older, &younger].into_iter().zip(seconds) {
+            let due = now - Duration::from_secs(age);
+            jobs::insert(&mut tx, org, "mail.completed", None, &json!({}), due)
+                .await
+                .unwrap();
+        }
+        tx.commit().await.unwrap();
+    };
     let claim = async |store: &Store| {
         let lease = Duration::from_secs(15);
         let claimed = jobs::claim(store, Class::Mail, now, lease, 1)
@@ -636,7 +638,12 @@ async fn a_node_begins_with_its_own_buckets() {
             .unwrap();
         claimed.into_iter().map(|job| job.org).collect::<Vec<_>>()
     };
-    assert_eq!(claim(&nodes[1]).await, [younger]);
-    assert_eq!(claim(&nodes[1]).await, [older]);
+    insert([4, 1]).await;
+    assert_eq!(claim(&nodes[1]).await, [younger.clone()]);
+    assert_eq!(claim(&nodes[1]).await, [older.clone()]);
+    // Whose holder does not come goes before its own.
+    insert([60, 1]).await;
+    assert_eq!(claim(&nodes[1]).await, [older.clone()]);
+    assert_eq!(claim(&nodes[1]).await, [younger.clone()]);
     assert_eq!(claim(&nodes[0]).await, []);
 }

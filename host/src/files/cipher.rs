@@ -133,7 +133,7 @@ impl Cipher {
         if let Some(key) = self.unwrapped.get(head).await {
             return Ok(key);
         }
-        let (by, wrapped) = head.split_once(' ').ok_or_else(damaged)?;
+        let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
         let key = match (&self.wrap, by.strip_prefix("file:")) {
             (Wrap::File { keys, .. }, Some(name)) => {
                 let sealer = keys.get(name).ok_or_else(|| unknown(name))?;
@@ -146,7 +146,7 @@ impl Cipher {
             _ => return Err(unknown(by)),
         };
         let key = key.and_then(|key| ObjectKey::try_from(key).ok());
-        let key = key.ok_or_else(damaged)?;
+        let key = key.ok_or_else(unopened)?;
         self.unwrapped.insert(head.to_owned(), key).await;
         Ok(key)
     }
@@ -173,8 +173,8 @@ fn unknown(name: &str) -> FilesError {
     ))
 }
 
-fn damaged() -> FilesError {
-    refused("the object does not decrypt: it was changed")
+fn unopened() -> FilesError {
+    refused("the object's key does not decrypt: it was changed, or is of another key of that name")
 }
 
 /// The segments of one object, in their order.
@@ -197,7 +197,7 @@ impl Segments {
         let mut nonce = [0; NONCE_LEN];
         nonce[7] = u8::from(last);
         nonce[8..].copy_from_slice(&self.number.to_be_bytes());
-        self.number = self.number.checked_add(1).ok_or_else(damaged)?;
+        self.number = self.number.checked_add(1).ok_or(FilesError::Damaged)?;
         Ok(Nonce::assume_unique_for_key(nonce))
     }
 
@@ -218,7 +218,7 @@ impl Segments {
         let opened = self
             .key
             .open_in_place(nonce, Aad::empty(), &mut sealed)
-            .map_err(|_| damaged())?;
+            .map_err(|_| FilesError::Damaged)?;
         let length = opened.len();
         sealed.truncate(length);
         Ok(sealed.freeze())
@@ -268,6 +268,7 @@ pub(super) async fn decrypted(
     let mut raw = Reader {
         raw,
         begun: BytesMut::new(),
+        missing: size,
     };
     let prefix = MAGIC.len() + LENGTH;
     raw.fill(prefix).await?;
@@ -275,19 +276,19 @@ pub(super) async fn decrypted(
         return Ok((raw.rest(), size));
     }
     if raw.begun.len() < prefix {
-        return Err(FilesError::BrokenOff);
+        return Err(raw.cut_off());
     }
     raw.begun.advance(MAGIC.len());
     let length = usize::from(raw.begun.get_u16());
     if length > HEAD_LIMIT {
-        return Err(damaged());
+        return Err(FilesError::Damaged);
     }
     raw.fill(length).await?;
     if raw.begun.len() < length {
-        return Err(FilesError::BrokenOff);
+        return Err(raw.cut_off());
     }
     let head = raw.begun.split_to(length);
-    let head = std::str::from_utf8(&head).map_err(|_| damaged())?;
+    let head = std::str::from_utf8(&head).map_err(|_| FilesError::Damaged)?;
     let cipher = cipher
         .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
     let segments = Segments::new(&cipher.key_of(head).await?)?;
@@ -302,8 +303,8 @@ pub(super) async fn decrypted(
         // One more than a segment: whether it is the last is known then.
         raw.fill(SEALED_SEGMENT + 1).await?;
         let last = raw.begun.len() <= SEALED_SEGMENT;
-        if last && raw.begun.len() < TAG {
-            return Err(FilesError::BrokenOff);
+        if last && (raw.begun.len() < TAG || raw.missing > 0) {
+            return Err(raw.cut_off());
         }
         let length = raw.begun.len().min(SEALED_SEGMENT);
         let sealed = raw.begun.split_to(length);
@@ -316,6 +317,8 @@ pub(super) async fn decrypted(
 struct Reader {
     raw: Raw,
     begun: BytesMut,
+    /// Of what the store says it has.
+    missing: u64,
 }
 
 impl Reader {
@@ -323,11 +326,22 @@ impl Reader {
     async fn fill(&mut self, length: usize) -> Result<(), FilesError> {
         while self.begun.len() < length {
             match self.raw.try_next().await? {
-                Some(piece) => self.begun.extend_from_slice(&piece),
+                Some(piece) => {
+                    self.missing = self.missing.saturating_sub(piece.len() as u64);
+                    self.begun.extend_from_slice(&piece);
+                }
                 None => break,
             }
         }
         Ok(())
+    }
+
+    /// Why there is less of it than there has to be.
+    fn cut_off(&self) -> FilesError {
+        match self.missing {
+            0 => FilesError::Damaged,
+            _ => FilesError::BrokenOff,
+        }
     }
 
     fn rest(self) -> Raw {
@@ -368,12 +382,22 @@ mod tests {
         stored: &[u8],
         at_once: usize,
     ) -> Result<(Vec<u8>, u64), FilesError> {
+        read_of(cipher, stored, stored.len(), at_once).await
+    }
+
+    /// Of `size` bytes, by what the store says.
+    async fn read_of(
+        cipher: Option<&Cipher>,
+        stored: &[u8],
+        size: usize,
+        at_once: usize,
+    ) -> Result<(Vec<u8>, u64), FilesError> {
         let pieces: Vec<_> = stored
             .chunks(at_once)
             .map(|piece| Ok(Bytes::copy_from_slice(piece)))
             .collect();
         let raw = futures::stream::iter(pieces).boxed();
-        let (pieces, size) = decrypted(cipher, raw, stored.len() as u64).await?;
+        let (pieces, size) = decrypted(cipher, raw, size as u64).await?;
         let bytes: Vec<Bytes> = pieces.try_collect().await?;
         Ok((bytes.concat(), size))
     }
@@ -418,13 +442,16 @@ mod tests {
         .concat();
         let shorter = stored[..segment(1).end].to_vec();
         let longer = [&stored[..], &stored[segment(2)]].concat();
-        for changed in [flipped, swapped, shorter, longer] {
+        let cut = stored[..body + 7].to_vec();
+        for changed in [flipped, swapped, shorter, longer, cut] {
             let answer = read(Some(&cipher), &changed, SEGMENT).await;
-            assert!(matches!(answer, Err(FilesError::Encryption(_))));
+            assert!(matches!(answer, Err(FilesError::Damaged)), "{answer:?}");
         }
-        let broken = &stored[..body + 7];
-        let answer = read(Some(&cipher), broken, SEGMENT).await;
-        assert!(matches!(answer, Err(FilesError::BrokenOff)));
+        // What the store has, and did not give.
+        for given in [body - 5, body + 7, segment(1).end, segment(2).end - 1] {
+            let answer = read_of(Some(&cipher), &stored[..given], stored.len(), SEGMENT).await;
+            assert!(matches!(answer, Err(FilesError::BrokenOff)), "{given}");
+        }
     }
 
     #[tokio::test]

@@ -22,8 +22,8 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions,
-    PutPayload, RetryConfig, WriteMultipart,
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode,
+    PutOptions, PutPayload, RetryConfig, WriteMultipart,
 };
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt as _;
@@ -52,6 +52,12 @@ const ROOM_BEHIND: usize = 256 * 1024;
 
 /// How long the store may be silent. Its own retries are within.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long one connection to a store elsewhere may be silent.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Bytes that a second at least takes along of what is written in one request.
+const SLOWEST: u64 = 128 * 1024;
 
 /// Where a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +136,9 @@ impl Key {
     }
 }
 
+/// Where [`Files::check`] tries what the store can do. What is left there is nobody's.
+pub const PROBES: &str = "probe";
+
 /// What a folder calls itself in errors.
 const FOLDER: &str = "LocalFileSystem";
 
@@ -146,6 +155,9 @@ pub enum FilesError {
     /// The bytes are not those that were stored.
     #[error("stored bytes have SHA-256 {actual} instead of {expected}")]
     Tampered { expected: String, actual: String },
+    /// An encrypted object is not the one that was stored.
+    #[error("the stored object does not decrypt: it was changed")]
+    Damaged,
     #[error("the stored object is gone")]
     Gone,
     /// The store gave fewer bytes than it says it has: not a change of them.
@@ -341,9 +353,10 @@ impl Files {
     async fn create(&self, key: &str, bytes: Bytes) -> Result<(), FilesError> {
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(key);
+        let longer = Duration::from_secs(bytes.len() as u64 / SLOWEST);
         let payload = PutPayload::from_bytes(bytes);
-        self.written(self.store.put_opts(&path, payload, options))
-            .await?;
+        let put = self.store.put_opts(&path, payload, options);
+        self.written_within(self.patience + longer, put).await?;
         Ok(())
     }
 
@@ -351,18 +364,26 @@ impl Files {
     /// others are refused as [`FilesError::Tampered`].
     pub async fn keep(&self, name: &str, bytes: Bytes) -> Result<(), FilesError> {
         let expected = sha256(&bytes);
-        match self.create(name, bytes).await {
-            Ok(()) => return Ok(()),
-            Err(FilesError::Exists) => {}
-            Err(error) => return Err(error),
-        }
-        let kept = self.in_time(self.store.get(&Path::from(name))).await?;
-        let actual = sha256(&self.in_time(kept.bytes()).await?);
+        let Err(created) = self.create(name, bytes).await else {
+            return Ok(());
+        };
+        // Whatever the answer was: the bytes are there, or they are not.
+        let actual = match (self.read_plain(name).await, created) {
+            (Ok(kept), _) => sha256(&kept),
+            (Err(error), FilesError::Exists) => return Err(error),
+            (Err(_), error) => return Err(error),
+        };
         if actual == expected {
             Ok(())
         } else {
             Err(FilesError::Tampered { expected, actual })
         }
+    }
+
+    /// What lies under a name.
+    async fn read_plain(&self, name: &str) -> Result<Bytes, FilesError> {
+        let object = self.in_time(self.store.get(&Path::from(name))).await?;
+        self.in_time(object.bytes()).await
     }
 
     /// What was kept under a name, when it is what it was.
@@ -378,15 +399,20 @@ impl Files {
 
     /// Awaits one answer of the store, not for ever.
     async fn in_time<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
-        match tokio::time::timeout(self.patience, answer).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(FilesError::TimedOut),
-        }
+        within(self.patience, answer).await
     }
 
     /// The same of a write: a folder whose disk fails is not written to any more.
     async fn written<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
-        let answer = self.in_time(answer).await;
+        self.written_within(self.patience, answer).await
+    }
+
+    async fn written_within<T>(
+        &self,
+        patience: Duration,
+        answer: impl StoreAnswer<T>,
+    ) -> Result<T, FilesError> {
+        let answer = within(patience, answer).await;
         if let (Some(_), Err(FilesError::Store(error))) = (&self.folder, &answer) {
             abort_on_io_error(error);
         }
@@ -433,13 +459,23 @@ impl Files {
         if let Some(encryption) = encryption {
             writer.put(encryption.finish()?);
         }
-        self.written(writer.finish()).await?;
-        self.verify(&file).await?;
-        Ok(file)
+        // As after a write in one request.
+        match (
+            self.written(writer.finish()).await,
+            self.verify(&file).await,
+        ) {
+            (_, Ok(())) => Ok(file),
+            (Ok(_), Err(error)) | (Err(error), Err(_)) => Err(error),
+        }
     }
 
     /// Reads a file back and re-hashes it, without holding it in memory.
     pub async fn verify(&self, file: &StoredFile) -> Result<(), FilesError> {
+        let verified = self.verify_object(file).await;
+        self.or_tampered(file, verified).await
+    }
+
+    async fn verify_object(&self, file: &StoredFile) -> Result<(), FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
         let mut hasher = Sha256::new();
         let mut read = 0;
@@ -453,6 +489,12 @@ impl Files {
 
     /// A document's bytes as they come, and how many there are by what the store says.
     async fn open_object(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
+        let (raw, size) = self.raw(file).await?;
+        cipher::decrypted(self.cipher.as_deref(), raw, size).await
+    }
+
+    /// What lies in the store.
+    async fn raw(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
         let path = Path::from(file.key.as_str());
         let object = self.in_time(self.store.get(&path)).await?;
         let size = object.meta.size;
@@ -463,7 +505,28 @@ impl Files {
                 Err(_) => Err(FilesError::TimedOut),
             }
         });
-        cipher::decrypted(self.cipher.as_deref(), raw.boxed(), size).await
+        Ok((raw.boxed(), size))
+    }
+
+    /// What does not decrypt is not what was stored: the hash is then of what lies there,
+    /// as it is.
+    async fn or_tampered<T>(
+        &self,
+        file: &StoredFile,
+        read: Result<T, FilesError>,
+    ) -> Result<T, FilesError> {
+        let Err(FilesError::Damaged) = read else {
+            return read;
+        };
+        let (mut raw, _) = self.raw(file).await?;
+        let mut hasher = Sha256::new();
+        while let Some(piece) = raw.try_next().await? {
+            hasher.update(&piece);
+        }
+        Err(FilesError::Tampered {
+            expected: file.sha256.clone(),
+            actual: hex::encode(hasher.finalize()),
+        })
     }
 
     /// Has the store keep an archive from being removed, by anybody, where that is set.
@@ -505,6 +568,11 @@ impl Files {
 
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
+        let read = self.get_object(file).await;
+        self.or_tampered(file, read).await
+    }
+
+    async fn get_object(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
         // What is put behind a document needs no other place for it then.
         let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
@@ -534,12 +602,11 @@ impl Files {
     /// [`FilesError::Overwrites`] for a store that does not know how to create
     /// only: two nodes could then write two authoritative copies.
     pub async fn check(&self) -> Result<(), FilesError> {
-        let name = format!("probe/{}", RequestId::new());
+        let name = format!("{PROBES}/{}", RequestId::new());
         let path = Path::from(name.as_str());
         self.create(&name, Bytes::from_static(b"probe")).await?;
         let again = self.create(&name, Bytes::from_static(b"other")).await;
-        let read = self.in_time(self.store.get(&path)).await?;
-        let read = self.in_time(read.bytes()).await?;
+        let read = self.read_plain(&name).await?;
         self.in_time(self.store.delete(&path)).await?;
         match again {
             Err(FilesError::Exists) if *read == *b"probe" => Ok(()),
@@ -560,13 +627,14 @@ impl Files {
             .boxed()
     }
 
-    /// Whether there is anything kept under a name behind this one, in its order.
-    pub async fn any_behind(&self, folder: &str, name: &str) -> Result<bool, FilesError> {
+    /// Any name behind this one under which something is kept, in the order of names.
+    pub async fn one_behind(&self, folder: &str, name: &str) -> Result<Option<String>, FilesError> {
         let prefix = Path::from(folder);
         let mut behind = self
             .store
             .list_with_offset(Some(&prefix), &Path::from(name));
-        Ok(self.in_time(behind.try_next()).await?.is_some())
+        let found = self.in_time(behind.try_next()).await?;
+        Ok(found.map(|object| object.location.to_string()))
     }
 
     /// Removes what writes to a folder left behind that were cut off before
@@ -579,6 +647,13 @@ impl Files {
             .await
             .map_err(|error| FilesError::Spool(std::io::Error::other(error)))?
             .map_err(FilesError::Spool)
+    }
+}
+
+async fn within<T>(patience: Duration, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
+    match tokio::time::timeout(patience, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(FilesError::TimedOut),
     }
 }
 
@@ -610,7 +685,8 @@ fn opened(
         ($builder:ty) => {{
             let builder = <$builder>::new()
                 .with_url(url.as_str())
-                .with_retry(retries());
+                .with_retry(retries())
+                .with_client_options(patient());
             let builder =
                 options
                     .into_iter()
@@ -632,6 +708,13 @@ fn opened(
     }
 }
 
+/// A transfer takes as long as it takes: how long nothing comes is what has an end.
+fn patient() -> ClientOptions {
+    ClientOptions::new()
+        .with_timeout_disabled()
+        .with_read_timeout(SILENCE)
+}
+
 /// A request that nobody answers is sent again, while the caller still waits.
 fn retries() -> RetryConfig {
     RetryConfig {
@@ -639,7 +722,7 @@ fn retries() -> RetryConfig {
             max_backoff: Duration::from_secs(2),
             ..BackoffConfig::default()
         },
-        retry_timeout: Duration::from_secs(10),
+        max_retries: 7,
         ..RetryConfig::default()
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::idempotency::Answering;
 use super::{Caller, ServiceError};
@@ -196,7 +197,7 @@ pub async fn redeliver(
 }
 
 /// Settles what no node will, and removes what was kept long enough.
-pub async fn tidy(app: &App) -> Result<(), ServiceError> {
+pub async fn tidy(app: &App, stop: &CancellationToken) -> Result<(), ServiceError> {
     let now = app.clock.now();
     deliveries::give_up_left_behind(&app.store, now).await?;
     if !chores::claim(&app.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
@@ -204,10 +205,15 @@ pub async fn tidy(app: &App) -> Result<(), ServiceError> {
     }
     let before = now - app.config.webhooks.retention;
     let limit = PRUNED_AT_ONCE;
-    while deliveries::prune(&app.store, before, limit).await? >= limit.unsigned_abs() {}
+    while !stop.is_cancelled()
+        && deliveries::prune(&app.store, before, limit).await? >= limit.unsigned_abs()
+    {}
     if let Some(kept) = app.config.webhooks.log_retention {
         for bucket in 0..i64::from(BUCKETS) {
-            while deliveries::forget(&app.store, bucket, now - kept, limit).await? > 0 {}
+            while !stop.is_cancelled()
+                && deliveries::forget(&app.store, bucket, now - kept, limit).await? > 0
+            {
+            }
         }
     }
     Ok(())

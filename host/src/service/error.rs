@@ -119,6 +119,19 @@ impl From<TransitionError> for ServiceError {
 }
 
 impl ServiceError {
+    /// What it takes could not be reached, and may well be, later.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_unreachable() || error.is_rolled_back(),
+            Self::Files(error) => error.is_unreachable(),
+            Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
+                error,
+                ProviderError::Unreachable(_) | ProviderError::RateLimited(_)
+            ),
+            _ => false,
+        }
+    }
+
     /// A document that cannot be read, with the reason its reader gave.
     pub fn unreadable(reason: impl Into<String>) -> Self {
         Self::Unreadable {

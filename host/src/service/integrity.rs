@@ -123,14 +123,15 @@ async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let now = app.clock.now();
     let found = (!problems.is_empty()).then(|| json!(problems).to_string());
     let mut tx = app.store.begin().await?;
+    // Whoever looks at it at the same time tells of it, or finds it told.
+    let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = integrity::problems(&mut tx, due).await?;
     if found.is_some() && found != known {
         for problem in &problems {
             tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "tampering");
         }
-        let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
-        let first = problems.first();
-        if let (Some(envelope), Some(first)) = (envelope, first) {
+        if let Some(first) = problems.first() {
             let data = json!({
                 "expected_hash": first.expected_hash,
                 "actual_hash": first.actual_hash,

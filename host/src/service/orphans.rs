@@ -7,7 +7,7 @@ use futures::TryStreamExt as _;
 
 use super::{ServiceError, log};
 use crate::app::App;
-use crate::files::{Area, Key};
+use crate::files::{Area, Key, PROBES};
 use crate::store::{StoreError, chores, objects};
 use crate::worker;
 
@@ -34,12 +34,17 @@ pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
     let mut removed = app.files.remove_cut_off_writes(before).await?;
     let mut objects = app.files.older_than(before);
     while let Some(key) = objects.try_next().await? {
-        // What is no document of an organization is none of ours to judge.
-        let Some(key) = Key::parse(&key) else {
-            continue;
+        let unwanted = match Key::parse(&key) {
+            Some(key) => !wanted(app, &key).await?,
+            // What is no document of an organization is none of ours to judge.
+            None => key.starts_with(&format!("{PROBES}/")),
         };
-        if !wanted(app, &key).await? {
-            app.files.delete(key.text()).await?;
+        if unwanted {
+            // A backup that has begun points to what is there now.
+            if worker::held(app).await?.is_some() {
+                break;
+            }
+            app.files.delete(&key).await?;
             removed += 1;
         }
     }

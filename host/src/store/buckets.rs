@@ -24,6 +24,10 @@ pub const LEASE: Duration = Duration::from_secs(10);
 pub const RENEWAL: Duration = Duration::from_secs(3);
 /// A look at what is due goes over so many rows, the oldest.
 const LOOK: i64 = 1000;
+/// Who holds a bucket goes first to it for so long.
+const LONG: Duration = Duration::from_secs(5);
+/// How long a claim goes through buckets: a part of the shortest lease.
+const CLAIM_TIME: Duration = Duration::from_secs(3);
 
 /// The buckets that this process holds, and until when.
 #[derive(Clone, Default)]
@@ -38,13 +42,22 @@ impl Held {
         *self.lock() = (buckets.into_iter().collect(), Some(until));
     }
 
-    /// Brings those that are held before the others; else their order stays.
-    fn first(&self, buckets: &mut [i64]) {
+    /// Brings those that are held before the others, but for those that have waited long:
+    /// their holder may be stuck. Else their order stays.
+    fn first(&self, buckets: &mut [Due]) {
         let held = self.lock();
         if held.1.is_some_and(|until| Instant::now() < until) {
-            buckets.sort_by_key(|bucket| !held.0.contains(bucket));
+            buckets.sort_by_key(|due| !due.long && !held.0.contains(&due.bucket));
         }
     }
+}
+
+/// A bucket in which something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    bucket: i64,
+    /// For longer than a node with a free slot leaves it.
+    long: bool,
 }
 
 /// Rows to be taken up: which, and what is written into them.
@@ -71,10 +84,13 @@ impl Claim<'_> {
         due: Timestamp,
         limit: i64,
     ) -> Result<Vec<AnyRow>, StoreError> {
+        let began = Instant::now();
         let mut taken = Vec::new();
-        for bucket in self.buckets(store, due).await? {
+        for Due { bucket, .. } in self.buckets(store, due).await? {
             let left = limit - taken.len() as i64;
-            if left <= 0 {
+            // What is taken waits for this, and its leases run.
+            let late = !taken.is_empty() && began.elapsed() > CLAIM_TIME;
+            if left <= 0 || late {
                 break;
             }
             match self.take_in(store, bucket, due, left).await {
@@ -90,7 +106,7 @@ impl Claim<'_> {
     }
 
     /// Where something is due.
-    async fn buckets(&self, store: &Store, due: Timestamp) -> Result<Vec<i64>, StoreError> {
+    async fn buckets(&self, store: &Store, due: Timestamp) -> Result<Vec<Due>, StoreError> {
         let Self {
             table,
             since,
@@ -98,7 +114,7 @@ impl Claim<'_> {
             ..
         } = self;
         let text = format!(
-            "select bucket from (
+            "select bucket, min(since) as since from (
                  select bucket, {since} as since from {table}
                  where {condition} and {since} <= $2
                  order by {since} limit $1
@@ -113,8 +129,14 @@ impl Claim<'_> {
             query = query.bind(text.as_str());
         }
         let rows = query.fetch_all(&mut *connection).await?;
-        let buckets = rows.iter().map(|row| row.try_get("bucket"));
-        let mut buckets = buckets.collect::<Result<Vec<i64>, _>>()?;
+        let long = (due - LONG).to_string();
+        let buckets = rows.iter().map(|row| {
+            Ok::<_, sqlx::Error>(Due {
+                bucket: row.try_get("bucket")?,
+                long: row.try_get::<String, _>("since")? < long,
+            })
+        });
+        let mut buckets = buckets.collect::<Result<Vec<_>, _>>()?;
         store.held.first(&mut buckets);
         Ok(buckets)
     }
@@ -349,15 +371,21 @@ mod tests {
     #[test]
     fn what_is_held_goes_first_while_it_is_renewed() {
         let held = Held::default();
-        let order = || {
-            let mut buckets = [7, 5, 1, 3];
+        let order = |long: usize| {
+            let mut nth = 0;
+            let mut buckets = [7, 5, 1, 3].map(|bucket| {
+                nth += 1;
+                let long = nth <= long;
+                Due { bucket, long }
+            });
             held.first(&mut buckets);
-            buckets
+            buckets.map(|due| due.bucket)
         };
-        assert_eq!(order(), [7, 5, 1, 3]);
+        assert_eq!(order(0), [7, 5, 1, 3]);
         held.set([3, 5], Instant::now() + LEASE);
-        assert_eq!(order(), [5, 3, 7, 1]);
+        assert_eq!(order(0), [5, 3, 7, 1]);
+        assert_eq!(order(1), [7, 5, 3, 1], "its holder may be stuck");
         held.set([3, 5], Instant::now());
-        assert_eq!(order(), [7, 5, 1, 3]);
+        assert_eq!(order(0), [7, 5, 1, 3]);
     }
 }

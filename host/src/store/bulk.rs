@@ -301,7 +301,7 @@ pub async fn claim(
 
 /// Leases items that are still being worked on for longer.
 pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<(), StoreError> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_urgently().await?;
     for item in items {
         sqlx::query(
             "update bulk_item set run_at = $4

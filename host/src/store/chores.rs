@@ -33,17 +33,29 @@ pub async fn claim(
 /// Removing objects waits until this is due.
 pub const BACKUP: &str = "backup";
 
-/// Says when a chore is due next.
-pub async fn set_due(store: &Store, name: &str, at: Timestamp) -> Result<(), StoreError> {
+/// Has a chore wait until then, at least.
+pub async fn hold(store: &Store, name: &str, until: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query(
         "insert into chore (name, due_at) values ($1, $2)
-         on conflict (name) do update set due_at = excluded.due_at",
+         on conflict (name) do update set due_at = excluded.due_at
+             where chore.due_at < excluded.due_at",
     )
     .bind(name)
-    .bind(at.to_string())
+    .bind(until.to_string())
     .execute(&mut *tx)
     .await?;
+    tx.commit().await
+}
+
+/// Has a chore wait no longer that waits until then, and not for somebody else.
+pub async fn let_go(store: &Store, name: &str, until: Timestamp) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query("delete from chore where name = $1 and due_at = $2")
+        .bind(name)
+        .bind(until.to_string())
+        .execute(&mut *tx)
+        .await?;
     tx.commit().await
 }
 

@@ -561,7 +561,7 @@ pub async fn forget(
     let rows = sqlx::query(
         "delete from webhook_delivery where bucket = $1 and delivery_id in (
              select delivery_id from webhook_delivery
-             where bucket = $1 and delivery_id < $2 and status <> 'pending'
+             where bucket = $1 and delivery_id < $2 and created_at < $4 and status <> 'pending'
              order by delivery_id limit $3
          )
          returning delivery_id",
@@ -569,6 +569,8 @@ pub async fn forget(
     .bind(bucket)
     .bind(DeliveryId::first_at(before).as_str())
     .bind(limit)
+    // Ids are made by the clock of a machine, which may be wrong.
+    .bind(before.to_string())
     .fetch_all(&mut *tx)
     .await?;
     let gone: Vec<String> = rows

@@ -104,7 +104,8 @@ pub async fn remove(
 /// Leases a job that is still being worked on for longer. False when it is no
 /// longer this worker's.
 pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<bool, StoreError> {
-    let mut tx = store.begin().await?;
+    // Behind nobody: it runs out meanwhile.
+    let mut tx = store.begin_urgently().await?;
     let renewed = sqlx::query(
         "update job set run_at = $4 where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )

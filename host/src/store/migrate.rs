@@ -43,8 +43,23 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
 /// The row that is the lock.
 const LOCK: i64 = 0;
 
+/// Tables are changed beside nodes that write them: one of two that wait for each other
+/// is undone by the database, and may be this.
 pub(super) async fn run(store: &Store) -> Result<(), StoreError> {
     prepare(store).await?;
+    let mut attempts = 0;
+    loop {
+        match apply(store).await {
+            Err(error) if attempts < 10 && error.is_rolled_back() => {
+                tracing::warn!(%error, "migrating once more");
+                attempts += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn apply(store: &Store) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     let lock = format!(
         "select version from migration where version = $1 {}",

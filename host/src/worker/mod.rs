@@ -87,6 +87,10 @@ const UNKNOWN_WAIT: Duration = Duration::from_secs(5);
 /// Waits between the attempts of a failing job.
 const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
+/// How often a job is tried while what it needs is away: each hour in the end, for five
+/// days, as mail is (RFC 5321, section 4.5.4.1).
+const OUTAGE_ATTEMPTS: usize = RETRY_SECONDS.len() + 5 * 24;
+
 /// What becomes of a job that has done its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -266,17 +270,18 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
             jobs::finish(&app.store, &job).await
         }
         Ok(Next::Again(at)) => jobs::put_back(&app.store, &job, at).await,
+        Err(JobError::Lost) => {
+            tracing::warn!(
+                job_id = job.id.as_str(),
+                kind = job.kind,
+                "a job was taken over"
+            );
+            count("lost");
+            Ok(())
+        }
         Err(error) => {
-            let attempt = usize::try_from(job.attempts).unwrap_or(usize::MAX);
-            let wait = RETRY_SECONDS.get(attempt);
-            // A signed contract is never given up, nor is a batch that runs.
-            let precious = [VAULT_JOB, room::EXECUTE_JOB, BULK_JOB, BULK_VOID_JOB];
-            let precious = precious.contains(&job.kind.as_str());
-            let wait = wait.or(RETRY_SECONDS.last().filter(|_| precious));
-            // Rules that refuse today may be others tomorrow: a batch goes on then.
-            let bulk = [BULK_JOB, BULK_VOID_JOB].contains(&job.kind.as_str());
-            let wait = wait.filter(|_| bulk || !error.is_final());
-            let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(*seconds));
+            let wait = wait(&job.kind, job.attempts, &error);
+            let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(seconds));
             let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
             tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
             count(if retry_at.is_some() {
@@ -291,6 +296,27 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
         // The lease runs out and the job is done again.
         tracing::error!(job_id = job.id.as_str(), %error, "a job could not be settled");
     }
+}
+
+/// Seconds until a job is tried again that failed for the nth time, from 0. None: never.
+fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
+    // Rules that refuse today may be others tomorrow: a batch goes on then.
+    if error.is_final() && ![BULK_JOB, BULK_VOID_JOB].contains(&kind) {
+        return None;
+    }
+    let attempt = usize::try_from(attempt).unwrap_or(usize::MAX);
+    // A signed contract is never given up, nor is a batch that runs, nor what has to go.
+    // Others wait for whatever is away.
+    let precious = [
+        VAULT_JOB,
+        room::EXECUTE_JOB,
+        BULK_JOB,
+        BULK_VOID_JOB,
+        DELETE_OBJECT_JOB,
+    ];
+    let waits = precious.contains(&kind) || error.is_outage() && attempt < OUTAGE_ATTEMPTS;
+    let last = RETRY_SECONDS.last().filter(|_| waits);
+    RETRY_SECONDS.get(attempt).or(last).copied()
 }
 
 /// Why a job failed.
@@ -308,9 +334,22 @@ enum JobError {
     Mail(#[from] MailError),
     #[error(transparent)]
     Files(#[from] crate::files::FilesError),
+    /// Its lease ran out, and it is somebody else's.
+    #[error("taken over")]
+    Lost,
 }
 
 impl JobError {
+    /// What it needs could not be reached.
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Service(error) => error.is_outage(),
+            Self::Mail(error) => error.is_outage(),
+            Self::Files(error) => error.is_unreachable(),
+            _ => false,
+        }
+    }
+
     /// Trying again would not help.
     fn is_final(&self) -> bool {
         match self {
@@ -377,14 +416,18 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         loop {
             tokio::time::sleep(RENEWAL).await;
             let until = app.clock.now() + LEASE;
-            if let Err(error) = jobs::renew(&app.store, job, until).await {
-                tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
+            match jobs::renew(&app.store, job, until).await {
+                Ok(true) => {}
+                Ok(false) => return JobError::Lost,
+                Err(error) => {
+                    tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
+                }
             }
         }
     };
     tokio::select! {
         outcome = work => outcome,
-        never = renewals => never,
+        lost = renewals => Err(lost),
     }
 }
 
@@ -463,11 +506,48 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
 }
 
 /// Until when no object may be removed: a backup is copying them.
-async fn held(app: &App) -> Result<Option<Timestamp>, ServiceError> {
+pub(crate) async fn held(app: &App) -> Result<Option<Timestamp>, ServiceError> {
     let until = chores::due(&app.store, chores::BACKUP).await?;
     Ok(until.filter(|until| *until > app.clock.now()))
 }
 
 fn payload<T: DeserializeOwned>(job: &ClaimedJob) -> Result<T, serde_json::Error> {
     T::deserialize(&job.payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::providers::ProviderError;
+
+    const INVITE: &str = "signer.invite";
+
+    #[test]
+    fn what_fails_is_tried_for_some_hours_and_what_is_precious_for_ever() {
+        let failure = || JobError::Service(ServiceError::Internal("a defect".into()));
+        assert_eq!(wait(INVITE, 0, &failure()), Some(1));
+        assert_eq!(wait(INVITE, 9, &failure()), Some(3600));
+        assert_eq!(wait(INVITE, 10, &failure()), None);
+        for kind in [VAULT_JOB, DELETE_OBJECT_JOB] {
+            assert_eq!(wait(kind, 10_000, &failure()), Some(3600));
+        }
+        let gone = JobError::Service(ServiceError::NotFound("Envelope"));
+        assert_eq!(wait(INVITE, 0, &gone), None);
+        assert_eq!(wait(BULK_JOB, 0, &gone), Some(1));
+    }
+
+    /// A night without a mail server, object store or provider loses nothing.
+    #[test]
+    fn what_is_away_is_waited_for_five_days() {
+        let unreachable = || ProviderError::Unreachable("no route".into());
+        for away in [
+            JobError::Mail(MailError::Late(Duration::from_secs(60))),
+            JobError::Files(crate::files::FilesError::TimedOut),
+            JobError::Service(ServiceError::Provider(unreachable())),
+        ] {
+            assert_eq!(wait(INVITE, 10, &away), Some(3600));
+            assert_eq!(wait(INVITE, 129, &away), Some(3600));
+            assert_eq!(wait(INVITE, 130, &away), None);
+        }
+    }
 }

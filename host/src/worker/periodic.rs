@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::patience;
 use crate::service::{
     ServiceError, access, deliveries, expiry, idempotency, integrity, kba, orphans, payments,
     provider_poll,
@@ -30,7 +31,6 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("use of keys", access::flush_key_usage(&app).await),
             ("kept answers", forget_answers(&app).await),
             ("sealing key", check_seal(&app).await),
-            ("webhooks", deliveries::tidy(&app).await),
             ("identity questions", kba::forget(&app).await),
         ] {
             if let Err(error) = result {
@@ -56,6 +56,9 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
                 0
             }
         };
+        if let Err(error) = patience::patiently(deliveries::tidy(&app, &stop)).await {
+            tracing::error!(%error, "webhooks could not be tidied up");
+        }
         if let Err(error) = orphans::sweep_when_due(&app).await {
             tracing::error!(%error, "orphaned objects could not be looked for");
         }

@@ -151,7 +151,7 @@ fn configuration(data: &TempDir) -> Config {
 }
 
 /// What the operator's tool is told of a node that keeps its things elsewhere.
-const SETTINGS: &str = "node.toml";
+pub const SETTINGS: &str = "node.toml";
 
 /// How many nodes serve each test, on PostgreSQL and S3: as `make test-nodes` says. One
 /// on SQLite and a folder otherwise.
