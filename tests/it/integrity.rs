@@ -93,8 +93,10 @@ async fn encrypted() -> TestApp {
         let keys = config.data_dir.join("document-keys");
         std::fs::write(&keys, "2026 CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=").unwrap();
         // For the operator's tool.
-        let settings = format!("[storage]\nencryption_key_file = {keys:?}\n");
-        std::fs::write(config.data_dir.join(SETTINGS), settings).unwrap();
+        let settings = config.data_dir.join(SETTINGS);
+        let others = std::fs::read_to_string(&settings).unwrap_or_default();
+        let ours = format!("{others}\n[storage]\nencryption_key_file = {keys:?}\n");
+        std::fs::write(settings, ours).unwrap();
         config.storage.encryption_key_file = Some(keys);
     };
     TestApp::with(configure, OrgSettings::default()).await
