@@ -10,7 +10,7 @@ use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Sc
 use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::Confirmed;
 use holdfast::store::idempotency::RequestKey;
-use holdfast::store::jobs::Class;
+use holdfast::store::jobs::{Class, Lease};
 use holdfast::store::{
     Store, StoreError, api_keys, buckets, customers, envelopes, idempotency, jobs, ledger,
     organizations, provider_poll, rate_windows,
@@ -268,11 +268,9 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
     let longer = after + Duration::from_secs(60);
-    assert!(jobs::renew(&store, &third[0], longer).await.unwrap());
-    assert!(
-        !jobs::renew(&store, &second[0], longer).await.unwrap(),
-        "no longer its own"
-    );
+    let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
+    assert_eq!(renewed(&third[0]).await, Lease::Renewed);
+    assert_eq!(renewed(&second[0]).await, Lease::TakenOver);
     let while_renewed = jobs::claim(&store, Class::Other, after + lease, lease, 10)
         .await
         .unwrap();
@@ -284,6 +282,7 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
         .await
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
+    assert_eq!(renewed(&fourth[0]).await, Lease::Over);
     let end = after + Duration::from_secs(3600);
     assert!(
         jobs::claim(&store, Class::Other, end, lease, 10)

@@ -101,9 +101,19 @@ pub async fn remove(
     Ok(())
 }
 
-/// Leases a job that is still being worked on for longer. False when it is no
-/// longer this worker's.
-pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<bool, StoreError> {
+/// Whose a job is that somebody works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// Theirs, for longer now.
+    Renewed,
+    /// Somebody else's.
+    TakenOver,
+    /// Nobody's: what it asks for is done, and the job removed with it.
+    Over,
+}
+
+/// Leases a job that is still being worked on for longer.
+pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<Lease, StoreError> {
     // Behind nobody: it runs out meanwhile.
     let mut tx = store.begin_urgently().await?;
     let renewed = sqlx::query(
@@ -116,8 +126,18 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     .execute(&mut *tx)
     .await?
     .rows_affected();
+    let lease = if renewed == 1 {
+        Lease::Renewed
+    } else {
+        let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
+            .bind(job.org.bucket())
+            .bind(job.id.as_str())
+            .fetch_optional(&mut *tx)
+            .await?;
+        left.map_or(Lease::Over, |_| Lease::TakenOver)
+    };
     tx.commit().await?;
-    Ok(renewed == 1)
+    Ok(lease)
 }
 
 /// Which jobs wait for each other's slots.

@@ -55,7 +55,7 @@ use crate::service::{
     Caller, ServiceError, bulk, components, dispatch, expiry, integrity, lifecycle, log, payments,
     signing, templates, timekeeping,
 };
-use crate::store::jobs::{self, ClaimedJob, Class};
+use crate::store::jobs::{self, ClaimedJob, Class, Lease};
 use crate::store::row::Kept;
 use crate::store::{self, StoreError, Tx, buckets, chores};
 use crate::traces;
@@ -417,8 +417,10 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
             tokio::time::sleep(RENEWAL).await;
             let until = app.clock.now() + LEASE;
             match jobs::renew(&app.store, job, until).await {
-                Ok(true) => {}
-                Ok(false) => return JobError::Lost,
+                Ok(Lease::Renewed) => {}
+                Ok(Lease::TakenOver) => return JobError::Lost,
+                // The work itself removed it, and ends by itself.
+                Ok(Lease::Over) => return std::future::pending().await,
                 Err(error) => {
                     tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
                 }
