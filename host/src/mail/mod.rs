@@ -55,7 +55,7 @@ impl MailError {
     /// The server could not be reached, or asks to come again.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_unreachable() || error.is_rolled_back(),
+            Self::Store(error) => error.is_outage(),
             Self::Service(error) => error.is_outage(),
             Self::Server(_) => !self.is_final(),
             Self::Late(_) => true,

@@ -122,7 +122,7 @@ impl ServiceError {
     /// What it takes could not be reached, and may well be, later.
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_unreachable() || error.is_rolled_back(),
+            Self::Store(error) => error.is_outage(),
             Self::Files(error) => error.is_unreachable(),
             Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
                 error,

@@ -114,6 +114,11 @@ impl StoreError {
         }
     }
 
+    /// Nothing was changed, and the same may well succeed soon.
+    pub(crate) fn is_outage(&self) -> bool {
+        self.is_unreachable() || self.is_rolled_back()
+    }
+
     /// The first two characters of an SQLSTATE; SQLite's codes are numbers.
     fn class(&self) -> Option<String> {
         let Self::Database(sqlx::Error::Database(error)) = self else {
