@@ -200,7 +200,9 @@ async fn orphaned_objects_are_removed_after_a_day() {
     let orphan = folder.join("0".repeat(64));
     let cut_off = folder.join(format!("{}#1", "0".repeat(64)));
     let foreign = app.data.path().join("objects/readme.txt");
-    for path in [&orphan, &cut_off, &foreign] {
+    let probe = app.data.path().join("objects/probe/req_1");
+    std::fs::create_dir_all(probe.parent().unwrap()).unwrap();
+    for path in [&orphan, &cut_off, &foreign, &probe] {
         std::fs::write(path, b"left behind").unwrap();
     }
     // As if it had been vaulted before steps were recorded, and as if another
@@ -216,6 +218,7 @@ async fn orphaned_objects_are_removed_after_a_day() {
     let later = app.as_of(Duration::from_secs(25 * 3600)).await;
     later.wait_until_gone(&orphan).await;
     later.wait_until_gone(&cut_off).await;
+    later.wait_until_gone(&probe).await;
     assert!(
         stranger.exists(),
         "what another installation stores is left alone"
