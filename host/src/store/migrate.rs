@@ -38,6 +38,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     19 "0019_traces",
     20 "0020_buckets",
     21 "0021_deliveries_of_an_event",
+    22 "0022_events_of_an_organization",
 ];
 
 /// The row that is the lock.
