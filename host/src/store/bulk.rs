@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::page::List;
 use super::row::{Columns, json_text};
 use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
@@ -91,25 +92,15 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Batch>, i64), StoreError> {
-    let total: i64 = sqlx::query(
-        "select count(*) as total from bulk_batch
-         where bucket = $1 and org_id = $2 and deleted_at is null",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .fetch_one(&mut *connection)
-    .await?
-    .try_get("total")?;
-    let rows = sqlx::query(
-        "select * from bulk_batch where bucket = $1 and org_id = $2 and deleted_at is null
-         order by batch_id desc limit $3 offset $4",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(limit)
-    .bind((page - 1).saturating_mul(limit))
-    .fetch_all(connection)
-    .await?;
+    let list = List {
+        select: "select * from bulk_batch",
+        table: "bulk_batch",
+        id: "batch_id",
+        bucket: org.bucket(),
+        wanted: &[("org_id", Some(org.as_str()))],
+        also: " and deleted_at is null",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(batch).collect::<Result<_, _>>()?, total))
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::page::List;
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -193,23 +194,15 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<CustomerRow>, i64), StoreError> {
-    let total: i64 =
-        sqlx::query("select count(*) as total from customer where bucket = $1 and org_id = $2")
-            .bind(org.bucket())
-            .bind(org.as_str())
-            .fetch_one(&mut *connection)
-            .await?
-            .try_get("total")?;
-    let rows = sqlx::query(
-        "select * from customer where bucket = $1 and org_id = $2
-         order by customer_id desc limit $3 offset $4",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(limit)
-    .bind((page - 1).saturating_mul(limit))
-    .fetch_all(connection)
-    .await?;
+    let list = List {
+        select: "select * from customer",
+        table: "customer",
+        id: "customer_id",
+        bucket: org.bucket(),
+        wanted: &[("org_id", Some(org.as_str()))],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(customer).collect::<Result<_, _>>()?, total))
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
+use super::page::List;
 use super::row::Columns;
 use super::webhooks::OwnedEndpoint;
 use super::{Store, StoreError, Tx};
@@ -205,16 +206,21 @@ pub async fn insert_attempt(
     Ok(())
 }
 
-const SELECT: &str = "select d.*, a.at, a.response_code, a.response_body, a.error, a.duration_ms
-     from webhook_delivery d left join webhook_attempt a
-         on a.bucket = d.bucket and a.delivery_id = d.delivery_id and a.attempt = d.attempts";
+const SELECT: &str =
+    "select webhook_delivery.*, a.at, a.response_code, a.response_body, a.error, a.duration_ms
+     from webhook_delivery left join webhook_attempt a
+         on a.bucket = webhook_delivery.bucket and a.delivery_id = webhook_delivery.delivery_id
+         and a.attempt = webhook_delivery.attempts";
 
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,
     id: &DeliveryId,
 ) -> Result<Option<Delivery>, StoreError> {
-    let text = format!("{SELECT} where d.bucket = $1 and d.org_id = $2 and d.delivery_id = $3");
+    let text = format!(
+        "{SELECT} where webhook_delivery.bucket = $1 and webhook_delivery.org_id = $2
+             and webhook_delivery.delivery_id = $3"
+    );
     sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())
@@ -235,41 +241,22 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Delivery>, i64), StoreError> {
-    let wanted = [
-        ("status", filter.status.map(DeliveryStatus::as_str)),
-        ("event_type", filter.event_type.map(EventType::as_str)),
-        ("event_id", filter.event.as_ref().map(EventId::as_str)),
-    ];
-    // Whose endpoint it is has been looked up: with the organization in it, SQLite
-    // would read all that the organization has.
-    let mut conditions = "d.bucket = $1 and d.endpoint_id = $2".to_owned();
-    let mut values = vec![endpoint.as_str()];
-    for (column, value) in wanted {
-        if let Some(value) = value {
-            values.push(value);
-            conditions += &format!(" and d.{column} = ${}", values.len() + 1);
-        }
-    }
-    let count = format!("select count(*) as total from webhook_delivery d where {conditions}");
-    let mut query = sqlx::query(AssertSqlSafe(count)).bind(org.bucket());
-    for value in &values {
-        query = query.bind(*value);
-    }
-    let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
-    let text = format!(
-        "{SELECT} where {conditions} order by d.delivery_id desc limit ${} offset ${}",
-        values.len() + 2,
-        values.len() + 3
-    );
-    let mut query = sqlx::query(AssertSqlSafe(text)).bind(org.bucket());
-    for value in &values {
-        query = query.bind(*value);
-    }
-    let rows = query
-        .bind(limit)
-        .bind((page - 1).saturating_mul(limit))
-        .fetch_all(connection)
-        .await?;
+    let list = List {
+        select: SELECT,
+        table: "webhook_delivery",
+        id: "delivery_id",
+        bucket: org.bucket(),
+        // Whose endpoint it is has been looked up: with the organization in it, SQLite
+        // would read all that the organization has.
+        wanted: &[
+            ("endpoint_id", Some(endpoint.as_str())),
+            ("status", filter.status.map(DeliveryStatus::as_str)),
+            ("event_type", filter.event_type.map(EventType::as_str)),
+            ("event_id", filter.event.as_ref().map(EventId::as_str)),
+        ],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(delivery).collect::<Result<_, _>>()?, total))
 }
 

@@ -3,6 +3,7 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
+use super::page::List;
 use super::row::{Columns, file_json, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
@@ -162,41 +163,23 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), StoreError> {
-    let mut conditions = String::from("bucket = $1 and org_id = $2");
-    let mut values = Vec::new();
-    if let Some(status) = filter.status {
-        values.push(status.as_str().to_owned());
-        conditions.push_str(&format!(" and status = ${}", values.len() + 2));
-    }
-    if let Some(customer) = &filter.customer {
-        values.push(customer.to_string());
-        conditions.push_str(&format!(" and customer_id = ${}", values.len() + 2));
-    }
-    let count = format!("select count(*) as total from envelope where {conditions}");
-    let mut query = sqlx::query(AssertSqlSafe(count))
-        .bind(org.bucket())
-        .bind(org.as_str());
-    for value in &values {
-        query = query.bind(value);
-    }
-    let total: i64 = query.fetch_one(&mut *connection).await?.try_get("total")?;
-    let select = format!(
-        "select envelope_id, name, status, customer_id, external_id, created_at, updated_at
-         from envelope where {conditions} order by envelope_id desc limit ${} offset ${}",
-        values.len() + 3,
-        values.len() + 4
-    );
-    let mut query = sqlx::query(AssertSqlSafe(select))
-        .bind(org.bucket())
-        .bind(org.as_str());
-    for value in &values {
-        query = query.bind(value);
-    }
-    let rows = query
-        .bind(limit)
-        .bind((page - 1).saturating_mul(limit))
-        .fetch_all(connection)
-        .await?;
+    let list = List {
+        select: "select envelope_id, name, status, customer_id, external_id, created_at, updated_at
+             from envelope",
+        table: "envelope",
+        id: "envelope_id",
+        bucket: org.bucket(),
+        wanted: &[
+            ("org_id", Some(org.as_str())),
+            ("status", filter.status.map(EnvelopeStatus::as_str)),
+            (
+                "customer_id",
+                filter.customer.as_ref().map(CustomerId::as_str),
+            ),
+        ],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
 }
 

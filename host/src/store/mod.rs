@@ -22,6 +22,7 @@ use crate::patience;
 
 mod dialect;
 mod migrate;
+mod page;
 pub mod row;
 mod turns;
 mod wakeups;

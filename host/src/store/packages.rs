@@ -1,9 +1,10 @@
 //! Packages of templates.
 
+use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Row as _};
 
 use super::StoreError;
+use super::page::List;
 use super::row::{Columns, json_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, PackageId};
@@ -50,24 +51,15 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Package>, i64), StoreError> {
-    let total: i64 = sqlx::query(
-        "select count(*) as total from document_package where bucket = $1 and org_id = $2",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .fetch_one(&mut *connection)
-    .await?
-    .try_get("total")?;
-    let rows = sqlx::query(
-        "select * from document_package where bucket = $1 and org_id = $2
-         order by package_id desc limit $3 offset $4",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(limit)
-    .bind((page - 1).saturating_mul(limit))
-    .fetch_all(connection)
-    .await?;
+    let list = List {
+        select: "select * from document_package",
+        table: "document_package",
+        id: "package_id",
+        bucket: org.bucket(),
+        wanted: &[("org_id", Some(org.as_str()))],
+        also: "",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
 }
 

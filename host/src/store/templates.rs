@@ -1,9 +1,10 @@
 //! Templates.
 
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::StoreError;
+use super::page::List;
 use super::row::{Columns, json_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::StoredFile;
@@ -100,26 +101,18 @@ pub async fn list(
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Template>, i64), StoreError> {
-    const IN_LIBRARY: &str =
-        "from template where bucket = $1 and org_id = $2 and origin = $3 and deleted_at is null";
-    let total: i64 = sqlx::query(AssertSqlSafe(format!(
-        "select count(*) as total {IN_LIBRARY}"
-    )))
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(Origin::Library.as_str())
-    .fetch_one(&mut *connection)
-    .await?
-    .try_get("total")?;
-    let select = format!("select * {IN_LIBRARY} order by template_id desc limit $4 offset $5");
-    let rows = sqlx::query(AssertSqlSafe(select))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(Origin::Library.as_str())
-        .bind(limit)
-        .bind((page - 1).saturating_mul(limit))
-        .fetch_all(connection)
-        .await?;
+    let list = List {
+        select: "select * from template",
+        table: "template",
+        id: "template_id",
+        bucket: org.bucket(),
+        wanted: &[
+            ("org_id", Some(org.as_str())),
+            ("origin", Some(Origin::Library.as_str())),
+        ],
+        also: " and deleted_at is null",
+    };
+    let (rows, total) = list.page(connection, page, limit).await?;
     Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
 }
 
