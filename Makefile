@@ -102,14 +102,11 @@ deb:
 	@target="$${CARGO_TARGET_DIR:-target}"; packaging/build-deb "$$target/dist/holdfast" "$$target/packages"
 
 # The same requests with 100,000 envelopes and with so many, and the plans of their queries.
-# PostgreSQL has a quarter of the memory for its own, as its manual advises.
 SCALE ?= 1000000
 bench-scale:
 	@tests/set-up test
 	@cargo build -q --release -p holdfast -p holdfast-bench
-	@target="$${CARGO_TARGET_DIR:-target}"; SCALE=$(SCALE) \
-	  TEST_POSTGRES_OPTIONS="-c shared_buffers=$$(awk '/^MemTotal/ { print int($$2 / 4) }' /proc/meminfo)kB" \
-	  tests/with-postgres "$$target/release/holdfast-bench" scale
+	@target="$${CARGO_TARGET_DIR:-target}"; SCALE=$(SCALE) tests/with-postgres "$$target/release/holdfast-bench" scale
 
 # Prints ratios; asserts nothing.
 bench:

@@ -94,7 +94,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result
                 .bind(json!(ids[kind]).to_string())
                 .bind(org.bucket())
                 .bind(org.as_str())
-                .bind(&some["customer"])
+                .bind(json!(ids["customer"]).to_string())
                 .bind(&then)
                 .bind(&tomorrow)
                 .bind(json!(ids["envelope"]).to_string())
@@ -116,7 +116,7 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result
     Ok(())
 }
 
-/// `$1` ids, `$2` bucket, `$3` organization, `$4` customer, `$5` then, `$6` tomorrow,
+/// `$1` ids, `$2` bucket, `$3` organization, `$4` customers, `$5` then, `$6` tomorrow,
 /// `$7` envelopes, `$8` endpoint, `$9` batch, `$10` events: named before each statement,
 /// so that all are bound alike.
 const GIVEN: &str = "with given as (select cast($1 as text), cast($2 as bigint), cast($3 as text),
@@ -135,7 +135,7 @@ const STATEMENTS: &[(&str, &str)] = &[
         "envelope",
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status, external_id,
              metadata, is_upload, preserve_signing_order, created_by, created_at, updated_at, looked_at)
-         select $2, value, $3, $4, 'Contract ' || n, 'esign',
+         select $2, value, $3, cast($4 as json) ->> cast(n % 100 as integer), 'Contract ' || n, 'esign',
              case when n % 20 = 0 then 'pending' when n % 20 = 1 then 'sent' else 'vaulted' end,
              'deal-' || n, '{}', 0, 0, 'office@example.com', $5, $5, $5
          from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",
