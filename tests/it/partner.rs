@@ -275,6 +275,7 @@ async fn lists_are_filtered_and_paged_newest_first() {
     );
     let rest = app.get("/partner/envelopes?limit=2&page=2").await.json();
     assert_eq!(rest["data"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["data"][0]["external_id"], "deal-0");
     assert_eq!(
         app.get("/partner/envelopes?status=sent").await.json()["meta"]["total"],
         0
@@ -285,6 +286,11 @@ async fn lists_are_filtered_and_paged_newest_first() {
         .await
         .json();
     assert_eq!(found["meta"]["total"], 3);
+    let path = format!("/partner/envelopes?customer_id={customer}&limit=1&page=2");
+    let second = app.get(&path).await.json();
+    assert_eq!(second["data"].as_array().unwrap().len(), 1);
+    assert_eq!(second["data"][0]["external_id"], "deal-1");
+    assert_eq!(second["meta"]["total"], 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
