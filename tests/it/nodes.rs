@@ -138,8 +138,9 @@ async fn stalled_at(place: &str) {
     let settings = store.variables("plain");
     let mut cluster = Cluster::new(2, &database, &settings, &store.folder()).await;
     let stop = format!("{place}:2:STOP");
-    cluster.nodes[0].start(&[], &[]);
+    // The log is one node's while there is something to place in it: the first one's.
     cluster.nodes[1].start(&[], &[("HOLDFAST_FAULTS", stop.as_str())]);
+    cluster.nodes[0].start(&[], &[]);
     let since = Instant::now();
     let good = [cluster.nodes[0].server().url.clone()];
     while !cluster.nodes[1].server().is_stopped() {
@@ -151,6 +152,10 @@ async fn stalled_at(place: &str) {
             .drill
             .work_at(&good, Duration::from_millis(200))
             .await;
+        if since.elapsed() > Duration::from_secs(10) {
+            // Nobody's, after five seconds of rest.
+            tokio::time::sleep(Duration::from_secs(6)).await;
+        }
     }
     // The other one takes over what it had, and ends it.
     let server = cluster.nodes[0].server.take().unwrap();
