@@ -11,7 +11,7 @@ ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
   & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 
-.PHONY: demo serve test test-nodes test-shards test-citus test-upgrade lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve test test-nodes test-shards test-citus test-upgrade test-image lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -100,6 +100,12 @@ deb:
 	@tests/set-up build
 	@cargo build -q --profile dist --locked -p holdfast
 	@target="$${CARGO_TARGET_DIR:-target}"; packaging/build-deb "$$target/dist/holdfast" "$$target/packages"
+
+# The OCI image around a release binary, and the Kubernetes manifest with it, on podman.
+test-image:
+	@tests/set-up test
+	@cargo build -q --release -p holdfast
+	@target="$${CARGO_TARGET_DIR:-target}"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast"
 
 # The same requests with 100,000 envelopes and with so many, and the plans of their queries.
 SCALE ?= 1000000
