@@ -37,11 +37,12 @@ impl List<'_> {
             }
         }
         conditions += self.also;
+        let order = format!("order by {table}.{id} desc");
         // In their order, they are counted in the index that the page is found in: one
         // part of the database is read for both.
         let count = format!(
             "select count(*) as total from
-             (select {id} from {table} where {conditions} order by {table}.{id} desc) as counted"
+             (select {id} from {table} where {conditions} {order}) as counted"
         );
         let mut query = sqlx::query(AssertSqlSafe(count)).bind(self.bucket);
         for value in &values {
@@ -49,7 +50,6 @@ impl List<'_> {
         }
         let total = query.fetch_one(&mut *connection).await?.try_get("total")?;
 
-        let order = format!("order by {table}.{id} desc");
         let range = format!("limit ${} offset ${}", values.len() + 2, values.len() + 3);
         let select = self.select;
         let text = if page == 1 {
