@@ -108,7 +108,7 @@ pub enum Lease {
     Renewed,
     /// Somebody else's.
     TakenOver,
-    /// Nobody's: what it asks for is done, and the job removed with it.
+    /// Nobody's: what it asks for is done, by whomever, and the job was removed with it.
     Over,
 }
 

@@ -115,7 +115,7 @@ impl StoreError {
         }
     }
 
-    /// Nothing was changed, and the same may well succeed soon.
+    /// The same may well succeed soon.
     pub(crate) fn is_outage(&self) -> bool {
         self.is_unreachable() || self.is_rolled_back()
     }

@@ -419,8 +419,11 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
             match jobs::renew(&app.store, job, until).await {
                 Ok(Lease::Renewed) => {}
                 Ok(Lease::TakenOver) => return JobError::Lost,
-                // The work itself removed it, and ends by itself.
-                Ok(Lease::Over) => return std::future::pending().await,
+                // Either this work removed it, and ends at once, or somebody else did it.
+                Ok(Lease::Over) => {
+                    tokio::time::sleep(RENEWAL).await;
+                    return JobError::Lost;
+                }
                 Err(error) => {
                     tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
                 }
