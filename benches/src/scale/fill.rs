@@ -135,7 +135,8 @@ const STATEMENTS: &[(&str, &str)] = &[
         "envelope",
         "insert into envelope (bucket, envelope_id, org_id, customer_id, name, kind, status, external_id,
              metadata, is_upload, preserve_signing_order, created_by, created_at, updated_at, looked_at)
-         select $2, value, $3, cast($4 as json) ->> cast(n % 100 as integer), 'Contract ' || n, 'esign',
+         select $2, value, $3, cast($4 as json) ->> cast(n % json_array_length(cast($4 as json)) as integer),
+             'Contract ' || n, 'esign',
              case when n % 20 = 0 then 'pending' when n % 20 = 1 then 'sent' else 'vaulted' end,
              'deal-' || n, '{}', 0, 0, 'office@example.com', $5, $5, $5
          from json_array_elements_text(cast($1 as json)) with ordinality as each (value, n)",

@@ -8,7 +8,7 @@ mod fill;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -82,8 +82,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
     let mut known = Vec::new();
 
     fill(&store, FEW, &mut known).await?;
-    let files = data_directory(&store).await?;
-    leave_to_disk(&store, &files).await?;
+    leave_to_disk(&store).await?;
     let few = ask_all(&store, &router, &operator, &known).await?;
     let began = Instant::now();
     fill(&store, many.saturating_sub(FEW), &mut known).await?;
@@ -100,7 +99,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         size as f64 / 1e9,
         began.elapsed().as_secs_f64()
     );
-    leave_to_disk(&store, &files).await?;
+    leave_to_disk(&store).await?;
     let more = ask_all(&store, &router, &operator, &known).await?;
     println!(
         "First: for organizations whose rows are on the disk only. Again: the same once more."
@@ -126,20 +125,15 @@ async fn measure(many: usize) -> Result<(), Failure> {
     explain(&config, &url, &operator, &known).await
 }
 
-async fn data_directory(store: &Store) -> Result<PathBuf, Failure> {
-    let mut connection = store.read().await?;
-    let path: String = sqlx::query_scalar("show data_directory")
-        .fetch_one(&mut *connection)
-        .await?;
-    Ok(path.into())
-}
-
 /// Takes what the database has written out of the system's memory: else what was made
 /// last would be found there, and the few before the many.
-async fn leave_to_disk(store: &Store, files: &Path) -> Result<(), Failure> {
+async fn leave_to_disk(store: &Store) -> Result<(), Failure> {
     let mut connection = store.read().await?;
     sqlx::query("checkpoint").execute(&mut *connection).await?;
-    let mut folders = vec![files.join("base")];
+    let files: String = sqlx::query_scalar("show data_directory")
+        .fetch_one(&mut *connection)
+        .await?;
+    let mut folders = vec![Path::new(&files).join("base")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
