@@ -2,20 +2,39 @@
 
 It prints where it listens at 127.0.0.1, and the id of a key, as JSON; it ends when its
 standard input does. There are two buckets: `plain`, and `locked` with Object Lock.
+
+moto looks whether an object is there, and then creates it: two requests at once could both
+create one. An object store lets one of them, so that requests are answered in turn here.
 """
 
 import json
 import logging
 import sys
+import threading
 
 import boto3
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import make_server
+
+
+class InTurn(DomainDispatcherApplication):
+    turn = threading.Lock()
+
+    def __call__(self, environ, start_response):
+        with self.turn:
+            return super().__call__(environ, start_response)
+
 
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-host, port = server.get_host_and_port()
-url = f"http://{host}:{port}"
+server = make_server(
+    "127.0.0.1", 0, InTurn(create_backend_app), threaded=True, request_handler=MotoRequestHandler
+)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{server.server_port}"
 settings = {
     "endpoint_url": url,
     "region_name": "us-east-1",
@@ -28,4 +47,4 @@ store.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
 key = boto3.client("kms", **settings).create_key()["KeyMetadata"]["KeyId"]
 print(json.dumps({"url": url, "kms_key": key}), flush=True)
 sys.stdin.read()
-server.stop()
+server.shutdown()
