@@ -160,15 +160,18 @@ impl Browser {
         panic!("{css} cannot be reached by keyboard");
     }
 
-    /// Types wherever the focus is. `\u{e004}` is Tab, `\u{e007}` Enter.
+    /// Types wherever the focus is, one key after the other, as a real keyboard does.
+    /// `\u{e004}` is Tab, `\u{e007}` Enter. Sending keys to an element focuses it first,
+    /// which takes a date back to its first part.
     pub async fn keys(&self, keys: &str) {
-        self.page
-            .active_element()
-            .await
-            .unwrap()
-            .send_keys(keys)
-            .await
-            .unwrap();
+        use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
+        let mut board = KeyActions::new("keyboard".into());
+        for value in keys.chars() {
+            board = board
+                .then(KeyAction::Down { value })
+                .then(KeyAction::Up { value });
+        }
+        self.page.perform_actions(board).await.unwrap();
     }
 
     /// Presses keys together, as a chord: the last is let go first.
