@@ -45,6 +45,7 @@ mod plugin_kit;
 mod rate_limits;
 mod seals;
 mod sending;
+mod settings;
 mod signing;
 mod specification;
 mod store;

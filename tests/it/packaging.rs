@@ -82,6 +82,16 @@ fn settings_in_packages_are_known() {
     }
 }
 
+/// Nobody serves contracts from a package with pretended payments and identities.
+#[test]
+fn packages_are_for_production() {
+    let text = |file: &str| std::fs::read_to_string(packaging().join(file)).unwrap();
+    assert!(text("Containerfile").contains("HOLDFAST_ENV=production"));
+    for file in ["debian/holdfast.toml", "kubernetes/holdfast.yaml"] {
+        assert!(text(file).contains("env = \"production\""), "{file}");
+    }
+}
+
 /// The program needs the C library and nothing else of the system.
 #[test]
 fn the_debian_package_holds_what_a_server_needs() {
