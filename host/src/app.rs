@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
 use crate::components::{ComponentError, Components};
-use crate::config::{Config, ConfigError, EMBEDDED, Environment, SealingKeyFiles, VERIFIED};
+use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles, VERIFIED};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
 use crate::domain::clock::Clock;
@@ -104,9 +105,22 @@ pub enum StartError {
     /// The database.
     #[error("cannot use the database: {0}")]
     Store(#[from] StoreError),
+    /// The database did not let us in.
+    #[error("cannot use the database {place}: {source}")]
+    Database {
+        /// Its server or file, without user and password.
+        place: String,
+        /// Why not.
+        source: StoreError,
+    },
     /// The object store.
-    #[error("cannot use the object store: {0}")]
-    Files(#[from] FilesError),
+    #[error("cannot use the object store {place}: {source}")]
+    Files {
+        /// Its URL without user, password and query.
+        place: String,
+        /// Why not.
+        source: FilesError,
+    },
     /// A default component.
     #[error("cannot load a component: {0}")]
     Component(#[from] ComponentError),
@@ -146,18 +160,48 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
     if config.database_url.is_none() {
         prepare_data_folder(&config.data_dir)?;
     }
-    let store = Store::connect(&config.database_url()).await?;
-    store.migrate().await?;
+    let url = config.database_url();
+    let named = |source| StartError::Database {
+        place: place(&url),
+        source,
+    };
+    let store = Store::connect(&url).await.map_err(named)?;
+    store.migrate().await.map_err(named)?;
     Ok(store)
+}
+
+/// A URL as it may be shown: without user, password and query.
+pub(crate) fn place(url: &str) -> String {
+    let Ok(mut parsed) = Url::parse(url) else {
+        // `sqlite:` paths are not always URLs; they hold no secret before the query.
+        return url.split('?').next().unwrap_or_default().to_owned();
+    };
+    let _ = parsed.set_username("");
+    let _ = parsed.set_password(None);
+    parsed.set_query(None);
+    parsed.to_string()
 }
 
 /// Opens the object store.
 pub fn open_files(config: &Config) -> Result<Files, StartError> {
     use_one_tls();
-    Ok(match config.storage_url() {
-        Some(url) => Files::open(url, &config.storage)?,
-        None => Files::local(&config.data_dir.join("objects"))?.with(&config.storage)?,
+    let files = match config.storage_url() {
+        Some(url) => Files::open(url, &config.storage),
+        None => Files::local(&config.data_dir.join("objects"))
+            .and_then(|files| files.with(&config.storage)),
+    };
+    files.map_err(|source| StartError::Files {
+        place: storage_place(config),
+        source,
     })
+}
+
+/// The object store as it may be shown.
+pub(crate) fn storage_place(config: &Config) -> String {
+    match config.storage_url() {
+        Some(url) => place(url),
+        None => config.data_dir.join("objects").display().to_string(),
+    }
 }
 
 /// Wires everything together.
@@ -197,10 +241,7 @@ pub async fn start_over(
             SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
         }
         SealingKeyFiles::Pem(key, certificates) => SealingKey::read(&key, &certificates)?,
-        SealingKeyFiles::Pkcs12(file, password) => {
-            let password = std::fs::read_to_string(password).map_err(SealError::Io)?;
-            SealingKey::read_pkcs12(&file, password.trim_end_matches(['\r', '\n']))?
-        }
+        SealingKeyFiles::Pkcs12(file, password) => SealingKey::read_pkcs12(&file, &password)?,
     };
     sealing.check(clock.now())?;
     let timestamps = match &config.seal.timestamp_url {
@@ -221,7 +262,7 @@ pub async fn start_over(
         clock,
         derived(&master, "signing room"),
     );
-    let sandbox = (config.env != Environment::Production).then(|| {
+    let sandbox = (!config.is_production()).then(|| {
         let key = derived(&master, "sandboxes");
         Sandbox::new(store.clone(), clock, key, config.public_url())
     });

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::files::FilesError;
 use crate::service::{access, components};
 use crate::store::idempotency;
@@ -24,8 +24,13 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// The object store does not do what the vault needs.
-    #[error("cannot use the object store: {0}")]
-    Storage(FilesError),
+    #[error("cannot use the object store {place}: {source}")]
+    Storage {
+        /// Its URL without user, password and query.
+        place: String,
+        /// Why not.
+        source: FilesError,
+    },
     /// The listener failed.
     #[error("serving failed: {0}")]
     Serve(std::io::Error),
@@ -41,7 +46,13 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
-    app.files.check().await.map_err(ServeError::Storage)?;
+    app.files
+        .check()
+        .await
+        .map_err(|source| ServeError::Storage {
+            place: app::storage_place(&app.config),
+            source,
+        })?;
     // Before the first request, which could claim one of them again.
     if let Err(error) = idempotency::forget_claims(&app.store).await {
         tracing::error!(%error, "requests of an earlier run could not be given back");

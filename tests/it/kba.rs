@@ -125,6 +125,7 @@ async fn three_right_answers_open_the_document() {
     let entry = app.entry(id, "envelope.kba_verified").await;
     assert_eq!(entry["status"], "passed");
     assert_eq!(entry["provider_session_id"], session);
+    assert_eq!(entry["sandbox"], true, "a sandbox proves nothing");
     app.wait_for_event(id, "kba.verified").await;
     let events = app.events(id).await;
     let told = events
@@ -425,7 +426,7 @@ async fn count_once(app: TestApp) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_asks_about_is_not_sent() {
     let app = TestApp::with(
-        |config| config.env = Environment::Production,
+        |config| config.env = Some(Environment::Production),
         OrgSettings::default(),
     )
     .await;

@@ -403,7 +403,7 @@ async fn production_has_no_sandbox() {
     let (id, _, token) = asked(&development).await;
     let page_path = sandbox_page(&intent(&development, &token).await);
     let app = development
-        .another_node(|config| config.env = Environment::Production)
+        .another_node(|config| config.env = Some(Environment::Production))
         .await;
     let token = token_for(&app, &id, PAYER).await;
     let path = "/embed/payment-intent";

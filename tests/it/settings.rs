@@ -120,8 +120,8 @@ fn a_refusal_names_the_key_as_it_was_written() {
     let text = refusal(data.path(), &[], "[log]\nlevel = 'info'");
     assert!(text.contains("log.level"), "{text}");
     assert!(text.contains("known are format, filter"), "{text}");
-    let text = refusal(data.path(), &[], "listen = 8080");
-    assert!(text.contains("listen (in "), "{text}");
+    let text = refusal(data.path(), &[], "mail_from = 8080");
+    assert!(text.contains("mail_from (in "), "{text}");
     assert!(text.contains("holdfast.toml"), "{text}");
 }
 

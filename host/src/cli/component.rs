@@ -19,6 +19,7 @@ use crate::components::inspection::{Inspected, Reason};
 use crate::components::script::Script;
 use crate::components::{Artifact, Components};
 use crate::config::Config;
+use crate::disk;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Conformance, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
@@ -229,7 +230,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
         Command::Activate(request) => {
             let owner = request.whose.owner(&app).await?;
             let config = match request.settings {
-                Some(file) => Some(serde_json::from_slice(&std::fs::read(file)?)?),
+                Some(file) => Some(serde_json::from_slice(&disk::read(&file)?)?),
                 None => None,
             };
             let activate = Activate {
@@ -317,7 +318,7 @@ async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCo
     let request = Upload {
         name: upload.name,
         version: upload.version,
-        bytes: std::fs::read(upload.file)?.into(),
+        bytes: disk::read(&upload.file)?.into(),
         signature: upload.signature,
     };
     let any = |_| Ok::<_, ServiceError>(());
@@ -351,7 +352,7 @@ async fn check(
     config: &Config,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let bytes = Bytes::from(std::fs::read(file)?);
+    let bytes = Bytes::from(disk::read(file)?);
     let scripts = scripts
         .iter()
         .map(|file| read_script(file))
@@ -443,7 +444,7 @@ fn read_script(file: &Path) -> Result<Script, Failure> {
 /// Makes a component of a core module, as `wasm-tools component new` does.
 fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let bytes = wit_component::ComponentEncoder::default()
-        .module(&std::fs::read(module)?)
+        .module(&disk::read(module)?)
         .and_then(|encoder| encoder.validate(true).encode())
         .map_err(|error| {
             format!(

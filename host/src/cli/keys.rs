@@ -136,11 +136,14 @@ async fn existing(store: &Store, id: &KeyId) -> Result<ApiKeyRecord, Failure> {
 }
 
 fn show(output: &Output, record: &ApiKeyRecord, key: Option<&ApiKey>) {
-    let text = match key {
-        Some(key) => format!("{}\n{}\nshown this once", record.id, key.reveal()),
-        None => line(record),
-    };
-    output.one(&view(record, key), &text);
+    let view = view(record, key);
+    match key {
+        Some(key) => {
+            let note = format!("{}: this key is shown this once", record.id);
+            output.with_note(&view, key.reveal(), &note);
+        }
+        None => output.one(&view, &line(record)),
+    }
 }
 
 fn line(record: &ApiKeyRecord) -> String {

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use rustix::fs::Mode;
 use serde_json::json;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -131,6 +132,8 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
+    // Keys, documents and the database are for this user only, whatever the shell allows.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     let output = Output::new(cli.json);
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
@@ -156,6 +159,12 @@ pub fn main() -> ExitCode {
 async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Serve => {
+            config.check_exposure()?;
+            if !config.is_production() {
+                tracing::warn!(
+                    "env is not production: sandbox payment and KBA providers are active, their results prove nothing"
+                );
+            }
             if config.webhooks.allow_insecure {
                 tracing::warn!("webhooks.allow_insecure: http and loopback receivers are admitted");
             }
@@ -219,8 +228,8 @@ async fn issue_token(
         request.ttl,
         now,
     )?;
-    let text = format!("{token}\nexpires at {expires_at}");
-    output.one(&json!({ "token": token, "expires_at": expires_at }), &text);
+    let view = json!({ "token": token, "expires_at": expires_at });
+    output.with_note(&view, &token, &format!("expires at {expires_at}"));
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::store::{Store, organizations};
 pub enum Command {
     /// Create an organization.
     Create {
-        #[arg(long)]
+        #[arg(long, value_parser = one_line)]
         name: String,
     },
     /// List organizations.
@@ -36,7 +36,7 @@ pub enum Command {
     Brand(ChangeBrand),
 }
 
-/// Longest brand name, in characters: it stands in every mail's `From`.
+/// Longest name of an organization or brand, in characters: it stands in every mail's `From`.
 const NAME_LIMIT: usize = 100;
 
 #[derive(Args)]
@@ -45,7 +45,7 @@ pub struct ChangeBrand {
     #[arg(value_parser = org_id)]
     org: OrgId,
     /// Shown instead of the organization's name.
-    #[arg(long, value_parser = brand_name)]
+    #[arg(long, value_parser = one_line)]
     name: Option<String>,
     /// Colour of buttons and lines, as #rrggbb.
     #[arg(long, value_parser = color)]
@@ -128,7 +128,7 @@ fn color(text: &str) -> Result<Color, String> {
     Color::try_from(text.to_owned())
 }
 
-fn brand_name(text: &str) -> Result<String, String> {
+fn one_line(text: &str) -> Result<String, String> {
     let name = text.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err("a name is one line with something on it".into());
@@ -178,6 +178,9 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
     }
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
     settings.payment = settings.payment.map(PaymentSettings::checked).transpose()?;
+    if settings.envelope_ttl_days == 0 {
+        return Err("envelope_ttl_days must be at least 1".into());
+    }
     Ok(settings)
 }
 

@@ -26,6 +26,15 @@ impl Output {
         }
     }
 
+    /// A result, and what else an operator should know about it: on stderr, so that
+    /// `$(holdfast …)` is the result alone.
+    pub fn with_note(&self, value: &Value, text: &str, note: &str) {
+        self.one(value, text);
+        if !self.json {
+            eprintln!("{note}");
+        }
+    }
+
     /// A failure, with its causes.
     pub fn failure(&self, error: &(dyn std::error::Error + 'static)) {
         let mut text = error.to_string();

@@ -4,9 +4,12 @@
 //! prefix `HOLDFAST_` and `__` between levels. An unknown or invalid key is an
 //! error that names the key.
 
+mod checks;
 mod components;
+mod error;
 
 pub use components::ComponentSettings;
+pub use error::ConfigError;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,8 +57,9 @@ pub struct Config {
     pub smtp_ca_file: Option<PathBuf>,
     /// Sender of mails.
     pub mail_from: String,
-    /// `production` refuses everything that is for development only.
-    pub env: Environment,
+    /// `production` refuses everything that is for development only. Where it is not set,
+    /// `serve` starts on a loopback address only.
+    pub env: Option<Environment>,
     /// Period of all periodic work; for tests.
     #[serde(deserialize_with = "optional_duration")]
     pub sweep_interval: Option<Duration>,
@@ -306,9 +310,6 @@ pub struct Bulk {
     pub concurrency: usize,
 }
 
-/// Items of bulk batches at one provider at once.
-const MOST_AT_ONCE: usize = 1_000;
-
 impl Default for Bulk {
     fn default() -> Self {
         Self { concurrency: 8 }
@@ -478,7 +479,7 @@ impl Default for Config {
             smtp_url: None,
             smtp_ca_file: None,
             mail_from: "holdfast <no-reply@holdfast.invalid>".into(),
-            env: Environment::Development,
+            env: None,
             sweep_interval: None,
             clock_offset: None,
             auth: Auth::default(),
@@ -493,145 +494,27 @@ impl Default for Config {
     }
 }
 
-/// Why the settings cannot be used. The text names the key.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file or a variable does not fit.
-    #[error("invalid setting: {0}")]
-    Invalid(Box<figment::Error>),
-    /// Two settings do not go together.
-    #[error("invalid setting: {key}: {why}")]
-    Refused {
-        /// The key, as written in the file.
-        key: String,
-        /// The reason.
-        why: String,
-    },
-    /// A secret's file cannot be read.
-    #[error("secret {name} of provider {instance}: cannot read its file: {source}")]
-    SecretFile {
-        /// The secret's name.
-        name: String,
-        /// The provider instance.
-        instance: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-}
-
 impl Config {
     /// Reads the file, when given, and the environment.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let mut figment = Figment::new();
         if let Some(file) = file {
+            if !file.is_file() {
+                return Err(ConfigError::NoFile(file.display().to_string()));
+            }
             figment = figment.merge(Toml::file_exact(file));
         }
         let environment = Env::prefixed("HOLDFAST_").ignore(NOT_SETTINGS).split("__");
         let config: Self = figment
             .merge(environment)
             .extract()
-            .map_err(|error| ConfigError::Invalid(Box::new(error)))?;
+            .map_err(|error| ConfigError::unreadable(&error))?;
         config.checked()
     }
 
-    /// Resolves secret files and refuses what does not go together.
-    pub fn checked(mut self) -> Result<Self, ConfigError> {
-        for (name, instance) in self
-            .providers
-            .signing
-            .instances
-            .iter_mut()
-            .chain(&mut self.providers.payment.instances)
-            .chain(&mut self.providers.kba.instances)
-        {
-            instance.read_secret_files(name)?;
-        }
-        if self.env == Environment::Production {
-            self.refuse_development_settings()?;
-        }
-        if self.webhooks.max_attempts == 0 || self.webhooks.retry_delays.is_empty() {
-            return Err(ConfigError::Refused {
-                key: "webhooks".into(),
-                why: "needs at least one attempt and one delay".into(),
-            });
-        }
-        if self.bulk.concurrency > MOST_AT_ONCE {
-            return Err(ConfigError::Refused {
-                key: "bulk.concurrency".into(),
-                why: format!("must be at most {MOST_AT_ONCE}"),
-            });
-        }
-        if let Some(oidc) = &self.auth.oidc
-            && oidc.issuer.scheme() != "https"
-            && !self.providers.allow_insecure
-        {
-            return Err(ConfigError::Refused {
-                key: "auth.oidc.issuer".into(),
-                why: "must be https".into(),
-            });
-        }
-        self.seal.key()?;
-        if !(0.0..=1.0).contains(&self.traces.sample) {
-            return Err(ConfigError::Refused {
-                key: "traces.sample".into(),
-                why: "must be between 0 and 1".into(),
-            });
-        }
-        if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
-            return Err(ConfigError::Refused {
-                key: "storage.encryption_kms_key".into(),
-                why: "does not go together with storage.encryption_key_file".into(),
-            });
-        }
-        for slot in Slot::ALL {
-            self.check_providers(slot)?;
-        }
-        Ok(self)
-    }
-
-    fn check_providers(&self, slot: Slot) -> Result<(), ConfigError> {
-        let Some(instances) = self.providers.instances(slot) else {
-            return Ok(());
-        };
-        // `providers.signing`, and not `provider.signing`.
-        let kind = slot.as_str().replacen("provider", "providers", 1);
-        let refused = |key: String, why: String| Err(ConfigError::Refused { key, why });
-        let default = self.providers.default_of(slot);
-        if default != EMBEDDED && !instances.contains_key(default) {
-            let why = format!("no instance is called {default}");
-            return refused(format!("{kind}.default"), why);
-        }
-        let unnamed = match slot {
-            Slot::Payment => self.providers.payment.default.is_none(),
-            Slot::Kba => self.providers.kba.default.is_none(),
-            _ => false,
-        };
-        if unnamed && instances.len() > 1 {
-            let why = "there are several instances: name the one to use".to_owned();
-            return refused(format!("{kind}.default"), why);
-        }
-        for (name, instance) in instances {
-            if instance.base_url.scheme() != "https" && !self.providers.allow_insecure {
-                return refused(format!("{kind}.{name}.base_url"), "must be https".into());
-            }
-        }
-        Ok(())
-    }
-
-    fn refuse_development_settings(&self) -> Result<(), ConfigError> {
-        let development_only = [
-            ("clock_offset", self.clock_offset.is_some()),
-            ("sweep_interval", self.sweep_interval.is_some()),
-            ("webhooks.allow_insecure", self.webhooks.allow_insecure),
-            ("providers.allow_insecure", self.providers.allow_insecure),
-        ];
-        match development_only.iter().find(|(_, set)| *set) {
-            Some((key, _)) => Err(ConfigError::Refused {
-                key: (*key).into(),
-                why: "not allowed in production".into(),
-            }),
-            None => Ok(()),
-        }
+    /// Whether real contracts are made here.
+    pub fn is_production(&self) -> bool {
+        self.env == Some(Environment::Production)
     }
 
     /// How the world reaches this server, without a trailing slash.
@@ -715,6 +598,7 @@ impl ProviderInstance {
                         ConfigError::SecretFile {
                             name: name.into(),
                             instance: instance.into(),
+                            file: value.reveal().into(),
                             source,
                         }
                     })?;

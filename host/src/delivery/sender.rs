@@ -26,6 +26,7 @@ use url::{Host, Url};
 use super::guard::{self, CONNECT_TIMEOUT, GuardedResolver, Lookup, ResolveError};
 use super::signature;
 use crate::config::Webhooks;
+use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{DeliveryId, EndpointId, EventId};
@@ -288,17 +289,19 @@ fn readable(answer: &[u8]) -> String {
     text
 }
 
+fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, SenderError> {
+    let pem = disk::read(file).map_err(|error| SenderError::Authorities(error.to_string()))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let named = |why: String| SenderError::Authorities(format!("{}: {why}", file.display()));
+    match found {
+        Ok(found) if found.is_empty() => Err(named("holds no certificate in PEM".into())),
+        found => found.map_err(|error| named(error.to_string())),
+    }
+}
+
 fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let unreadable =
-        |error: rustls::pki_types::pem::Error| SenderError::Authorities(error.to_string());
-    let extra: Vec<CertificateDer<'static>> = match ca_file {
-        None => Vec::new(),
-        Some(file) => CertificateDer::pem_file_iter(file)
-            .map_err(unreadable)?
-            .collect::<Result<_, _>>()
-            .map_err(unreadable)?,
-    };
+    let extra = ca_file.map(authorities).transpose()?.unwrap_or_default();
     let verifier = Verifier::new_with_extra_roots(extra, provider.clone())?;
     Ok(rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

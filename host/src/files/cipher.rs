@@ -21,6 +21,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::FilesError;
 use super::aws::Aws;
+use crate::disk;
 use crate::domain::seal::Sealer;
 use crate::domain::token::random;
 
@@ -67,8 +68,10 @@ impl Cipher {
     /// With the keys of a file: `NAME KEY` a line, the key 32 bytes in base64. The first
     /// is for new objects, the others for older ones.
     pub(super) fn from_file(path: &Path) -> Result<Self, FilesError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| refused(format!("the key file cannot be read: {error}")))?;
+        let text = disk::read(path)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()))
+            .map_err(|why| refused(format!("the key file cannot be read: {why}")))?;
         let mut current = None;
         let mut keys = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {

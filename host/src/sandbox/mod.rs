@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
+use serde_json::Value;
 
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
@@ -28,6 +29,14 @@ const QUESTIONS: &str = "identity-sandbox.internal";
 
 /// Tells the host of a payment, as a processor would.
 pub const CALLBACK_JOB: &str = "sandbox.callback";
+
+/// Marks the details of a ledger entry where the payment or identity provider was a sandbox,
+/// whose results prove nothing.
+pub(crate) fn mark(details: &mut Value, instance: &str) {
+    if instance == EMBEDDED {
+        details["sandbox"] = Value::Bool(true);
+    }
+}
 
 /// The sandboxes.
 #[derive(Clone)]

@@ -10,7 +10,6 @@ mod authority;
 mod signed;
 mod timestamp;
 
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -28,6 +27,7 @@ use x509_cert::Certificate;
 use x509_cert::attr::Attribute;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
+use crate::disk;
 use crate::domain::clock::Timestamp;
 pub use timestamp::{Stamp, TimestampAuthority, TimestampError};
 
@@ -56,6 +56,10 @@ pub enum SealError {
     /// Nobody should trust a seal that was made with it.
     #[error("the sealing key's certificate ended at {0}")]
     Expired(String),
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, SealError> {
+    String::from_utf8(bytes).map_err(unusable)
 }
 
 fn unusable(error: impl std::fmt::Display) -> SealError {
@@ -90,15 +94,19 @@ impl SealingKey {
 
     /// A PKCS #8 key and the certificates from its own up to the authority's, in PEM.
     pub fn read(key: &Path, certificates: &Path) -> Result<Self, SealError> {
-        let key = SigningKey::from_pkcs8_pem(&fs::read_to_string(key)?).map_err(unusable)?;
+        let key = text(disk::read(key)?)
+            .and_then(|text| SigningKey::from_pkcs8_pem(&text).map_err(unusable))?;
         let certificates =
-            Certificate::load_pem_chain(&fs::read(certificates)?).map_err(unusable)?;
+            Certificate::load_pem_chain(&disk::read(certificates)?).map_err(unusable)?;
         Self::of(key, certificates)
     }
 
-    /// The one key of a PKCS #12 file (RFC 7292) and its certificates.
-    pub fn read_pkcs12(file: &Path, password: &str) -> Result<Self, SealError> {
-        let store = p12_keystore::KeyStore::from_pkcs12(&fs::read(file)?, password);
+    /// The one key of a PKCS #12 file (RFC 7292) and its certificates; the password is in a
+    /// file of its own.
+    pub fn read_pkcs12(file: &Path, password: &Path) -> Result<Self, SealError> {
+        let password = text(disk::read(password)?)?;
+        let password = password.trim_end_matches(['\r', '\n']);
+        let store = p12_keystore::KeyStore::from_pkcs12(&disk::read(file)?, password);
         let store = store.map_err(unusable)?;
         let (_, chain) = store
             .private_key_chain()

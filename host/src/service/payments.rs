@@ -21,6 +21,7 @@ use crate::domain::component::{Instance, Slot};
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
 use crate::domain::event::EventType;
 use crate::domain::organization::FIRST_PAYER;
+use crate::sandbox;
 use crate::store::payments::Payment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
@@ -224,13 +225,14 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), Serv
     let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     if payments::set_intent(&mut tx, payment, &instance, &intent.intent_id, now).await? {
-        let details = json!({
+        let mut details = json!({
             "payment_id": payment.id,
             "provider_instance": instance,
             "intent_id": intent.intent_id,
             "amount_cents": payment.asked.amount_cents,
             "currency": payment.asked.currency,
         });
+        sandbox::mark(&mut details, &instance);
         let actor = format!("payer:{}", due.payer_email);
         events::record(
             &mut tx,
@@ -317,6 +319,9 @@ async fn settle(
     details["envelope_status"] = json!(envelope.status);
     details["payment_id"] = json!(payment.id);
     details["intent_id"] = json!(intent.intent_id);
+    if let Some((instance, _)) = &payment.intent {
+        sandbox::mark(&mut details, instance);
+    }
     let (event, actor) = (EventType::PaymentSucceeded, "provider");
     events::record(&mut tx, &envelope, actor, event.as_str(), details, now).await?;
     events::emit(&mut tx, &envelope, event, data, now).await?;

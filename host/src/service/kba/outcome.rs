@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
+use crate::sandbox;
 use crate::service::envelopes as envelope_service;
 use crate::service::{ServiceError, events};
 use crate::store::{envelopes, kba};
@@ -38,7 +39,7 @@ pub(super) async fn record(
     }
     if is_result(status) {
         let who = envelope_service::signer_view(signer);
-        let details = json!({
+        let mut details = json!({
             "kba_id": session.id,
             "signer": who,
             "status": status,
@@ -47,6 +48,7 @@ pub(super) async fn record(
             "ip_address": session.ip,
             "price_cents": price,
         });
+        sandbox::mark(&mut details, &session.instance);
         let actor = format!("signer:{}", signer.email);
         events::record(&mut tx, &envelope, &actor, ACTION, details, now).await?;
         let data = json!({ "signer": who, "status": status });

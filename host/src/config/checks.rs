@@ -1,0 +1,240 @@
+//! What settings may not be. An operator learns of nonsense at the start, and not from the
+//! first request that needs the setting.
+
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+use url::Url;
+
+use super::{Config, ConfigError, EMBEDDED};
+use crate::domain::component::Slot;
+
+/// Items of bulk batches at one provider at once.
+const MOST_AT_ONCE: usize = 1_000;
+
+/// Bytes of an Ed25519 public key.
+const PUBLIC_KEY_BYTES: usize = 32;
+
+impl Config {
+    /// Resolves secret files and refuses values that make no sense.
+    pub fn checked(mut self) -> Result<Self, ConfigError> {
+        for (name, instance) in self
+            .providers
+            .signing
+            .instances
+            .iter_mut()
+            .chain(&mut self.providers.payment.instances)
+            .chain(&mut self.providers.kba.instances)
+        {
+            instance.read_secret_files(name)?;
+        }
+        if self.is_production() {
+            self.refuse_development_settings()?;
+        }
+        self.check_urls()?;
+        self.check_durations()?;
+        self.check_numbers()?;
+        self.check_trusted_keys()?;
+        check_filter(&self.log.filter)?;
+        self.seal.key()?;
+        if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
+            return Err(ConfigError::refused(
+                "storage.encryption_kms_key",
+                "does not go together with storage.encryption_key_file",
+            ));
+        }
+        for slot in Slot::ALL {
+            self.check_providers(slot)?;
+        }
+        Ok(self)
+    }
+
+    /// Refuses to serve other machines where nothing says what this installation is for:
+    /// its sandboxes would take pretended payments and identities for real ones.
+    pub fn check_exposure(&self) -> Result<(), ConfigError> {
+        if self.env.is_none() && !self.listen.ip().is_loopback() {
+            let why = format!(
+                "is not set, and {} is no loopback address: set production, or development to \
+                 serve other machines with the sandboxes for payments and identity checks",
+                self.listen
+            );
+            return Err(ConfigError::refused("env", why));
+        }
+        Ok(())
+    }
+
+    fn check_urls(&self) -> Result<(), ConfigError> {
+        for (key, url) in [
+            ("public_url", &self.public_url),
+            ("embed_url", &self.embed_url),
+            ("signing_url", &self.signing_url),
+        ] {
+            if let Some(url) = url {
+                check_web_url(key, url)?;
+                // Paths are appended to it.
+                if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
+                    let why = "must be a plain address: no user, no query, no fragment";
+                    return Err(ConfigError::refused(key, why));
+                }
+            }
+        }
+        for (key, url) in [
+            ("seal.timestamp_url", &self.seal.timestamp_url),
+            ("traces.endpoint", &self.traces.endpoint),
+        ] {
+            if let Some(url) = url {
+                check_web_url(key, url)?;
+            }
+        }
+        if let Some(url) = &self.database_url
+            && !["sqlite:", "postgres://", "postgresql://"]
+                .iter()
+                .any(|begin| url.starts_with(begin))
+        {
+            // The value may hold a password and is not repeated.
+            let why = "must begin with sqlite://, postgres:// or postgresql://";
+            return Err(ConfigError::refused("database_url", why));
+        }
+        if let Some(oidc) = &self.auth.oidc {
+            check_web_url("auth.oidc.issuer", &oidc.issuer)?;
+            if oidc.issuer.scheme() != "https" && !self.providers.allow_insecure {
+                return Err(ConfigError::refused("auth.oidc.issuer", "must be https"));
+            }
+            if oidc.audience.trim().is_empty() {
+                return Err(ConfigError::refused("auth.oidc.audience", "is empty"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_durations(&self) -> Result<(), ConfigError> {
+        let some = |duration| Some(duration);
+        for (key, duration) in [
+            ("webhooks.retention", some(self.webhooks.retention)),
+            ("webhooks.log_retention", self.webhooks.log_retention),
+            ("storage.archive_retention", self.storage.archive_retention),
+            (
+                "components.compile_limit",
+                some(self.components.compile_limit),
+            ),
+            ("sweep_interval", self.sweep_interval),
+        ] {
+            if duration == Some(Duration::ZERO) {
+                return Err(ConfigError::refused(key, "must be more than 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), ConfigError> {
+        if self.webhooks.max_attempts == 0 || self.webhooks.retry_delays.is_empty() {
+            let why = "needs at least one attempt and one delay";
+            return Err(ConfigError::refused("webhooks", why));
+        }
+        if self.bulk.concurrency > MOST_AT_ONCE {
+            let why = format!("must be at most {MOST_AT_ONCE}");
+            return Err(ConfigError::refused("bulk.concurrency", why));
+        }
+        if !(0.0..=1.0).contains(&self.traces.sample) {
+            let why = "must be between 0 and 1";
+            return Err(ConfigError::refused("traces.sample", why));
+        }
+        Ok(())
+    }
+
+    fn check_trusted_keys(&self) -> Result<(), ConfigError> {
+        for (name, key) in &self.components.trusted_keys {
+            let bytes = hex::decode(key).unwrap_or_default();
+            if bytes.len() != PUBLIC_KEY_BYTES {
+                let why = format!(
+                    "must be an Ed25519 public key: {PUBLIC_KEY_BYTES} bytes, as {} hexadecimal digits",
+                    2 * PUBLIC_KEY_BYTES
+                );
+                return Err(ConfigError::refused(
+                    format!("components.trusted_keys.{name}"),
+                    why,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_providers(&self, slot: Slot) -> Result<(), ConfigError> {
+        let Some(instances) = self.providers.instances(slot) else {
+            return Ok(());
+        };
+        // `providers.signing`, and not `provider.signing`.
+        let kind = slot.as_str().replacen("provider", "providers", 1);
+        let default = self.providers.default_of(slot);
+        if default != EMBEDDED && !instances.contains_key(default) {
+            let why = format!("no instance is called {default}");
+            return Err(ConfigError::refused(format!("{kind}.default"), why));
+        }
+        let unnamed = match slot {
+            Slot::Payment => self.providers.payment.default.is_none(),
+            Slot::Kba => self.providers.kba.default.is_none(),
+            _ => false,
+        };
+        if unnamed && instances.len() > 1 {
+            let why = "there are several instances: name the one to use";
+            return Err(ConfigError::refused(format!("{kind}.default"), why));
+        }
+        for (name, instance) in instances {
+            let key = format!("{kind}.{name}.base_url");
+            check_web_url(&key, &instance.base_url)?;
+            if instance.base_url.scheme() != "https" && !self.providers.allow_insecure {
+                return Err(ConfigError::refused(key, "must be https"));
+            }
+            if instance.timeout.is_zero() {
+                let key = format!("{kind}.{name}.timeout");
+                return Err(ConfigError::refused(key, "must be more than 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_development_settings(&self) -> Result<(), ConfigError> {
+        let development_only = [
+            ("clock_offset", self.clock_offset.is_some()),
+            ("sweep_interval", self.sweep_interval.is_some()),
+            ("webhooks.allow_insecure", self.webhooks.allow_insecure),
+            ("providers.allow_insecure", self.providers.allow_insecure),
+        ];
+        match development_only.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(ConfigError::refused(*key, "not allowed in production")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_web_url(key: &str, url: &Url) -> Result<(), ConfigError> {
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        let why = "must be an address like https://host, and nothing but http or https";
+        return Err(ConfigError::refused(key, why));
+    }
+    Ok(())
+}
+
+/// `info`, or `info,sqlx=warn`. The filter's own parser takes an unknown level for the
+/// name of a module and then logs nothing at all.
+fn check_filter(filter: &str) -> Result<(), ConfigError> {
+    let level = |text: &str| text.parse::<LevelFilter>().is_ok();
+    let directives = filter.split(',').map(str::trim);
+    let wrong = directives
+        .clone()
+        .find(|directive| match directive.rsplit_once('=') {
+            Some((target, last)) => target.is_empty() || !level(last),
+            None => !level(directive),
+        });
+    if let Some(wrong) = wrong {
+        let why = format!(
+            "{wrong:?} is neither a level nor MODULE=LEVEL; levels are off, error, warn, info, debug, trace"
+        );
+        return Err(ConfigError::refused("log.filter", why));
+    }
+    EnvFilter::builder()
+        .parse(filter)
+        .map_err(|error| ConfigError::refused("log.filter", error.to_string()))?;
+    Ok(())
+}
