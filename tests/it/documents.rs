@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use holdfast::domain::organization::Scope;
 use serde_json::{Value, json};
 
+use crate::builder::PdfBuilder;
 use crate::damage::{Sequence, mutate};
-use crate::support::{Answer, CONTRACT, TestApp, pdf};
+use crate::support::{Answer, CONTRACT, TestApp, envelope_body, form, pdf};
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(fixtures().join(name)).unwrap()
@@ -201,4 +202,40 @@ fn resident_kib() -> u64 {
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let line = line.unwrap().split_whitespace().nth(1);
     line.unwrap().parse().unwrap()
+}
+
+/// As many short pages as a document may have.
+fn with_pages(count: usize) -> Vec<u8> {
+    let mut document = PdfBuilder::new();
+    for page in 1..=count {
+        document.page(&format!("BT /F1 12 Tf 10 50 Td (Page {page}) Tj ET"));
+    }
+    document.build()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_five_thousand_pages_is_signed_and_vaulted() {
+    let app = TestApp::start().await;
+    let fields = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": {
+            "mode": "anchor", "anchor_text": "Page 5000", "offset_x": 0.3, "w": 0.2, "h": 0.1,
+        },
+    }]);
+    let template = upload(&app, &with_pages(5_000), &fields).await.data(200);
+    let body = envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let status = app.wait_for(id, "vaulted").await;
+    assert_eq!(status["compliant"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_more_pages_is_refused_with_the_limit() {
+    let app = TestApp::start().await;
+    let answer = upload(&app, &with_pages(5_001), &json!([])).await;
+    let reason = answer.json()["details"]["reason"].to_string();
+    assert!(reason.contains("more than 5,000 pages"), "{reason}");
+    assert_eq!(answer.error(422), "The PDF could not be read");
 }

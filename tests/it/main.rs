@@ -16,6 +16,7 @@ mod bulk_drills;
 mod compatibility;
 mod component_registry;
 mod components;
+mod connections;
 mod crash;
 mod customers;
 #[path = "../../guest-rules/reader/tests/support/damage.rs"]
@@ -24,7 +25,9 @@ mod documents;
 mod docuseal;
 mod embed;
 mod envelopes;
+mod fair_use;
 mod field_builder;
+mod full_disk;
 mod idempotency;
 mod integrity;
 mod journeys;

@@ -189,6 +189,7 @@ fn doctor_looks_at_everything() {
     for name in [
         "database",
         "storage",
+        "disk",
         "mail",
         "seal",
         "ledger",

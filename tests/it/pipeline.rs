@@ -19,6 +19,7 @@ const STEPS: [(&str, &str); 4] = [
 ];
 
 const AWAY: &str = "The document store cannot be reached right now";
+const FULL: &str = "There is no room on the disk right now; nothing was changed";
 
 fn quiet() -> OrgSettings {
     OrgSettings {
@@ -66,7 +67,11 @@ async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_don
             let vault_in = format!("/partner/envelopes/{id}/vault-in-signed");
             for failures in 1..3 {
                 let refused = app.post(&vault_in, json!({})).await;
-                assert_eq!(refused.error(503), AWAY);
+                let expected = match fault {
+                    Fault::NoSpace => FULL,
+                    _ => AWAY,
+                };
+                assert_eq!(refused.error(503), expected);
                 let seen = seen(&app, &id).await;
                 assert_eq!(seen["status"], "completed");
                 let error = &seen["vault_error"];

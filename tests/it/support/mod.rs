@@ -29,17 +29,20 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use holdfast::app::{self, App};
-use holdfast::config::{Config, Storage};
+use holdfast::config::{Config, HttpSettings, Storage};
 use holdfast::delivery::guard::Lookup;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::id::{KeyId, OrgId};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
 use holdfast::files::Files;
+use holdfast::http::listener;
+use holdfast::metrics::ConnectionMetrics;
 use holdfast::store::{Store, api_keys, organizations};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 pub const CONTRACT: &[u8] = include_bytes!("../../fixtures/retail-installment-contract.pdf");
@@ -53,6 +56,9 @@ pub struct TestApp {
     routers: Vec<Router>,
     next: AtomicUsize,
     pub data: Arc<TempDir>,
+    /// Where it listens, if it does.
+    url: Option<String>,
+    connections: ConnectionMetrics,
     /// Where its database is, unless it has a server.
     root: Arc<TempDir>,
     database_url: Option<String>,
@@ -247,15 +253,17 @@ impl TestApp {
     async fn listening(change: impl FnOnce(&mut Config), settings: OrgSettings) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let mut http = HttpSettings::default();
         let configure = |config: &mut Config| {
             config.listen = address;
             change(config);
+            http = config.http.clone();
         };
-        let app = Self::with(configure, settings).await;
-        let service = app
-            .router()
-            .into_make_service_with_connect_info::<std::net::SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
+        let mut app = Self::with(configure, settings).await;
+        let (router, metrics) = (app.router(), app.connections.clone());
+        let stop = CancellationToken::new();
+        tokio::spawn(listener::serve(listener, router, http, metrics, stop));
+        app.url = Some(format!("http://{address}"));
         app
     }
 
@@ -312,6 +320,8 @@ impl TestApp {
                 .storage_url
                 .clone()
                 .map(|url| (url, app.config.storage.clone())),
+            url: None,
+            connections: app.metrics.connections.clone(),
             routers: vec![holdfast::http::router(app)],
             next: AtomicUsize::new(0),
             store,
@@ -576,6 +586,11 @@ impl TestApp {
             all += &self.send(request).await.text();
         }
         all
+    }
+
+    /// Where it listens: `http://…`.
+    pub fn url(&self) -> String {
+        self.url.clone().expect("a service on a socket")
     }
 
     /// What `/readyz` says of each dependency.

@@ -1,0 +1,341 @@
+//! What slow, silent and numerous clients cost the others: nothing.
+
+use std::time::{Duration, Instant};
+
+use holdfast::domain::organization::OrgSettings;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::builder::PdfBuilder;
+use crate::support::process::{Home, Server, this_program};
+use crate::support::{TestApp, form, share_native_code};
+
+/// Long enough for everything that should happen at once, on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
+async fn connect(url: &str) -> TcpStream {
+    let address = url.strip_prefix("http://").unwrap();
+    let address = address.split('/').next().unwrap();
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// Everything that the server sends until it closes the connection.
+async fn until_closed(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(SOON, stream.read_to_end(&mut answer)).await;
+    // A reset is a way to close, too.
+    let _ = read.expect("the connection stays open");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A GET over a connection of its own, read to its end.
+async fn get(url: &str, path: &str) -> String {
+    let mut stream = connect(url).await;
+    let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    until_closed(&mut stream).await
+}
+
+fn post_head(app: &TestApp, path: &str, content_type: &str, length: usize) -> String {
+    format!(
+        "POST /api/v2/partner{path} HTTP/1.1\r\nhost: test\r\nx-api-key: {}\r\n\
+         content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n",
+        app.key
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_never_ends_is_cut_off() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.http.header_timeout = Duration::from_millis(300);
+    })
+    .await;
+    for begin in [
+        "",
+        "GET /healthz HTTP/1.1\r\nhost: te",
+        "PRI * HTTP/2.0\r\n",
+    ] {
+        let mut stream = connect(&app.url()).await;
+        stream.write_all(begin.as_bytes()).await.unwrap();
+        assert_eq!(until_closed(&mut stream).await, "", "{begin}");
+    }
+    // Also behind a request that was whole.
+    let mut stream = connect(&app.url()).await;
+    let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut answer = [0; 1024];
+    assert!(stream.read(&mut answer).await.unwrap() > 0);
+    stream.write_all(&request[..12]).await.unwrap();
+    assert_eq!(until_closed(&mut stream).await, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_is_closed() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.http.idle_timeout = Duration::from_millis(300);
+    })
+    .await;
+    let mut stream = connect(&app.url()).await;
+    let request = "GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let answer = until_closed(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stops_arriving_ends_with_408() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.http.body_timeout = Duration::from_millis(300);
+    })
+    .await;
+    let form = "multipart/form-data; boundary=b";
+    for (path, content_type, begin) in [
+        ("/envelopes", "application/json", "{ \"envelope_name\": "),
+        (
+            "/templates",
+            form,
+            "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF-1.7",
+        ),
+    ] {
+        let mut stream = connect(&app.url()).await;
+        let head = post_head(&app, path, content_type, 10_000);
+        stream.write_all((head + begin).as_bytes()).await.unwrap();
+        let answer = until_closed(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 408"), "{path}: {answer}");
+        assert!(answer.contains("{\"error\":\"The request body did not arrive in time\"}"));
+    }
+}
+
+/// The client's own failure is none of the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_its_client_breaks_off_is_no_server_error() {
+    let app = TestApp::on_a_socket().await;
+    let mut stream = connect(&app.url()).await;
+    let head = post_head(
+        &app,
+        "/templates",
+        "multipart/form-data; boundary=b",
+        10_000,
+    );
+    let begin = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF";
+    stream.write_all((head + begin).as_bytes()).await.unwrap();
+    // Half closed, so that the answer can still be read.
+    stream.shutdown().await.unwrap();
+    until_closed(&mut stream).await;
+    let deadline = Instant::now() + SOON;
+    let counted = loop {
+        let metrics = app.metrics().await;
+        let mut lines = metrics.lines();
+        if let Some(line) = lines.find(|line| line.contains("/templates\",status=")) {
+            break line.to_owned();
+        }
+        assert!(Instant::now() < deadline, "the request was not counted");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(counted.contains("status=\"400\""), "{counted}");
+}
+
+/// Half-sent heads cannot keep others out, however many there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_half_open_connection_goes_when_there_are_too_many() {
+    let app = TestApp::on_a_socket_over(|config| config.http.connections = 8).await;
+    let mut half_open = Vec::new();
+    for _ in 0..30 {
+        let mut stream = connect(&app.url()).await;
+        stream
+            .write_all(b"GET /healthz HTTP/1.1\r\n")
+            .await
+            .unwrap();
+        half_open.push(stream);
+    }
+    for _ in 0..20 {
+        let answer = get(&app.url(), "/healthz").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    assert_eq!(until_closed(&mut half_open[0]).await, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_streams_of_a_connection_is_limited() {
+    let app = TestApp::on_a_socket_over(|config| config.http.streams = 7).await;
+    let mut stream = connect(&app.url()).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(preface).await.unwrap();
+    // A frame has nine bytes of head, and settings have six bytes each (RFC 9113).
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[3], 4, "settings come first");
+    let mut settings = vec![0; usize::from(head[2])];
+    stream.read_exact(&mut settings).await.unwrap();
+    let most = settings.chunks(6).find(|setting| setting[..2] == [0, 3]);
+    assert_eq!(most.unwrap()[2..], [0, 0, 0, 7]);
+}
+
+/// Large bodies of some clients leave room for the ordinary requests of all others.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_held_in_memory_have_a_limit_in_all() {
+    const MIB: usize = 1024 * 1024;
+    let app = TestApp::on_a_socket_over(|config| config.http.buffered_bytes = MIB).await;
+    let head = post_head(&app, "/envelopes", "application/json", MIB);
+    let begun = [head.as_bytes(), &vec![b' '; 700_000]].concat();
+    let mut first = connect(&app.url()).await;
+    first.write_all(&begun).await.unwrap();
+    let deadline = Instant::now() + SOON;
+    let refused = loop {
+        let mut second = connect(&app.url()).await;
+        // The server may answer before it has read everything.
+        let _ = second.write_all(&begun).await;
+        let mut answer = vec![0; 4096];
+        let read = tokio::time::timeout(Duration::from_millis(500), second.read(&mut answer));
+        if let Ok(Ok(length)) = read.await {
+            break String::from_utf8_lossy(&answer[..length]).into_owned();
+        }
+        assert!(Instant::now() < deadline, "nothing was refused");
+    };
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains("retry-after: 2"), "{refused}");
+    let small = app.post("/partner/envelopes", json!({})).await;
+    assert_eq!(small.status, 422);
+}
+
+/// Resident memory of this process, which is the server's, in MiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kibibytes = line.unwrap().split_whitespace().nth(1).unwrap();
+    kibibytes.parse::<u64>().unwrap() / 1024
+}
+
+/// A document that no writer makes smaller.
+fn incompressible(size: usize) -> Vec<u8> {
+    let mut state: u64 = 42;
+    let noise = (0..size).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[0]
+    });
+    let noise: Vec<u8> = noise.collect();
+    let mut document = PdfBuilder::new();
+    document.page("BT /F1 12 Tf 10 50 Td (Contract) Tj ET");
+    let noise = document.stream("", &noise);
+    document.catalog(&format!("/Noise {noise} 0 R"));
+    document.build()
+}
+
+/// Copies come from the disk as they are read, and nobody waits for those who do not read.
+#[tokio::test(flavor = "multi_thread")]
+async fn stalled_readers_of_copies_hold_no_memory_and_nobody_up() {
+    const READERS: usize = 100;
+    const SIZE: usize = 4_000_000;
+    for vaulted in [true, false] {
+        let settings = OrgSettings {
+            auto_vault: vaulted,
+            ..OrgSettings::default()
+        };
+        let app = TestApp::on_a_socket_with(settings).await;
+        let fields = json!([{
+            "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+            "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.8, "w": 0.3, "h": 0.05 }] },
+        }]);
+        let template = app.template(&incompressible(SIZE), &fields).await;
+        let body = crate::support::envelope_body(&template["template_id"]);
+        let envelope = app.post("/partner/envelopes", body).await.data(201);
+        let link = envelope["sign_url"].as_str().unwrap().to_owned();
+        form::sign(&app, &link).await;
+        let id = envelope["envelope_id"].as_str().unwrap();
+        app.wait_for(id, if vaulted { "vaulted" } else { "completed" })
+            .await;
+        let path = link[link.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
+        let whole = get(&app.url(), &path).await;
+        assert!(whole.starts_with("HTTP/1.1 200"));
+        assert!(whole.len() > SIZE);
+
+        let before = memory();
+        let mut readers = Vec::new();
+        for _ in 0..READERS {
+            let mut stream = connect(&app.url()).await;
+            let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            readers.push(stream);
+        }
+        // All of them have begun to arrive.
+        for stream in &mut readers {
+            let begun = tokio::time::timeout(SOON * 3, stream.readable()).await;
+            begun.expect("an answer").unwrap();
+        }
+        let began = Instant::now();
+        let answer = get(&app.url(), "/healthz").await;
+        assert!(answer.starts_with("HTTP/1.1 200"));
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        let held = memory().saturating_sub(before);
+        assert!(
+            held < 150,
+            "{held} MiB for {READERS} copies of {SIZE} bytes"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_cut_off() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.http.write_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let mut stream = connect(&app.url()).await;
+    let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
+    // More answers than the system keeps for a connection.
+    let requests = request.repeat(200);
+    let _ = tokio::time::timeout(SOON, stream.write_all(requests.as_bytes())).await;
+    let deadline = Instant::now() + SOON;
+    loop {
+        let metrics = app.metrics().await;
+        if metrics.contains("not-reading") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{metrics}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A server that is told to stop stops, whatever its clients do.
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_ends_within_its_grace_while_clients_stall() {
+    let folder = tempfile::tempdir().unwrap();
+    share_native_code(folder.path());
+    let home = Home {
+        program: this_program(),
+        data: folder.path().to_owned(),
+        database: None,
+        settings: vec![("HOLDFAST_HTTP__STOP_GRACE".into(), "2s".into())],
+    };
+    let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
+    let create = ["key", "create", "--org", org["org_id"].as_str().unwrap()];
+    let scopes = ["--scopes", "envelopes:write"];
+    let (_, key) = home.operator("0s", &[&create[..], &scopes].concat());
+    let mut server = Server::start(&home, &[], &[]).unwrap();
+    let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
+    let mut stalled = Vec::new();
+    for begin in [
+        String::new(),
+        "GET /healthz HTTP/1.1\r\n".into(),
+        format!(
+            "POST /api/v2/partner/envelopes HTTP/1.1\r\nhost: test\r\nx-api-key: {}\r\n\
+             content-length: 1000\r\n\r\n{{",
+            key["api_key"].as_str().unwrap()
+        ),
+        request.repeat(200),
+    ] {
+        let mut stream = connect(&server.url).await;
+        let sent = stream.write_all(begin.as_bytes());
+        let _ = tokio::time::timeout(Duration::from_secs(2), sent).await;
+        stalled.push(stream);
+    }
+    server.signal("TERM");
+    let began = Instant::now();
+    while !server.is_dead() {
+        assert!(began.elapsed() < SOON, "the server does not stop");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,198 @@
+//! One tenant, link or address that asks for a great deal leaves the others their share.
+
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::config::Config;
+use holdfast::domain::organization::OrgSettings;
+use serde_json::{Value, json};
+
+use crate::builder::PdfBuilder;
+use crate::support::{Answer, TestApp, form};
+
+/// A document whose anchors take seconds to find: many pages full of glyphs.
+fn heavy() -> Vec<u8> {
+    let line = "BT /F1 4 Tf 5 50 Td (and so on and so forth and so on and so forth) Tj ET\n";
+    let mut document = PdfBuilder::new();
+    for _ in 0..600 {
+        document.page(&line.repeat(50));
+    }
+    document.build()
+}
+
+fn anchor(text: &str) -> String {
+    json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "anchor", "anchor_text": text, "w": 0.2, "h": 0.05 },
+    }])
+    .to_string()
+}
+
+/// One tenant's queue is its own: another one's document does not stand behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_documents_of_one_tenant_do_not_hold_up_another() {
+    let app = TestApp::start().await;
+    let other = app.other_organization().await;
+    // Components are loaded, so that what is measured is the wait.
+    app.contract_template().await;
+    let (heavy, fields) = (heavy(), anchor("nowhere to be found"));
+    let texts = [("name", "Heavy"), ("fields_json", fields.as_str())];
+    let attack = |_| app.upload("/partner/templates", "application/pdf", &heavy, &texts);
+    let mut attack = futures::future::join_all((0..12).map(attack));
+    let victim = async {
+        // The attack is under way.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let began = Instant::now();
+        let fields = anchor("Buyer signature:");
+        let texts = [("name", "Small"), ("fields_json", fields.as_str())];
+        let contract = crate::support::CONTRACT;
+        let path = "/partner/templates";
+        let created = app.upload_as(&other, path, "application/pdf", contract, &texts);
+        created.await.data(200);
+        began.elapsed()
+    };
+    let (mut waited, began) = (None, Instant::now());
+    let mut victim = std::pin::pin!(victim);
+    let attacked = loop {
+        tokio::select! {
+            took = &mut victim, if waited.is_none() => waited = Some(took),
+            answers = &mut attack => break answers,
+        }
+    };
+    let whole = began.elapsed();
+    assert!(attacked.iter().all(|answer| answer.status == 422));
+    let waited = waited.expect("the other tenant waited for the whole attack");
+    assert!(waited * 3 < whole, "{waited:?} of {whole:?}");
+}
+
+async fn get(app: &TestApp, path: &str, address: Option<&str>) -> Answer {
+    let mut request = Request::get(path);
+    if let Some(address) = address {
+        request = request.header("x-forwarded-for", address);
+    }
+    app.send(request.body(Body::empty()).unwrap()).await
+}
+
+#[track_caller]
+fn is_refused(answer: &Answer) {
+    assert_eq!(answer.status, 429);
+    let seconds = answer.headers["retry-after"].to_str().unwrap();
+    assert!((1..=60).contains(&seconds.parse::<u32>().unwrap()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signing_link_has_a_limit_of_requests_and_its_signer_sees_a_page() {
+    let limited = |config: &mut Config| config.rate_limits.signing_link = 3;
+    let app = TestApp::with(limited, OrgSettings::default()).await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    for _ in 0..3 {
+        assert_eq!(form::open(&app, url).await.status, 200);
+    }
+    let refused = form::open(&app, url).await;
+    is_refused(&refused);
+    assert!(refused.text().contains("One moment, please"));
+    // The form's script is told in JSON.
+    let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";
+    let refused = get(&app, &path, None).await;
+    is_refused(&refused);
+    assert_eq!(refused.error(429), "Rate limit exceeded");
+    // Another signer is not touched.
+    let other = app.sent_envelope().await;
+    let other = form::open(&app, other["sign_url"].as_str().unwrap()).await;
+    assert_eq!(other.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_token_and_a_builder_session_have_limits_of_requests() {
+    let limited = |config: &mut Config| {
+        config.rate_limits.web_token = 3;
+        config.rate_limits.builder_session = 2;
+    };
+    let app = TestApp::with(limited, OrgSettings::default()).await;
+    let template = app.contract_template().await;
+    let session = app
+        .template_session(template["template_id"].as_str().unwrap())
+        .await;
+    for _ in 0..2 {
+        let shown = app
+            .builder(&session, "GET", "/builder/template", None)
+            .await;
+        assert_eq!(shown.status, 200);
+    }
+    is_refused(
+        &app.builder(&session, "GET", "/builder/template", None)
+            .await,
+    );
+    let token = app.token("admin");
+    for _ in 0..3 {
+        assert_eq!(app.get_with_bearer(&token, "/templates").await.status, 200);
+    }
+    let refused = app.get_with_bearer(&token, "/templates").await;
+    is_refused(&refused);
+    assert_eq!(refused.error(429), "Rate limit exceeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_a_limit_of_requests_for_the_log() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.rate_limits.ledger = 2;
+        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::new();
+    let ask = |path: &str, address: &str| {
+        let request = client.get(format!("{}/api/v2/ledger/{path}", app.url()));
+        let request = request.header("x-forwarded-for", address);
+        async move { request.send().await.unwrap().status().as_u16() }
+    };
+    // What there is to read does not matter.
+    for path in ["head", "checkpoint"] {
+        assert_ne!(ask(path, "203.0.113.1").await, 429);
+    }
+    assert_eq!(ask("tile/0/000.p/1", "203.0.113.1").await, 429);
+    assert_eq!(ask("head", "203.0.113.1").await, 429);
+    assert_ne!(ask("head", "203.0.113.2").await, 429);
+}
+
+/// The lines of the first page.
+async fn lines(app: &TestApp, url: &str) -> Value {
+    let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";
+    let first = get(app, &path, None).await;
+    assert_eq!(first.headers["cache-control"], "private, max-age=3600");
+    first.json()
+}
+
+/// Text of pages is kept like their pictures: it is there when the document is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_a_page_is_read_once() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let before = lines(&app, url).await;
+    assert!(!before.as_array().unwrap().is_empty());
+    for object in app.objects("room") {
+        std::fs::remove_file(object).unwrap();
+    }
+    assert_eq!(lines(&app, url).await, before);
+}
+
+/// However many ask for the copy of a document that is not vaulted yet, it is made once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_before_the_vault_is_made_once() {
+    let app = TestApp::without_auto_vault().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    form::sign(&app, url).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.wait_for(id, "completed").await;
+    let path = url[url.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
+    let first = get(&app, &path, None).await;
+    assert_eq!(first.status, 200);
+    for object in app.objects("room") {
+        std::fs::remove_file(object).unwrap();
+    }
+    assert_eq!(get(&app, &path, None).await.bytes, first.bytes);
+}

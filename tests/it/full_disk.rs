@@ -1,0 +1,81 @@
+//! A disk without room: refused, named, and no harm done.
+
+use axum::body::Body;
+use axum::http::Request;
+use holdfast::domain::organization::OrgSettings;
+use holdfast::store::StoreError;
+use serde_json::json;
+
+use crate::support::faulty::Fault;
+use crate::support::{CONTRACT, TestApp, form};
+
+/// The object folder's disk, and the same below the built-in signing room.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_room_for_a_document_the_answer_is_503_and_the_reason_is_named() {
+    for area in ["templates", "room"] {
+        let (app, store) = TestApp::faulty(Fault::NoSpace, area, OrgSettings::default()).await;
+        let fields = json!([]).to_string();
+        let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
+        let create = || app.upload("/partner/templates", "application/pdf", CONTRACT, &texts);
+        let refused = create().await;
+        assert_eq!(refused.headers["retry-after"], "60", "{area}");
+        assert_eq!(refused.json()["code"], "disk_full", "{area}");
+        assert_eq!(
+            refused.error(503),
+            "There is no room on the disk right now; nothing was changed"
+        );
+        let metrics = app.metrics().await;
+        assert!(metrics.contains("holdfast_disk_full_total 1"), "{area}");
+        // As soon as there is room, everything works.
+        store.fail(0);
+        create().await.data(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_without_room_is_told_from_a_broken_one_on_sqlite() {
+    let app = TestApp::start().await;
+    let mut tx = app.store.begin().await.unwrap();
+    let mut run = async |sql: &'static str| sqlx::query(sql).execute(&mut *tx).await;
+    run("pragma max_page_count = 1").await.unwrap();
+    let full = run("create table ballast as select zeroblob(4000000) as bytes").await;
+    assert!(StoreError::from(full.unwrap_err()).is_full());
+    let wrong = run("select * from nothing").await;
+    assert!(!StoreError::from(wrong.unwrap_err()).is_full());
+}
+
+/// People see a page, scripts see JSON, and both hear when to come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_sees_a_page_when_the_server_cannot_answer() {
+    let (app, store) = TestApp::faulty(Fault::ShortGet, "room", OrgSettings::default()).await;
+    store.fail(0);
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    store.fail(i64::MAX);
+    let page = form::open(&app, url).await;
+    assert_eq!(page.status, 503);
+    assert!(page.headers.contains_key("retry-after"));
+    let content_type = page.headers["content-type"].to_str().unwrap();
+    assert!(content_type.starts_with("text/html"), "{content_type}");
+    assert!(page.text().contains("Your link is good"));
+    let request = Request::get(url[url.find("/sign/").unwrap()..].to_owned())
+        .header("accept", "application/json");
+    let script = app.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(
+        script.json()["error"],
+        "The document store cannot be reached right now"
+    );
+    store.fail(0);
+    assert_eq!(form::open(&app, url).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_and_metrics_name_the_disk() {
+    let app = TestApp::start().await;
+    assert_eq!(app.ready().await["disk"], true);
+    let metrics = app.metrics().await;
+    for folder in ["data", "objects"] {
+        let line = format!("holdfast_disk_free_bytes{{folder=\"{folder}\"}} ");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+}
