@@ -25,7 +25,7 @@ const INHERITABLE: [&[u8]; 4] = [b"Resources", b"MediaBox", b"CropBox", b"Rotate
 /// # Errors
 ///
 /// Those of every part, with its number (1-based) in the text; `over-limit` past 100 documents
-/// or 2,000 pages; `other` without any document.
+/// or 5,000 pages; `other` without any document.
 pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.is_empty() {
         return Err(other("nothing to merge"));
@@ -72,7 +72,7 @@ fn append(
 ) -> Result<()> {
     let (flat, ids) = flattened(pdf)?;
     if pages.len() + ids.len() > MAX_PAGES {
-        return Err(over_limit(format!("{MAX_PAGES} pages")));
+        return Err(over_limit(format!("more than {MAX_PAGES} pages")));
     }
     let mut known = BTreeMap::new();
     // Pages refer to each other (links) and to their parents. Knowing them beforehand keeps

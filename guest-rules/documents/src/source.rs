@@ -10,7 +10,7 @@ use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
 
 /// Pages of one document. A contract has a dozen; the limit bounds work, not use.
-pub(crate) const MAX_PAGES: usize = 2_000;
+pub(crate) const MAX_PAGES: usize = 5_000;
 
 /// Bytes one stream may inflate to while a document is loaded or its content looked at.
 pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
@@ -173,7 +173,7 @@ pub(crate) fn parse(pdf: impl Into<PdfData>) -> Result<Pdf> {
     })?;
     match parsed.pages().len() {
         0 => Err(unreadable("the document has no pages")),
-        count if count > MAX_PAGES => Err(over_limit(format!("{MAX_PAGES} pages"))),
+        count if count > MAX_PAGES => Err(over_limit(format!("more than {MAX_PAGES} pages"))),
         _ => Ok(parsed),
     }
 }

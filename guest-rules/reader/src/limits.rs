@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::ReadError;
 
 /// Most pages in a document.
-pub(crate) const MAX_PAGES: usize = 2_000;
+pub(crate) const MAX_PAGES: usize = 5_000;
 /// Most content operators interpreted for a document, form XObjects counted at every use.
 pub(crate) const MAX_OPERATORS: u32 = 5_000_000;
 /// Most glyphs shown in a document. A dense 500-page contract has about 2.2 million.
@@ -22,7 +22,7 @@ pub(crate) const MAX_TAG_BYTES: usize = 16 * 1024;
 /// A limit of this reader. `Display` completes the sentence "the PDF has ...".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// More than 2,000 pages.
+    /// More than 5,000 pages.
     Pages,
     /// More than 5 million content operators in the document.
     Operators,
@@ -41,7 +41,7 @@ pub enum Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Pages => "more than 2,000 pages",
+            Self::Pages => "more than 5,000 pages",
             Self::Operators => "more than 5,000,000 content operators",
             Self::Glyphs => "more than 4,000,000 glyphs",
             Self::PageGlyphs => "more than 500,000 glyphs on one page",
