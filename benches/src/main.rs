@@ -10,6 +10,7 @@
 //! | `signing` | how long does a signer wait, alone and among a hundred? |
 //! | `webhooks` | how soon is an event received, at what cost, and what does a slow receiver cost the others? |
 //! | `bulk` | how long does a batch take beside single creates, and who notices? what do two nodes do with ten? |
+//! | `neighbours` | what does a quiet tenant wait for while another one, or a crowd of clients, does its worst? |
 //! | `nodes` | what do one, two and three nodes answer together? |
 //! | `scale` | what do the same requests cost with a million envelopes? only where it is named |
 //! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
@@ -23,6 +24,7 @@ mod compliance;
 mod components;
 mod documents;
 mod load;
+mod neighbours;
 mod nodes;
 mod partner;
 #[path = "../../guest-rules/reader/tests/support/mod.rs"]
@@ -43,7 +45,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What it is called, and what runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 11] = [
     ("compliance", compliance::run),
     ("components", components::run),
     ("start-up", start_up::run),
@@ -54,6 +56,7 @@ const SECTIONS: [Section; 10] = [
     ("webhooks", webhooks::run),
     ("bulk", bulk::run),
     ("nodes", nodes::run),
+    ("neighbours", neighbours::run),
 ];
 
 /// Takes as long as it is told to.
