@@ -18,7 +18,7 @@ use crate::load::{self, Connection};
 use crate::partner::{FORM, Partner, Tenant, form, scans};
 use crate::report::{self, Table, millis, percentile};
 
-/// Seconds of each row, unless `NEIGHBOUR_SECONDS` says otherwise.
+/// Seconds of each row, where `NEIGHBOUR_SECONDS` is not set.
 const SECONDS: u64 = 60;
 /// The quiet tenant's creates a second, of which one is signed and vaulted.
 const CREATES: u64 = 10;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -22,7 +21,10 @@ use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
 use crate::domain::token::random;
+use crate::fair_queue::FairQueue;
 use crate::files::{Files, FilesError};
+use crate::http::bodies::Buffered;
+use crate::http::limits::Windows;
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
@@ -32,6 +34,7 @@ use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::bulk::drive::Gates;
 use crate::service::bulk::watch::Streams;
 use crate::service::components::{Followed, refresh};
+use crate::service::copies::Copies;
 use crate::service::issuer::Issuer;
 use crate::service::live_shadow::Shadows;
 use crate::service::log::Sequencer;
@@ -77,7 +80,8 @@ pub struct Service {
     /// Extends the log of all ledgers.
     pub(crate) log: Sequencer,
     pub(crate) sealer: Arc<Sealer>,
-    pub(crate) metrics: Metrics,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Until when what the metrics say of rows is new enough.
     pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
     /// What the object store could do when it was last tried.
@@ -88,8 +92,14 @@ pub struct Service {
     pub(crate) streams: Streams,
     /// Cancelled when the process is to end: streams end then.
     pub(crate) stopping: CancellationToken,
+    /// Bytes of request bodies that are held in memory.
+    pub(crate) buffered: Buffered,
+    /// Requests of links, tokens and addresses in the last minute.
+    pub(crate) windows: Windows,
     /// Bytes of uploads that may be held in memory.
-    pub(crate) document_memory: Arc<Semaphore>,
+    pub(crate) document_memory: FairQueue,
+    /// Copies of documents that are not vaulted yet.
+    pub(crate) copies: Copies,
     /// Pages of documents that were shown lately.
     pub(crate) pages: Pages,
     /// Stands for payment and identity providers, where that is allowed.
@@ -291,7 +301,10 @@ pub async fn start_over(
         bulk: Gates::default(),
         streams: Streams::default(),
         stopping: CancellationToken::new(),
-        document_memory: Arc::new(Semaphore::new(uploads::IN_MEMORY as usize)),
+        buffered: Buffered::default(),
+        windows: Windows::default(),
+        document_memory: FairQueue::new(uploads::IN_MEMORY),
+        copies: Copies::default(),
         issuer,
         sealing,
         timestamps,

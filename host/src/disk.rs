@@ -1,8 +1,17 @@
-//! Files named in errors, and what a failing disk means.
+//! Files named in errors, and failing and full disks.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::path::Path;
+
+/// No space left on the device.
+const ENOSPC: i32 = 28;
+/// The quota is used up.
+const EDQUOT: i32 = 122;
+/// Free bytes below which a disk counts as full: enough for one large document and for
+/// what a database needs to go on.
+pub(crate) const LEAST: u64 = 64 * 1024 * 1024;
 
 /// Reads a file that an operator named. The system's own error does not say which file it
 /// is about.
@@ -22,4 +31,30 @@ pub(crate) fn failed(whose: &str, error: &dyn Display) -> ! {
         "holdfast: the disk of {whose} failed, stopping at once: {error}"
     );
     std::process::abort()
+}
+
+/// The error of a full disk.
+pub(crate) fn no_room() -> std::io::Error {
+    std::io::Error::from_raw_os_error(ENOSPC)
+}
+
+/// Whether an error, or what caused it, is a full disk.
+pub(crate) fn is_full(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let code = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::raw_os_error);
+        if matches!(code, Some(ENOSPC | EDQUOT)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Bytes that this process may still write to the disk of a folder.
+pub(crate) fn free(folder: &Path) -> std::io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail * disk.f_frsize)
 }

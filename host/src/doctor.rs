@@ -1,18 +1,20 @@
 //! Whether each dependency works, and if not, why.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::app::App;
 use crate::config::EMBEDDED;
+use crate::disk;
 use crate::domain::component::Slot;
 use crate::service::log;
 
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// `database`, `storage`, `mail`, `seal`, `ledger`, `components` or `providers`.
+    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `components` or `providers`.
     pub name: &'static str,
     /// It works.
     pub ok: bool,
@@ -48,6 +50,7 @@ async fn looked_at(app: &App, storage: Result<String, String>, mail: Check) -> V
     vec![
         Check::from("database", database(app).await),
         Check::from("storage", storage),
+        Check::from("disk", disk(app)),
         mail,
         Check::from("seal", seal(app)),
         Check::from("ledger", ledger(app).await),
@@ -82,6 +85,30 @@ async fn storage_lately(app: &App) -> Result<String, String> {
 async fn storage(app: &App) -> Result<String, String> {
     app.files.check().await.map_err(|error| error.to_string())?;
     Ok("written, read and deleted a probe".into())
+}
+
+/// Folders whose disks the service writes to, and what they are called.
+pub(crate) fn folders(app: &App) -> Vec<(&'static str, PathBuf)> {
+    let data = ("data", app.config.data_dir.clone());
+    let objects = app
+        .files
+        .folder()
+        .map(|folder| ("objects", folder.to_owned()));
+    [Some(data), objects].into_iter().flatten().collect()
+}
+
+fn disk(app: &App) -> Result<String, String> {
+    let mut rooms = Vec::new();
+    for (name, folder) in folders(app) {
+        let free = disk::free(&folder)
+            .map_err(|error| format!("the disk of the {name} folder cannot be asked: {error}"))?;
+        let room = format!("{name} folder: {} MiB free", free / (1024 * 1024));
+        if free < disk::LEAST {
+            return Err(room);
+        }
+        rooms.push(room);
+    }
+    Ok(rooms.join("; "))
 }
 
 fn seal(app: &App) -> Result<String, String> {

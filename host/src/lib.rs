@@ -13,7 +13,8 @@
 //! | `store` | every line of SQL |
 //! | [`files`] | stored bytes |
 //! | [`backup`] | copying a running installation, and putting the copy back |
-//! | `disk` | what happens when a disk fails |
+//! | `disk` | what happens when a disk fails or is full |
+//! | `fair_queue` | turns of organizations at what is scarce |
 //! | `faults` | deaths at named places, in debug builds |
 //! | [`delivery`] | what goes out to addresses that others chose |
 //! | `mail` | what mails say and how they leave |
@@ -43,6 +44,7 @@ pub mod doctor;
 #[allow(missing_docs, reason = "plain records; each type says what it is")]
 pub mod domain;
 pub mod evidence;
+mod fair_queue;
 mod faults;
 #[allow(missing_docs, reason = "public for tests that let a store fail")]
 pub mod files;

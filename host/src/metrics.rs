@@ -66,6 +66,50 @@ impl From<&Outcome> for ItemLabels {
     }
 }
 
+/// Labels of a connection that the server closed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ClosedLabels {
+    /// `half-open`, `idle`, `not-reading`, `shed`, `refused` or `stopping`.
+    pub reason: String,
+}
+
+/// Connections of clients.
+#[derive(Clone, Default)]
+pub struct ConnectionMetrics {
+    open: Gauge,
+    closed: Family<ClosedLabels, Counter>,
+}
+
+/// One open connection; dropping it ends its count.
+pub struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl ConnectionMetrics {
+    /// Counts a connection for as long as the result is held.
+    pub fn opened(&self) -> OpenConnection {
+        self.open.inc();
+        OpenConnection(self.open.clone())
+    }
+
+    /// Counts a connection that the server closed.
+    pub fn closed(&self, reason: &str) {
+        let reason = reason.into();
+        self.closed.get_or_create(&ClosedLabels { reason }).inc();
+    }
+}
+
+/// Labels of a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct DiskLabels {
+    /// `data` or `objects`: the folder on it.
+    pub folder: String,
+}
+
 /// Labels of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
@@ -125,6 +169,12 @@ pub struct Metrics {
     pub request_duration: Histogram,
     /// Requests refused because their key had none left.
     pub rate_limited: Counter,
+    /// Connections of clients.
+    pub connections: ConnectionMetrics,
+    /// Free bytes of disks, as of the last look.
+    pub disk_free: Family<DiskLabels, Gauge>,
+    /// Requests that failed because a disk was full.
+    pub disk_full: Counter,
     /// Jobs settled.
     pub jobs: Family<JobLabels, Counter>,
     /// Jobs that wait, as of the last look.
@@ -193,6 +243,9 @@ impl Metrics {
             requests: Family::default(),
             request_duration: Histogram::new(DURATIONS),
             rate_limited: Counter::default(),
+            connections: ConnectionMetrics::default(),
+            disk_free: Family::default(),
+            disk_full: Counter::default(),
             jobs: Family::default(),
             jobs_waiting: Gauge::default(),
             jobs_failed: Gauge::default(),
@@ -244,6 +297,27 @@ impl Metrics {
             "Time to the head of an answer",
             Unit::Seconds,
             metrics.request_duration.clone(),
+        );
+        registry.register_with_unit(
+            "disk_free",
+            "Free room on the disks of the data folder and of the object folder",
+            Unit::Bytes,
+            metrics.disk_free.clone(),
+        );
+        registry.register(
+            "disk_full",
+            "Requests that failed because a disk was full",
+            metrics.disk_full.clone(),
+        );
+        registry.register(
+            "connections_open",
+            "Open connections of clients",
+            metrics.connections.open.clone(),
+        );
+        registry.register(
+            "connections_closed",
+            "Connections of clients that the server closed, by reason",
+            metrics.connections.closed.clone(),
         );
         registry.register(
             "rate_limited_requests",

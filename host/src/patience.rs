@@ -1,30 +1,47 @@
-//! Work that nobody waits for: a bulk batch, its mails. Where there is one writer, its
-//! transactions go behind those of requests (`store/turns.rs`), also those that a
-//! provider makes for it in this process.
+//! Work that no request waits for, as a property of the task that does it.
 
 use std::future::Future;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A job: document work of requests goes before it (`fair_queue.rs`).
+    Job,
+    /// A job of a bulk batch, or a mail: where there is one writer, its transactions go
+    /// behind those of all others, too (`store/turns.rs`).
+    Patient,
+}
+
 tokio::task_local! {
-    static PATIENT: ();
+    static KIND: Kind;
 }
 
-/// Does work that nobody waits for.
+/// Does the work of a job.
+pub async fn as_job<F: Future>(work: F) -> F::Output {
+    KIND.scope(Kind::Job, work).await
+}
+
+/// Does the work of a job that gives way to all others.
 pub async fn patiently<F: Future>(work: F) -> F::Output {
-    PATIENT.scope((), work).await
+    KIND.scope(Kind::Patient, work).await
 }
 
-/// For a task of its own: as patiently as who starts it.
+/// Does work in a task of its own with the patience of this one.
 pub fn as_patiently<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let patient = is_patient();
+    let kind = KIND.try_get().ok();
     async move {
-        match patient {
-            true => patiently(work).await,
-            false => work.await,
+        match kind {
+            Some(kind) => KIND.scope(kind, work).await,
+            None => work.await,
         }
     }
 }
 
-/// Whether nobody waits for what is being done.
+/// Whether a job does this.
+pub fn is_job() -> bool {
+    KIND.try_get().is_ok()
+}
+
+/// Whether this gives way to all other work.
 pub fn is_patient() -> bool {
-    PATIENT.try_with(|()| ()).is_ok()
+    KIND.try_get().is_ok_and(|kind| kind == Kind::Patient)
 }

@@ -2,15 +2,23 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App};
+use crate::config::HttpSettings;
 use crate::files::FilesError;
 use crate::service::{access, components};
 use crate::store::idempotency;
 use crate::{http, worker};
+
+/// Files that are kept for everything but clients: database, objects, providers.
+const OWN_FILES: usize = 256;
+/// How long the database may take to close.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// Why the server stopped.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +39,6 @@ pub enum ServeError {
         /// Why not.
         source: FilesError,
     },
-    /// The listener failed.
-    #[error("serving failed: {0}")]
-    Serve(std::io::Error),
 }
 
 /// Serves and works until `stop` resolves, then finishes requests and jobs in hand.
@@ -69,27 +74,53 @@ pub async fn serve(
             tracing::error!(%error, "the components of this binary could not be kept");
         }
     });
-    let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let until = {
-        let stopping = stopping.clone();
-        async move {
-            stop.await;
-            tracing::info!("stopping: finishing what is in hand");
-            stopping.cancel();
-        }
+    let stops = stopping.clone();
+    tokio::spawn(async move {
+        stop.await;
+        tracing::info!("stopping: finishing what is in hand");
+        stops.cancel();
+    });
+    let settings = HttpSettings {
+        connections: app.config.http.connections.min(connections_for_files()),
+        ..app.config.http.clone()
     };
-    let served = axum::serve(listener, service)
-        .with_graceful_shutdown(until)
-        .await;
-    stopping.cancel();
+    let (router, metrics) = (http::router(app.clone()), app.metrics.connections.clone());
+    http::listener::serve(listener, router, settings, metrics, stopping).await;
     if let Err(error) = worker.await {
         tracing::error!(%error, "the worker did not end well");
     }
     if let Err(error) = access::flush_key_usage(&app).await {
         tracing::error!(%error, "the last use of keys could not be noted");
     }
-    app.store.close().await;
-    served.map_err(ServeError::Serve)
+    if tokio::time::timeout(CLOSING, app.store.close())
+        .await
+        .is_err()
+    {
+        tracing::warn!("the database did not close in time");
+    }
+    Ok(())
+}
+
+/// Raises the number of files that this process may open to what the system allows, and
+/// returns how many connections leave enough of them for everything else.
+fn connections_for_files() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let files = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+            limit.current
+        }
+    };
+    // None is no limit.
+    let files = files.map_or(usize::MAX, |files| {
+        usize::try_from(files).unwrap_or(usize::MAX)
+    });
+    files.saturating_sub(OWN_FILES).max(files / 4)
 }
 
 /// Does the background work until told to stop: what `serve` does beside HTTP.

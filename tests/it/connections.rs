@@ -224,7 +224,7 @@ fn incompressible(size: usize) -> Vec<u8> {
     document.build()
 }
 
-/// Copies come from the disk as they are read, and nobody waits for those who do not read.
+/// Copies come from the disk piece by piece; stalled readers delay no other client.
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_readers_of_copies_hold_no_memory_and_nobody_up() {
     const READERS: usize = 100;
@@ -299,7 +299,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
     }
 }
 
-/// A server that is told to stop stops, whatever its clients do.
+/// Stalled clients do not keep a server from stopping.
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_within_its_grace_while_clients_stall() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::builder::PdfBuilder;
 use crate::support::{Answer, TestApp, form};
 
-/// A document whose anchors take seconds to find: many pages full of glyphs.
+/// A document that takes seconds to search: many pages full of glyphs.
 fn heavy() -> Vec<u8> {
     let line = "BT /F1 4 Tf 5 50 Td (and so on and so forth and so on and so forth) Tj ET\n";
     let mut document = PdfBuilder::new();
@@ -34,7 +34,7 @@ fn anchor(text: &str) -> String {
 async fn heavy_documents_of_one_tenant_do_not_hold_up_another() {
     let app = TestApp::start().await;
     let other = app.other_organization().await;
-    // Components are loaded, so that what is measured is the wait.
+    // Components are loaded first: only the wait is measured.
     app.contract_template().await;
     let (heavy, fields) = (heavy(), anchor("nowhere to be found"));
     let texts = [("name", "Heavy"), ("fields_json", fields.as_str())];
@@ -93,7 +93,7 @@ async fn a_signing_link_has_a_limit_of_requests_and_its_signer_sees_a_page() {
     let refused = form::open(&app, url).await;
     is_refused(&refused);
     assert!(refused.text().contains("One moment, please"));
-    // The form's script is told in JSON.
+    // The form's script gets JSON.
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";
     let refused = get(&app, &path, None).await;
     is_refused(&refused);

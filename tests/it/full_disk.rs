@@ -44,7 +44,7 @@ async fn a_database_without_room_is_told_from_a_broken_one_on_sqlite() {
     assert!(!StoreError::from(wrong.unwrap_err()).is_full());
 }
 
-/// People see a page, scripts see JSON, and both hear when to come back.
+/// People get a page and scripts get JSON, both with the time to come back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signer_sees_a_page_when_the_server_cannot_answer() {
     let (app, store) = TestApp::faulty(Fault::ShortGet, "room", OrgSettings::default()).await;

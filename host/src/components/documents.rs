@@ -2,7 +2,6 @@
 //! few at a time.
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use bytes::Bytes;
 use wasmtime::component::{Component, Linker};
@@ -13,10 +12,10 @@ use super::bindings;
 use super::canaries;
 use super::engine::Limited;
 use super::error::{ComponentError, Failure};
-use super::gate::Gate;
 use super::rules::{documents, placement};
 use super::slot::{Deferred, Probe, World};
 use crate::domain::component::Slot;
+use crate::fair_queue::{FairQueue, Owner};
 
 pub(super) type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
 pub(super) type DocumentsPre = bindings::documents::DocumentsRulesPre<Limited<()>>;
@@ -45,20 +44,30 @@ impl World for DocumentsPre {
     }
 }
 
-/// How long a call waits for its turn. Each may use hundreds of MiB, so there are few;
-/// work on many documents at once is slow and no failure.
-const TURN: Duration = Duration::from_secs(300);
+/// The turns of calls: each may use hundreds of MiB, so that there are few at once.
+#[derive(Clone)]
+pub(super) struct Turns {
+    pub queue: FairQueue,
+    pub owner: Owner,
+}
 
 /// One component of slot `rules.placement`.
 #[derive(Clone)]
 pub struct Placement {
     slot: Deferred<PlacementPre>,
-    gate: Gate,
+    turns: Turns,
 }
 
 impl Placement {
-    pub(super) fn new(slot: Deferred<PlacementPre>, gate: Gate) -> Self {
-        Self { slot, gate }
+    pub(super) fn new(slot: Deferred<PlacementPre>, turns: Turns) -> Self {
+        Self { slot, turns }
+    }
+
+    /// The same component at work for an organization, on one of its envelopes or
+    /// documents.
+    pub(crate) fn for_owner(mut self, owner: Owner) -> Self {
+        self.turns.owner = owner;
+        self
     }
 
     /// The component that finds anchors.
@@ -147,7 +156,7 @@ impl Placement {
         + Send
         + 'static,
     ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.gate, move |store, pre| {
+        heavy(&self.slot, &self.turns, move |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
             work(store, &instance)
         })
@@ -159,12 +168,19 @@ impl Placement {
 #[derive(Clone)]
 pub struct Documents {
     slot: Deferred<DocumentsPre>,
-    gate: Gate,
+    turns: Turns,
 }
 
 impl Documents {
-    pub(super) fn new(slot: Deferred<DocumentsPre>, gate: Gate) -> Self {
-        Self { slot, gate }
+    pub(super) fn new(slot: Deferred<DocumentsPre>, turns: Turns) -> Self {
+        Self { slot, turns }
+    }
+
+    /// The same component at work for an organization, on one of its envelopes or
+    /// documents.
+    pub(crate) fn for_owner(mut self, owner: Owner) -> Self {
+        self.turns.owner = owner;
+        self
     }
 
     /// Which component answers.
@@ -294,7 +310,7 @@ impl Documents {
         + Send
         + 'static,
     ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.gate, move |store, pre| {
+        heavy(&self.slot, &self.turns, move |store, pre| {
             let instance = pre.instantiate(&mut *store)?;
             work(store, &instance)
         })
@@ -304,7 +320,7 @@ impl Documents {
 
 async fn heavy<P: Send + Sync + 'static, R: Send + 'static>(
     slot: &Deferred<P>,
-    gate: &Gate,
+    turns: &Turns,
     work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
 ) -> Result<R, ComponentError> {
     let slot = slot.clone();
@@ -312,7 +328,7 @@ async fn heavy<P: Send + Sync + 'static, R: Send + 'static>(
     if let Some(Err(error)) = LazyLock::get(&slot) {
         return Err(error.again());
     }
-    let Some(turn) = gate.pass(TURN).await else {
+    let Some(turn) = turns.queue.turn(&turns.owner, 1).await else {
         return Err(ComponentError {
             component: "documents".into(),
             kind: Failure::Busy,

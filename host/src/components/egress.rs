@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -45,6 +46,8 @@ pub struct Egress {
     allow_insecure: bool,
     timeout: Duration,
     transport: Transport,
+    /// Set when a provider of this process has no room on its disk.
+    disk_full: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -67,6 +70,7 @@ impl Egress {
             allow_insecure,
             timeout,
             transport: Transport::Network(client),
+            disk_full: Arc::default(),
         }
     }
 
@@ -77,7 +81,14 @@ impl Egress {
             allow_insecure: true,
             timeout: Duration::from_secs(60),
             transport: Transport::Router(router),
+            disk_full: Arc::default(),
         }
+    }
+
+    /// Whether a provider of this process had no room on its disk, in this call or in one
+    /// with a clone of this.
+    pub(super) fn disk_full(&self) -> Arc<AtomicBool> {
+        self.disk_full.clone()
     }
 
     fn check(&self, url: &str) -> Result<Url, HttpError> {
@@ -165,6 +176,9 @@ impl Egress {
                     Ok(Err(never)) => match never {},
                     Err(error) => return Err(HttpError::Other(error.to_string())),
                 };
+                if answer.status() == http::StatusCode::INSUFFICIENT_STORAGE {
+                    self.disk_full.store(true, Ordering::Relaxed);
+                }
                 let (head, body) = answer.into_parts();
                 Ok(Incoming {
                     status: head.status,

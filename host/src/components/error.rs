@@ -37,6 +37,10 @@ pub enum Failure {
     /// Every instance is in use. Not the component's fault.
     #[error("no instance is free")]
     Busy,
+    /// The built-in provider that it asked has no room on its disk. Not the component's
+    /// fault.
+    #[error("the disk of the provider is full")]
+    DiskFull,
     /// It does not fit its slot.
     #[error("does not fit its slot: {0}")]
     Link(String),
@@ -62,12 +66,12 @@ impl ComponentError {
         Self::new(identity, Failure::Link(format!("{error:#}")))
     }
 
-    /// The same, for the next who asks for a component that could not be loaded.
-    pub(super) fn again(&self) -> Self {
+    /// The same, for the next caller.
+    pub(crate) fn again(&self) -> Self {
         Self {
             component: self.component.clone(),
             kind: Failure::Link(self.kind.to_string()),
-            by_document: false,
+            by_document: self.by_document,
         }
     }
 

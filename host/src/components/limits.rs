@@ -28,7 +28,8 @@ pub struct Limits {
     pub requests: u32,
     /// Calls at once. Further ones wait.
     pub instances: usize,
-    /// Calls at once of one organization's own component.
+    /// Calls at once of one organization: of its own component, or of any that works on
+    /// its documents.
     pub instances_of_organization: usize,
 }
 
@@ -158,6 +159,10 @@ impl AllLimits {
                 ));
             }
             changed.apply(limits);
+            let shared = matches!(slot, Slot::Placement | Slot::Documents);
+            if shared && changed.instances_of_organization.is_none() {
+                limits.instances_of_organization = limits.instances.div_ceil(2);
+            }
             let most = most(slot);
             for (what, is, most) in [
                 ("memory_bytes", limits.memory, most.memory),

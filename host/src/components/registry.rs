@@ -9,12 +9,12 @@ use tokio::sync::Semaphore;
 
 use super::artifact::{Artifact, Identity, NativeCodeCache};
 use super::conformance;
-use super::documents::{Documents, DocumentsPre, Placement, PlacementPre};
+use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
 use super::error::ComponentError;
 use super::gate::Gate;
 use super::inspection::Reason;
-use super::limits::AllLimits;
+use super::limits::{AllLimits, Limits};
 use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
@@ -24,7 +24,14 @@ use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, Conformance, Instance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
+use crate::fair_queue::{Capacity, FairQueue, Owner};
 use crate::metrics::ComponentMetrics;
+
+/// Calls that wait for document work, in all, of one organization, and about one document:
+/// a browser asks for many pages at once.
+const WAITING: usize = 2_048;
+const WAITING_OF_ORGANIZATION: usize = 256;
+const WAITING_OF_ITEM: usize = 64;
 
 /// Every component of this process.
 pub struct Components {
@@ -38,13 +45,15 @@ pub struct Components {
     signing: Loaded<SigningPre>,
     payment: Loaded<PaymentPre>,
     kba: Loaded<KbaPre>,
-    document_permits: Arc<Semaphore>,
+    /// Readers and writers of documents share theirs.
+    document_turns: FairQueue,
     /// Providers of all kinds share an engine, and its room.
     provider_permits: Arc<Semaphore>,
-    /// By organization, for providers or for documents.
-    of_organization: Mutex<HashMap<(bool, OrgId), Arc<Semaphore>>>,
+    /// Calls of one organization's own providers.
+    of_organization: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
     /// Candidates are asked one at a time, and in nobody's place.
     candidates: Arc<Semaphore>,
+    candidates_turns: FairQueue,
     active: ArcSwap<Activations>,
 }
 
@@ -132,6 +141,16 @@ impl Activations {
     }
 }
 
+fn turns_of(limits: &Limits) -> Capacity {
+    Capacity {
+        units: limits.instances,
+        of_organization: limits.instances_of_organization,
+        waiting: WAITING,
+        waiting_of_organization: WAITING_OF_ORGANIZATION,
+        waiting_of_item: WAITING_OF_ITEM,
+    }
+}
+
 impl Components {
     /// Loads the default components: the small ones are ready on return, the
     /// document ones when they are first needed. `cache` is a folder only this
@@ -154,10 +173,15 @@ impl Components {
             signing: Loaded::new(&engines, &cache),
             payment: Loaded::new(&engines, &cache),
             kba: Loaded::new(&engines, &cache),
-            document_permits: Arc::new(Semaphore::new(documents.instances)),
+            document_turns: FairQueue::new(turns_of(&documents)),
             provider_permits: Arc::new(Semaphore::new(providers.instances)),
             of_organization: Mutex::default(),
             candidates: Arc::new(Semaphore::new(1)),
+            candidates_turns: FairQueue::new(Capacity {
+                units: 1,
+                of_organization: 1,
+                ..turns_of(&documents)
+            }),
             active: ArcSwap::default(),
             engines,
             cache,
@@ -215,16 +239,22 @@ impl Components {
 
     /// What reads its documents.
     pub fn placement(&self, org: Option<&OrgId>) -> Placement {
-        let (identity, own) = self.at(Slot::Placement, org);
-        let gate = self.gate(Slot::Placement, own.then_some(org).flatten());
-        Placement::new(self.placement.get(identity.as_ref()), gate)
+        let (identity, _) = self.at(Slot::Placement, org);
+        Placement::new(self.placement.get(identity.as_ref()), self.turns(org))
     }
 
     /// What writes its documents.
     pub fn documents(&self, org: Option<&OrgId>) -> Documents {
-        let (identity, own) = self.at(Slot::Documents, org);
-        let gate = self.gate(Slot::Documents, own.then_some(org).flatten());
-        Documents::new(self.documents.get(identity.as_ref()), gate)
+        let (identity, _) = self.at(Slot::Documents, org);
+        Documents::new(self.documents.get(identity.as_ref()), self.turns(org))
+    }
+
+    /// Turns of document work. Every component takes part, whoever owns it.
+    fn turns(&self, org: Option<&OrgId>) -> Turns {
+        Turns {
+            queue: self.document_turns.clone(),
+            owner: org.map_or_else(Owner::default, |org| Owner::new(org, "")),
+        }
     }
 
     /// The plugin of a signing provider's instance. A plain name is one of the
@@ -260,34 +290,26 @@ impl Components {
         let live = active.at(P::SLOT, org, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);
         let own = live.filter(|(_, own)| *own).and(org);
-        Plugin::new(loaded.get(identity), self.gate(P::SLOT, own))
+        Plugin::new(loaded.get(identity), self.gate(own))
     }
 
-    /// How many calls of a slot there may be, in all and of an organization's own
+    /// How many calls of providers there may be, in all and of an organization's own
     /// component.
-    fn gate(&self, slot: Slot, own: Option<&OrgId>) -> Gate {
-        let all = match slot.is_provider() {
-            true => &self.provider_permits,
-            false => &self.document_permits,
-        };
+    fn gate(&self, own: Option<&OrgId>) -> Gate {
         Gate {
-            all: all.clone(),
-            of_organization: own.map(|org| self.permits_of(slot, org)),
+            all: self.provider_permits.clone(),
+            of_organization: own.map(|org| self.permits_of(org)),
         }
     }
 
-    /// Readers and writers of documents share theirs, and so do providers.
-    fn permits_of(&self, slot: Slot, org: &OrgId) -> Arc<Semaphore> {
-        let limits = self.engines.limits.of(match slot.is_provider() {
-            true => Slot::Signing,
-            false => slot,
-        });
+    fn permits_of(&self, org: &OrgId) -> Arc<Semaphore> {
+        let limits = self.engines.limits.of(Slot::Signing);
         let mut permits = self
             .of_organization
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         permits
-            .entry((slot.is_provider(), org.clone()))
+            .entry(org.clone())
             .or_insert_with(|| Arc::new(Semaphore::new(limits.instances_of_organization)))
             .clone()
     }
@@ -452,19 +474,19 @@ impl Components {
     /// The same of slot `rules.placement`.
     pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Placement::new(slot::ready(active), self.candidates_gate()))
+        Ok(Placement::new(slot::ready(active), self.candidates_turns()))
     }
 
     /// The same of slot `rules.documents`.
     pub fn documents_from(&self, artifact: &Artifact) -> Result<Documents, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Documents::new(slot::ready(active), self.candidates_gate()))
+        Ok(Documents::new(slot::ready(active), self.candidates_turns()))
     }
 
-    fn candidates_gate(&self) -> Gate {
-        Gate {
-            all: self.candidates.clone(),
-            of_organization: None,
+    fn candidates_turns(&self) -> Turns {
+        Turns {
+            queue: self.candidates_turns.clone(),
+            owner: Owner::default(),
         }
     }
 

@@ -38,6 +38,7 @@ impl Config {
         self.check_trusted_keys()?;
         check_filter(&self.log.filter)?;
         self.seal.key()?;
+        self.http.check()?;
         if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
             return Err(ConfigError::refused(
                 "storage.encryption_kms_key",

@@ -7,9 +7,13 @@
 mod checks;
 mod components;
 mod error;
+mod http;
+mod rates;
 
 pub use components::ComponentSettings;
 pub use error::ConfigError;
+pub use http::HttpSettings;
+pub use rates::RateLimitSettings;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -79,6 +83,10 @@ pub struct Config {
     pub bulk: Bulk,
     /// Components that are replaced at run time.
     pub components: ComponentSettings,
+    /// Limits on connections and requests.
+    pub http: HttpSettings,
+    /// How often links, tokens and addresses may ask.
+    pub rate_limits: RateLimitSettings,
     /// Logging.
     pub log: Log,
     /// Traces.
@@ -488,6 +496,8 @@ impl Default for Config {
             webhooks: Webhooks::default(),
             bulk: Bulk::default(),
             components: ComponentSettings::default(),
+            http: HttpSettings::default(),
+            rate_limits: RateLimitSettings::default(),
             log: Log::default(),
             traces: Traces::default(),
         }
@@ -569,6 +579,11 @@ impl Config {
         self.database_url
             .clone()
             .unwrap_or_else(|| format!("sqlite://{}", self.data_dir.join("holdfast.db").display()))
+    }
+
+    /// Where files on their way in or out are, without a name.
+    pub fn spool_folder(&self) -> PathBuf {
+        self.data_dir.join("uploads-in-progress")
     }
 
     /// The object store; none means the folder `objects` in the data folder.

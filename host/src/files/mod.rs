@@ -187,6 +187,20 @@ pub enum FilesError {
 }
 
 impl FilesError {
+    /// The error of a full disk.
+    pub fn no_room() -> Self {
+        Self::Spool(disk::no_room())
+    }
+
+    /// A disk is full: the store's, or the one that uploads pass through.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Store(error) => disk::is_full(error),
+            Self::Spool(error) => disk::is_full(error),
+            _ => false,
+        }
+    }
+
     /// The object store could not be reached, or does not serve: it may well, soon.
     /// A folder that does not is a disk that fails.
     pub fn is_unreachable(&self) -> bool {
@@ -592,6 +606,11 @@ impl Files {
             Ok(()) | Err(FilesError::Gone) => Ok(()),
             error => error,
         }
+    }
+
+    /// Where the objects are, if that is a folder of this machine.
+    pub fn folder(&self) -> Option<&FilePath> {
+        self.folder.as_deref()
     }
 
     /// Creates a probe, which is nobody else's, finds that it cannot be created

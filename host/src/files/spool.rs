@@ -3,15 +3,22 @@
 //! nothing.
 
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
+use super::{FilesError, Pieces};
+
 /// How much of the beginning is kept at hand, to tell the file's type.
 const HEAD: usize = 1024;
+/// How much of a file is read at a time for a reader of pieces.
+const PIECE: usize = 32 * 1024;
 
 /// A file that is being written.
 pub struct Spool {
@@ -85,6 +92,17 @@ impl Spooled {
         &self.head
     }
 
+    /// In pieces, from the beginning. Every reader has a place of its own.
+    pub fn pieces(self: &Arc<Self>) -> Pieces {
+        let state = (self.clone(), 0);
+        let pieces = futures::stream::try_unfold(state, |(file, at)| async move {
+            let (file, piece) = read_piece(file, at).await.map_err(FilesError::Spool)?;
+            let next = at + piece.len() as u64;
+            Ok((!piece.is_empty()).then_some((piece, (file, next))))
+        });
+        pieces.boxed()
+    }
+
     /// From the beginning. One reader at a time: they share the position.
     pub async fn open(&self) -> io::Result<File> {
         let mut file = File::from_std(self.file.try_clone()?);
@@ -98,6 +116,17 @@ impl Spooled {
         self.open().await?.read_to_end(&mut bytes).await?;
         Ok(bytes.into())
     }
+}
+
+/// The piece that begins at a place; empty at the end.
+async fn read_piece(file: Arc<Spooled>, at: u64) -> io::Result<(Arc<Spooled>, Bytes)> {
+    let read = tokio::task::spawn_blocking(move || {
+        let mut piece = vec![0; PIECE];
+        let length = file.file.read_at(&mut piece, at)?;
+        piece.truncate(length);
+        Ok((file, Bytes::from(piece)))
+    });
+    read.await?
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::caller::bearer_token;
 use super::error::HttpError;
 use super::extract::{FileForm, Form, ValidJson};
+use super::limits::{self, Credential};
 use super::look::Look;
 use crate::app::App;
 use crate::service::builder::{self, Save, Session, Shown};
@@ -32,7 +33,9 @@ impl FromRequestParts<App> for Session {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
-        let session = builder::session(app, bearer_token(parts)?).await?;
+        let token = bearer_token(parts)?;
+        limits::admit(app, Credential::BuilderSession, token, parts)?;
+        let session = builder::session(app, token).await?;
         session.ok_or_else(|| HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token"))
     }
 }

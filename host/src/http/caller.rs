@@ -17,6 +17,7 @@ use schemars::json_schema;
 use serde_json::json;
 
 use super::error::HttpError;
+use super::limits::{self, Credential};
 use super::notes::{self, Notes, SharedNotes};
 use super::openapi;
 use crate::app::App;
@@ -262,7 +263,9 @@ pub struct Admin(pub Caller);
 /// The web-app user whose token it is.
 pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     let notes = notes::of(parts);
-    let user = access::bearer(app, bearer_token(parts)?)
+    let token = bearer_token(parts)?;
+    limits::admit(app, Credential::WebToken, token, parts)?;
+    let user = access::bearer(app, token)
         .await
         .ok_or_else(|| unauthorized("Invalid token"))?;
     let _ = notes.org.set(user.org.clone());
@@ -296,7 +299,7 @@ impl FromRequestParts<App> for Admin {
 impl OperationInput for Admin {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "bearer", &["admin"]);
-        for status in [401, 403] {
+        for status in [401, 403, 429] {
             openapi::error(operation, status);
         }
     }

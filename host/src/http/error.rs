@@ -14,6 +14,12 @@ use crate::store::StoreError;
 /// Seconds until what could not be reached is worth another try.
 const RETRY: u32 = 5;
 
+/// The code of errors by a full disk.
+pub const DISK_FULL: &str = "disk_full";
+
+/// The same while a disk is full, which takes an operator.
+const RETRY_FULL: u32 = 60;
+
 /// The same of a change that met another.
 const RETRY_SOON: u32 = 1;
 
@@ -30,6 +36,10 @@ pub struct HttpError {
     /// For the log only.
     cause: Option<String>,
 }
+
+/// The code of an error, for what counts answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Code(pub &'static str);
 
 /// Why a request failed, for its log line.
 #[derive(Clone)]
@@ -105,6 +115,9 @@ impl IntoResponse for HttpError {
                 .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());
         }
+        if let Some(code) = self.code {
+            response.extensions_mut().insert(Code(code));
+        }
         if let Some(cause) = self.cause {
             response.extensions_mut().insert(Cause(cause));
         }
@@ -115,6 +128,12 @@ impl IntoResponse for HttpError {
 impl From<ServiceError> for HttpError {
     fn from(error: ServiceError) -> Self {
         let text = error.to_string();
+        if error.is_disk_full() {
+            let message = "There is no room on the disk right now; nothing was changed";
+            return Self::unavailable(message, RETRY_FULL)
+                .with_code(DISK_FULL)
+                .because(text);
+        }
         match error {
             ServiceError::Invalid(issues) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(issues))
@@ -166,6 +185,9 @@ impl From<ServiceError> for HttpError {
             }
             ServiceError::KbaRequired => {
                 Self::new(StatusCode::CONFLICT, text).with_code("kba_required")
+            }
+            ServiceError::Busy => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(RETRY)
             }
             ServiceError::NotConfigured(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             ServiceError::Component(error) if error.by_document => Self::new(

@@ -591,8 +591,7 @@ async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
     let file_name = part.file_name().and_then(display_name);
     let lost =
         |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-    let folder = app.config.data_dir.join("uploads-in-progress");
-    let mut spool = Spool::new(&folder).await.map_err(lost)?;
+    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
     let mut excess = 0;
     while let Some(piece) = part.chunk().await.map_err(broken)? {
         if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::error::HttpError;
 use super::extract::ValidQuery;
+use super::limits::LedgerReader;
 use super::reply::{Found, Reply};
 use crate::app::App;
 use crate::domain::merkle::{TILE, TileId};
@@ -26,6 +27,7 @@ pub struct HeadQuery {
 
 pub async fn head(
     State(app): State<App>,
+    _reader: LedgerReader,
     ValidQuery(query): ValidQuery<HeadQuery>,
 ) -> Result<Found<LogHead>, HttpError> {
     Ok(Reply::new(&log::head(&app, query.since).await?))
@@ -39,7 +41,7 @@ pub fn tiles() -> Router<App> {
         .route("/ledger/tile/{level}/{*index}", get(tile))
 }
 
-async fn checkpoint(State(app): State<App>) -> Result<Response, HttpError> {
+async fn checkpoint(State(app): State<App>, _reader: LedgerReader) -> Result<Response, HttpError> {
     let head = log::head(&app, None).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
@@ -50,6 +52,7 @@ async fn checkpoint(State(app): State<App>) -> Result<Response, HttpError> {
 
 async fn tile(
     State(app): State<App>,
+    _reader: LedgerReader,
     Path((level, index)): Path<(String, String)>,
 ) -> Result<Response, HttpError> {
     let wanted = level.parse().ok().zip(tile_index(&index));

@@ -1,10 +1,12 @@
 //! The only code that knows axum: every surface side by side.
 
 mod assets;
+pub(crate) mod bodies;
 mod builder;
 mod callbacks;
 mod caller;
 mod components;
+mod connections;
 mod docs;
 mod downloads;
 mod embed;
@@ -12,12 +14,15 @@ pub(crate) mod error;
 mod extract;
 mod kba;
 mod ledger;
+pub(crate) mod limits;
+pub mod listener;
 mod look;
 mod notes;
 mod once;
 mod openapi;
 mod partner;
 mod payments;
+mod people;
 mod reply;
 mod routes;
 mod signing;
@@ -41,7 +46,7 @@ use tracing::field::Empty;
 use crate::app::App;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
-use crate::metrics::RequestLabels;
+use crate::metrics::{DiskLabels, RequestLabels};
 use crate::service::rate_limit::Allowance;
 use crate::traces;
 use error::HttpError;
@@ -84,6 +89,8 @@ pub fn router(app: App) -> Router {
                 HttpError::internal("a handler panicked").into_response()
             },
         ))
+        .layer(from_fn_with_state(app.clone(), bodies::guard))
+        .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
@@ -141,6 +148,9 @@ async fn identify(
     if status == 429 {
         app.metrics.rate_limited.inc();
     }
+    if response.extensions().get() == Some(&error::Code(error::DISK_FULL)) {
+        app.metrics.disk_full.inc();
+    }
     let duration_ms = duration.as_millis() as u64;
     let org = notes.org.get().map(|org| org.as_str());
     let cause = response.extensions().get::<error::Cause>();
@@ -183,6 +193,15 @@ async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     if let Err(error) = crate::worker::update_gauges(&app).await {
         tracing::warn!(%error, "jobs could not be counted");
+    }
+    for (name, folder) in crate::doctor::folders(&app) {
+        let labels = DiskLabels {
+            folder: name.into(),
+        };
+        if let Ok(free) = crate::disk::free(&folder) {
+            let gauge = app.metrics.disk_free.get_or_create(&labels);
+            gauge.set(i64::try_from(free).unwrap_or(i64::MAX));
+        }
     }
     match app.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),

@@ -17,6 +17,7 @@ use serde_json::json;
 use super::caller::origin;
 use super::error::HttpError;
 use super::kba;
+use super::limits::{self, Credential};
 use super::look::{Happening, Look};
 use super::signing_files;
 use super::signing_page::Shown;
@@ -65,6 +66,8 @@ impl FromRequestParts<App> for Visit {
             .ok()
             .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
             .ok_or_else(unknown_link)?;
+        limits::admit(app, Credential::SigningLink, token.reveal(), parts)
+            .map_err(IntoResponse::into_response)?;
         match visits::find(app, &token).await {
             Ok(Some(visitor)) => Ok(Self::of(app, &token, visitor)),
             Ok(None) => Err(unknown_link()),

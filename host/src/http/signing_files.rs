@@ -57,15 +57,15 @@ async fn page(
             }
             "txt" => {
                 let lines = pages::text(&app, &document, page).await?;
-                let text: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+                let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
                 kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
             }
             "json" => {
                 let lines = pages::text(&app, &document, page).await?;
                 let lines: Vec<_> = lines
-                    .into_iter()
+                    .iter()
                     .map(|line| {
-                        let area = line.area;
+                        let area = &line.area;
                         json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
                     })
                     .collect();
@@ -94,16 +94,17 @@ async fn copy(State(app): State<App>, visit: Visit) -> Response {
         return visit.closed().unwrap_or_else(unknown_link);
     }
     match copies::signers_copy(&app, &visit.envelope).await {
-        Ok(pdf) => {
+        Ok(copy) => {
             let headers = [
                 (header::CONTENT_TYPE, "application/pdf".to_owned()),
+                (header::CONTENT_LENGTH, copy.size.to_string()),
                 (
                     header::CONTENT_DISPOSITION,
                     attachment(&visit.envelope.name),
                 ),
                 (header::CACHE_CONTROL, "no-store".to_owned()),
             ];
-            (headers, pdf).into_response()
+            (headers, Body::from_stream(copy.pieces)).into_response()
         }
         Err(error) => HttpError::from(error).into_response(),
     }

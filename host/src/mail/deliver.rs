@@ -248,10 +248,10 @@ async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, 
         return Ok(None);
     }
     match copies::signers_copy(app, envelope).await {
-        Ok(bytes) if bytes.len() > COPY_LIMIT => Ok(None),
-        Ok(bytes) => Ok(Some(Pdf {
+        Ok(copy) if copy.size > COPY_LIMIT as u64 => Ok(None),
+        Ok(copy) => Ok(Some(Pdf {
             name: envelope.name.clone(),
-            bytes,
+            bytes: copy.whole().await.map_err(ServiceError::from)?,
         })),
         Err(
             error @ (ServiceError::Conflict(_)

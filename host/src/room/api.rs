@@ -72,17 +72,25 @@ pub(super) enum Failure {
     NotAuthenticated,
     NotFound,
     Invalid(String),
+    /// The disk is full.
+    Full,
     Internal(String),
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        if error.is_full() {
+            return Self::Full;
+        }
         Self::Internal(error.to_string())
     }
 }
 
 impl From<FilesError> for Failure {
     fn from(error: FilesError) -> Self {
+        if error.is_full() {
+            return Self::Full;
+        }
         Self::Internal(error.to_string())
     }
 }
@@ -96,6 +104,7 @@ impl IntoResponse for Failure {
             ),
             Self::NotFound => (StatusCode::NOT_FOUND, json!({"status": 404})),
             Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, json!({"error": why})),
+            Self::Full => (StatusCode::INSUFFICIENT_STORAGE, json!({"status": 507})),
             Self::Internal(why) => {
                 tracing::error!(error = why, "the signing room failed");
                 (StatusCode::INTERNAL_SERVER_ERROR, json!({"status": 500}))

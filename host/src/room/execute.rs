@@ -3,6 +3,7 @@
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
 use crate::domain::id::OrgId;
+use crate::fair_queue::Owner;
 use crate::files::{Area as FileArea, FilesError};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
@@ -51,6 +52,7 @@ impl Room {
         let executed = self
             .components
             .documents(None)
+            .for_owner(Owner::new(org, &submission.to_string()))
             .fill(pdf.clone(), fields)
             .await?
             .map_err(ExecuteError::Document)?;

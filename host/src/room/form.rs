@@ -11,6 +11,7 @@ use super::signature::{Signature, is_picture};
 use super::{EXECUTE_JOB, Room, callbacks};
 use crate::components::ComponentError;
 use crate::domain::id::OrgId;
+use crate::fair_queue::Owner;
 use crate::files::FilesError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
 use crate::store::{StoreError, Tx, jobs};
@@ -194,6 +195,7 @@ impl Room {
     ) -> Result<(BTreeMap<String, String>, Problems), FormError> {
         let mut valid = BTreeMap::new();
         let mut problems = Problems::new();
+        let owner = Owner::new(&form.submitter.org, &form.submission.id.to_string());
         for field in form.fields.iter().filter(|field| !field.is_locked()) {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
@@ -204,7 +206,7 @@ impl Room {
             let verdict = if known {
                 Ok(())
             } else {
-                self.check(field, value).await?
+                self.check(field, value, &owner).await?
             };
             match verdict {
                 Ok(()) => valid.insert(field.name.clone(), value.to_owned()),
@@ -216,7 +218,12 @@ impl Room {
 
     /// Whether a value can stand in a field. A picture is drawn once, in the
     /// sandbox, to see that it can be.
-    async fn check(&self, field: &RoomField, value: &str) -> Result<Result<(), String>, FormError> {
+    async fn check(
+        &self,
+        field: &RoomField,
+        value: &str,
+        owner: &Owner,
+    ) -> Result<Result<(), String>, FormError> {
         if let Err(why) = check_value(field, value) {
             return Ok(Err(why));
         }
@@ -229,6 +236,7 @@ impl Room {
                 let drawn = self
                     .components
                     .documents(None)
+                    .for_owner(owner.clone())
                     .picture_to_pdf(picture)
                     .await?;
                 Ok(drawn

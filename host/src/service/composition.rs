@@ -12,6 +12,7 @@ use crate::domain::envelope::{FileType, StoredFile};
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
+use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::store::{StoreError, templates};
 
@@ -70,7 +71,7 @@ pub async fn of_templates(
             "Together the templates have more than {FIELDS} fields"
         )));
     }
-    let _room = admit(app, size.unsigned_abs()).await?;
+    let _room = admit(app, &Owner::new(&caller.org, ""), size.unsigned_abs()).await?;
     let mut pdfs = Vec::new();
     for document in documents {
         pdfs.push(app.files.get(document).await?);
@@ -92,7 +93,12 @@ pub async fn of_upload(
     upload: &StoredFile,
     composition: Composition,
 ) -> Result<Template, ServiceError> {
-    let _room = admit(app, upload.size.unsigned_abs()).await?;
+    let _room = admit(
+        app,
+        &Owner::new(&caller.org, ""),
+        upload.size.unsigned_abs(),
+    )
+    .await?;
     let bytes = app.files.get(upload).await?;
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;

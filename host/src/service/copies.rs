@@ -1,6 +1,11 @@
 //! Copies of a signed document, and the marks that tell which one is which.
 
-use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt as _;
+use moka::future::Cache;
 
 use super::ServiceError;
 use super::downloads::untouched;
@@ -8,22 +13,87 @@ use crate::app::App;
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::id::EnvelopeId;
+use crate::fair_queue::Owner;
+use crate::files::{FilesError, Pieces, Spool, Spooled};
 
-/// What a signer of a finished envelope may have: the document with everything
+/// How long a copy of an envelope that is not vaulted yet is kept.
+const KEPT: Duration = Duration::from_secs(600);
+/// Bytes of such copies that are kept on the disk.
+const KEPT_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Copies of envelopes that are not vaulted yet, in nameless files: each is made once,
+/// however many ask for it.
+pub struct Copies(Cache<EnvelopeId, Arc<Spooled>>);
+
+impl Default for Copies {
+    fn default() -> Self {
+        let weight =
+            |_: &EnvelopeId, copy: &Arc<Spooled>| u32::try_from(copy.size()).unwrap_or(u32::MAX);
+        Self(
+            Cache::builder()
+                .weigher(weight)
+                .max_capacity(KEPT_BYTES)
+                .time_to_live(KEPT)
+                .build(),
+        )
+    }
+}
+
+/// A copy on its way out.
+pub struct OutgoingCopy {
+    pub pieces: Pieces,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl OutgoingCopy {
+    /// All of it, in memory.
+    pub async fn whole(self) -> Result<Bytes, FilesError> {
+        let mut bytes = BytesMut::with_capacity(usize::try_from(self.size).unwrap_or_default());
+        let mut pieces = self.pieces;
+        while let Some(piece) = pieces.try_next().await? {
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes.freeze())
+    }
+}
+
+/// The copy for a signer of a finished envelope: the document with everything
 /// that was signed, marked as a non-authoritative copy on every page.
 ///
 /// Before the envelope is vaulted it is made of what the provider executed, and
 /// the same each time.
-pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<Bytes, ServiceError> {
+pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy, ServiceError> {
     if let Some(copy) = &envelope.copy {
-        return untouched(app, envelope, app.files.get(copy).await).await;
+        let pieces = untouched(app, envelope, app.files.read_in_pieces(copy).await).await?;
+        let size = copy.size.unsigned_abs();
+        return Ok(OutgoingCopy { pieces, size });
     }
     if envelope.status != EnvelopeStatus::Completed {
         return Err(ServiceError::Conflict("Envelope is not completed".into()));
     }
+    let made = app
+        .copies
+        .0
+        .try_get_with(envelope.id.clone(), unvaulted(app, envelope));
+    let made = made.await.map_err(ServiceError::shared)?;
+    Ok(OutgoingCopy {
+        pieces: made.pieces(),
+        size: made.size(),
+    })
+}
+
+/// Makes the copy of an envelope that is not vaulted yet.
+async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
     let executed = signed_document(app, envelope).await?;
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
-    non_authoritative(app, envelope, executed, at).await
+    let copy = non_authoritative(app, envelope, executed, at).await?;
+    let mut spool = Spool::new(&app.config.spool_folder())
+        .await
+        .map_err(FilesError::Spool)?;
+    spool.write(&copy).await.map_err(FilesError::Spool)?;
+    Ok(Arc::new(spool.finish().await.map_err(FilesError::Spool)?))
 }
 
 /// The document as its signing provider executed it.
@@ -60,7 +130,9 @@ pub async fn mark(
     kind: CopyKind,
     at: Timestamp,
 ) -> Result<Option<Bytes>, ServiceError> {
+    let owner = Owner::new(&envelope.org, envelope.id.as_str());
     let rules = app.components.documents(Some(&envelope.org));
+    let rules = rules.for_owner(owner.clone());
     let length = pdf.len();
     let request = mark_request(envelope, kind, at);
     let (pdf, refused) = match rules.mark(pdf.clone(), request.clone()).await? {
@@ -69,6 +141,7 @@ pub async fn mark(
         Ok(Marked::Appended(tail)) => {
             let whole = joined(pdf, &tail);
             let reader = app.components.placement(Some(&envelope.org));
+            let reader = reader.for_owner(owner);
             match reader.inspect(whole.clone()).await? {
                 Ok(_) => return Ok(Some(whole)),
                 Err(error) => (whole.slice(..length), error.into()),

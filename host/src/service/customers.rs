@@ -12,6 +12,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
+use crate::fair_queue::Owner;
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 
@@ -304,7 +305,8 @@ pub async fn file_document(
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
-    uploads::check_readable(app, &caller.org, file_type, &upload).await?;
+    let owner = Owner::new(&caller.org, "");
+    uploads::check_readable(app, &caller.org, &owner, file_type, &upload).await?;
     let now = app.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),

@@ -1,14 +1,16 @@
 //! Facts about why something was not done. The conversion to HTTP is in
 //! `http/error.rs`, and only there.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::components::ComponentError;
 use crate::components::inspection::Reason;
 use crate::components::providers::ProviderError;
 use crate::components::rules::TransitionError;
 use crate::components::rules::lifecycle::Refusal;
+use crate::components::{ComponentError, Failure};
 use crate::domain::component::Slot;
 use crate::files::FilesError;
 use crate::sealing::SealError;
@@ -96,8 +98,11 @@ pub enum ServiceError {
     KbaRequired,
     #[error("{0}")]
     NotConfigured(String),
+    /// Too much document work waits already.
+    #[error("Too much document work at once; please try again")]
+    Busy,
     #[error(transparent)]
-    Component(#[from] ComponentError),
+    Component(ComponentError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -107,6 +112,15 @@ pub enum ServiceError {
     Seal(#[from] SealError),
     #[error("{0}")]
     Internal(String),
+}
+
+impl From<ComponentError> for ServiceError {
+    fn from(error: ComponentError) -> Self {
+        match error.kind {
+            Failure::Busy => Self::Busy,
+            _ => Self::Component(error),
+        }
+    }
 }
 
 impl From<TransitionError> for ServiceError {
@@ -119,6 +133,22 @@ impl From<TransitionError> for ServiceError {
 }
 
 impl ServiceError {
+    /// A disk is full, here or at the built-in provider.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_full(),
+            Self::Files(error) => error.is_full(),
+            Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
+                error,
+                ProviderError::Component(ComponentError {
+                    kind: Failure::DiskFull,
+                    ..
+                })
+            ),
+            _ => false,
+        }
+    }
+
     /// What it takes could not be reached, and may well be, later.
     pub fn is_outage(&self) -> bool {
         match self {
@@ -130,6 +160,28 @@ impl ServiceError {
             ),
             _ => false,
         }
+    }
+
+    /// What several callers wait for failed for all of them: the error itself for the
+    /// only one, and its facts for each of several.
+    pub fn shared(error: Arc<Self>) -> Self {
+        Arc::try_unwrap(error).unwrap_or_else(|error| match &*error {
+            Self::Unreadable { message, reason } => Self::Unreadable {
+                message: message.clone(),
+                reason: reason.clone(),
+            },
+            Self::Busy => Self::Busy,
+            Self::Provider(ProviderError::NotFound) => Self::Provider(ProviderError::NotFound),
+            Self::NotFound(what) => Self::NotFound(what),
+            Self::Conflict(why) => Self::Conflict(why.clone()),
+            Self::Component(error) => Self::Component(error.again()),
+            error if error.is_disk_full() => Self::Files(FilesError::no_room()),
+            Self::Files(error) if error.is_unreachable() => Self::Files(FilesError::TimedOut),
+            Self::Store(error) if error.is_unreachable() => {
+                Self::Store(sqlx::Error::PoolTimedOut.into())
+            }
+            other => Self::Internal(other.to_string()),
+        })
     }
 
     /// A document that cannot be read, with the reason its reader gave.

@@ -19,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{PackageId, TemplateId};
 use crate::domain::package::Package;
 use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
+use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::store::{StoreError, packages, templates};
 
@@ -376,7 +377,12 @@ async fn take_over(app: &App, copy: &mut Template, member: &Template) -> Result<
             "Template {name} has no document"
         )));
     };
-    let _room = admit(app, document.size.unsigned_abs()).await?;
+    let _room = admit(
+        app,
+        &Owner::new(&copy.org, copy.id.as_str()),
+        document.size.unsigned_abs(),
+    )
+    .await?;
     let pdf = app.files.get(document).await?;
     let (area, id) = (FileArea::Templates, copy.id.as_str());
     let put = app.files.put(area, &copy.org, id, pdf, "application/pdf");
@@ -390,7 +396,12 @@ async fn take_over(app: &App, copy: &mut Template, member: &Template) -> Result<
 async fn create_at_provider(app: &App, copy: &Template) -> Result<String, ServiceError> {
     let document = copy.document.as_ref();
     let document = document.ok_or_else(|| ProviderError::Rejected("it has no document".into()))?;
-    let room = admit(app, document.size.unsigned_abs()).await?;
+    let room = admit(
+        app,
+        &Owner::new(&copy.org, copy.id.as_str()),
+        document.size.unsigned_abs(),
+    )
+    .await?;
     let pdf = app.files.get(document).await?;
     drop(room);
     let lease = app.signing_lease(Some(&copy.org), &copy.provider_instance)?;

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::idempotency::Answering;
 use super::uploads::{Upload, admit, read_whole};
@@ -20,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{SourceFormat, Template};
+use crate::fair_queue::{Owner, Turn};
 use crate::files::Area as FileArea;
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
 use crate::worker::{self, Next};
@@ -160,7 +160,7 @@ pub async fn create(
     request: CreateTemplate,
     answer: &Answering<Template>,
 ) -> Result<Template, ServiceError> {
-    let (pdf, room) = read_whole(app, &request.file).await?;
+    let (pdf, room) = read_whole(app, &Owner::new(&caller.org, ""), &request.file).await?;
     let placement = app.components.placement(Some(&caller.org));
     let (fields, pdf) = match &request.fields {
         Some(fields) => (place(&placement, &pdf, fields).await?, pdf),
@@ -309,7 +309,7 @@ pub async fn dry_run(
 /// A document in memory, and the right to hold it there.
 struct HeldDocument {
     bytes: Bytes,
-    _room: OwnedSemaphorePermit,
+    _room: Turn,
 }
 
 /// The fields with their areas, the document they are on, and the template's
@@ -324,7 +324,8 @@ async fn resolve(
     else {
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
-    let room = admit(app, document.size.unsigned_abs()).await?;
+    let owner = Owner::new(&template.org, template.id.as_str());
+    let room = admit(app, &owner, document.size.unsigned_abs()).await?;
     let document = HeldDocument {
         bytes: app.files.get(document).await?,
         _room: room,
@@ -506,7 +507,8 @@ pub async fn synced(app: &App, mut template: Template) -> Result<Template, Servi
         let (true, Some(document)) = (template.provider_stale, &template.document) else {
             return Ok(template);
         };
-        let room = admit(app, document.size.unsigned_abs()).await?;
+        let owner = Owner::new(&template.org, template.id.as_str());
+        let room = admit(app, &owner, document.size.unsigned_abs()).await?;
         let pdf = app.files.get(document).await?;
         drop(room);
         let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;

@@ -1,9 +1,5 @@
 //! Files that partners upload.
 
-use bytes::Bytes;
-use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
-
 use super::idempotency::Answering;
 use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::app::App;
@@ -12,14 +8,24 @@ use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::fair_queue::{Capacity, Owner, Turn};
 use crate::files::{Area, FilesError, Spooled};
 use crate::store::{Tx, envelopes, jobs, vault};
 use crate::worker;
+use bytes::Bytes;
+use serde_json::json;
 
 /// 50 MiB.
 pub const UPLOAD_LIMIT: u64 = 52_428_800;
-/// Bytes of uploads that are held in memory at once, to be looked at.
-pub const IN_MEMORY: u32 = 64 * 1024 * 1024;
+/// Bytes of documents that are held in memory at once, to be looked at. A larger one
+/// than an organization's share counts as the whole share.
+pub const IN_MEMORY: Capacity = Capacity {
+    units: 64 * 1024 * 1024,
+    of_organization: 32 * 1024 * 1024,
+    waiting: 2_048,
+    waiting_of_organization: 256,
+    waiting_of_item: 64,
+};
 
 /// An uploaded file.
 pub struct Upload {
@@ -60,7 +66,8 @@ pub async fn upload(
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(app, caller, id).await?;
     lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload)?;
-    check_readable(app, &caller.org, file_type, &upload).await?;
+    let owner = Owner::new(&caller.org, envelope.id.as_str());
+    check_readable(app, &caller.org, &owner, file_type, &upload).await?;
     let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
@@ -147,10 +154,11 @@ fn checked_type(
 pub async fn check_readable(
     app: &App,
     org: &OrgId,
+    owner: &Owner,
     kind: FileType,
     upload: &Upload,
 ) -> Result<(), ServiceError> {
-    let (bytes, _room) = admitted(app, upload).await?;
+    let (bytes, _room) = admitted(app, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
             app.components.placement(Some(org)).inspect(bytes).await??;
@@ -169,30 +177,32 @@ pub async fn check_readable(
 /// A PDF's bytes, and the right to hold them: kept for as long as they are.
 pub async fn read_whole(
     app: &App,
+    owner: &Owner,
     upload: &Upload,
-) -> Result<(Bytes, OwnedSemaphorePermit), ServiceError> {
+) -> Result<(Bytes, Turn), ServiceError> {
     let declared = upload.content_type.as_deref();
     checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
-    admitted(app, upload).await
+    admitted(app, owner, upload).await
 }
 
 async fn admitted(
     app: &App,
+    owner: &Owner,
     upload: &Upload,
-) -> Result<(Bytes, OwnedSemaphorePermit), ServiceError> {
-    let room = admit(app, upload.file.size()).await?;
+) -> Result<(Bytes, Turn), ServiceError> {
+    let room = admit(app, owner, upload.file.size()).await?;
     let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
     Ok((bytes, room))
 }
 
 /// Waits until a document of `size` bytes may be held in memory.
-pub async fn admit(app: &App, size: u64) -> Result<OwnedSemaphorePermit, ServiceError> {
-    let size = u32::try_from(size).unwrap_or(IN_MEMORY);
-    app.document_memory
-        .clone()
-        .acquire_many_owned(size.clamp(1, IN_MEMORY))
-        .await
-        .map_err(|error| ServiceError::Internal(error.to_string()))
+///
+/// # Errors
+/// [`ServiceError::Busy`] when too many wait already.
+pub async fn admit(app: &App, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let turn = app.document_memory.turn(owner, size).await;
+    turn.ok_or(ServiceError::Busy)
 }
 
 /// None for a PDF.

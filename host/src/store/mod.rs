@@ -115,6 +115,20 @@ impl StoreError {
         }
     }
 
+    /// The database has no room left on its disk.
+    pub fn is_full(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+        // SQLite extends its codes in higher bits: SQLITE_FULL is 13 in the lowest eight.
+        let code = error.code().unwrap_or_default();
+        code == POSTGRES_DISK_FULL
+            || (code.len() < 5
+                && code
+                    .parse()
+                    .is_ok_and(|code: u32| code & 0xff == SQLITE_FULL))
+    }
+
     /// The same may well succeed soon.
     pub(crate) fn is_outage(&self) -> bool {
         self.is_unreachable() || self.is_rolled_back()
@@ -132,6 +146,10 @@ impl StoreError {
 
 /// Connections of PostgreSQL that write for work that nobody waits for.
 const PATIENT_WRITERS: usize = 4;
+
+/// `disk_full` of PostgreSQL's appendix A.
+const POSTGRES_DISK_FULL: &str = "53100";
+const SQLITE_FULL: u32 = 13;
 
 /// How long a connection is waited for.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);

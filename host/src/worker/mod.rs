@@ -131,7 +131,7 @@ pub async fn run(app: App, stop: CancellationToken) {
                 let slot = slots.clone().try_acquire_owned().ok();
                 let work = work(app.clone(), job, slot);
                 match class {
-                    Class::Other => in_hand.spawn(work),
+                    Class::Other => in_hand.spawn(patience::as_job(work)),
                     Class::Mail | Class::Bulk => in_hand.spawn(patience::patiently(work)),
                 };
             }

@@ -7,6 +7,7 @@ mod signing_plugin;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 
 use tracing::Instrument as _;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
@@ -199,6 +200,7 @@ impl<P: Provider> Plugin<P> {
             let busy = ComponentError::new(&active.identity, Failure::Busy);
             return Err(busy.reported(&active.meter));
         };
+        let disk_full = lease.egress.disk_full();
         let lent = Lent::new(lease, limits);
         let (mut store, watch) = provider_store(&active.engine, limits, lent);
         let run = async {
@@ -208,6 +210,10 @@ impl<P: Provider> Plugin<P> {
         let ended = tokio::time::timeout(limits.deadline, watch.run(run)).await;
         active.meter.used(store.data().limits.memory);
         let error = match ended {
+            // The plugin only knows that its provider failed.
+            Ok(Ok(_)) if disk_full.load(Ordering::Relaxed) => {
+                return Err(ComponentError::new(&active.identity, Failure::DiskFull));
+            }
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
             Err(_) => ComponentError::new(&active.identity, Failure::Timeout),

@@ -5,6 +5,9 @@ pub mod customers;
 pub mod packages;
 pub mod templates;
 
+use std::sync::Arc;
+
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse as _;
@@ -19,11 +22,12 @@ use super::partner::views::{EnvelopeView, OwnSigningLinks};
 use super::reply::{Created, FileReply, Found, Reply};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
+use crate::files::{FilesError, Spool};
 use crate::service::builder::{self, IssuedSession, StartSession};
 use crate::service::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::creation;
 use crate::service::sending::{self, SendEnvelope};
-use crate::service::{custody, envelopes, vault_in};
+use crate::service::{ServiceError, custody, envelopes, vault_in};
 
 /// An envelope as its organization sees it.
 #[derive(Serialize, JsonSchema)]
@@ -138,9 +142,16 @@ pub async fn bundle(
 ) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &caller, &id).await?;
     let disposition = format!("attachment; filename=\"{id}-bundle.zip\"");
+    let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
+    // A client that reads slowly holds a file and no memory.
+    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+    spool.write(&zip).await.map_err(lost)?;
+    let zip = Arc::new(spool.finish().await.map_err(lost)?);
     let headers = [
         (header::CONTENT_TYPE, "application/zip".to_owned()),
+        (header::CONTENT_LENGTH, zip.size().to_string()),
         (header::CONTENT_DISPOSITION, disposition),
     ];
-    Ok(FileReply((headers, zip).into_response()))
+    let body = Body::from_stream(zip.pieces());
+    Ok(FileReply((headers, body).into_response()))
 }

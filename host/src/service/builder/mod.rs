@@ -16,6 +16,7 @@ use crate::components::rules::placement::PageFacts;
 use crate::domain::field::{Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::template::Template;
+use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::jwt::{self, Expiring};
 use crate::service::templates::{self as template_service, reserved_names};
@@ -168,7 +169,8 @@ pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, Ser
 /// on the pages that there still are.
 pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown, ServiceError> {
     let template = &session.template;
-    let (pdf, _room) = read_whole(app, &file).await?;
+    let (pdf, _room) =
+        read_whole(app, &Owner::new(&template.org, template.id.as_str()), &file).await?;
     let count = app
         .components
         .placement(Some(&template.org))

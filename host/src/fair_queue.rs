@@ -1,0 +1,412 @@
+//! A queue in front of something scarce: organizations take turns, and within an
+//! organization its envelopes. Requests go before jobs, most of the time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::domain::id::OrgId;
+use crate::patience;
+
+/// Requests served while jobs wait, before a job has its turn.
+const REQUESTS_IN_A_ROW: u32 = 4;
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a job waits for its turn.
+const PATIENCE_OF_JOBS: Duration = Duration::from_secs(300);
+
+/// Units that the queue gives out, and the most that may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Units in all.
+    pub units: usize,
+    /// Units of one organization at once.
+    pub of_organization: usize,
+    /// Waiting calls in all.
+    pub waiting: usize,
+    /// Waiting calls of one organization.
+    pub waiting_of_organization: usize,
+    /// Waiting calls about one envelope or document.
+    pub waiting_of_item: usize,
+}
+
+/// Beneficiary of the work: an organization, and one of its envelopes or documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Owner {
+    org: String,
+    item: String,
+}
+
+impl Owner {
+    /// Work for an organization; `item` is an envelope, a document, or empty.
+    pub fn new(org: &OrgId, item: &str) -> Self {
+        Self {
+            org: org.to_string(),
+            item: item.to_owned(),
+        }
+    }
+}
+
+/// The queue. Cheap to clone.
+#[derive(Clone)]
+pub struct FairQueue(Arc<Mutex<State>>);
+
+struct State {
+    capacity: Capacity,
+    free: usize,
+    held: HashMap<String, usize>,
+    requests: Line,
+    jobs: Line,
+    requests_in_a_row: u32,
+}
+
+/// The waiting calls of one kind.
+#[derive(Default)]
+struct Line {
+    /// Organizations that wait, in the order of their turns.
+    turns: VecDeque<String>,
+    waiting: HashMap<String, Calls>,
+}
+
+/// The waiting calls of one organization.
+#[derive(Default)]
+struct Calls {
+    /// Their items, in the order of their turns.
+    turns: VecDeque<String>,
+    waiting: HashMap<String, VecDeque<Call>>,
+}
+
+struct Call {
+    units: usize,
+    ready: oneshot::Sender<Turn>,
+}
+
+/// The right to use some units; dropping it gives them back.
+pub struct Turn {
+    /// None once the units are given back.
+    queue: Option<FairQueue>,
+    org: String,
+    units: usize,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(queue) = self.queue.take() {
+            let mut state = queue.lock();
+            state.release(&self.org, self.units);
+            state.serve(&queue);
+        }
+    }
+}
+
+impl FairQueue {
+    /// An empty queue.
+    pub fn new(capacity: Capacity) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            free: capacity.units,
+            capacity,
+            held: HashMap::new(),
+            requests: Line::default(),
+            jobs: Line::default(),
+            requests_in_a_row: 0,
+        })))
+    }
+
+    /// Waits for `units`; more than an organization may have count as all that it may
+    /// have. None when too many wait already, or when the wait takes too long.
+    pub async fn turn(&self, owner: &Owner, units: usize) -> Option<Turn> {
+        let job = patience::is_job();
+        let ready = self.join(owner, units, job)?;
+        let patience = if job { PATIENCE_OF_JOBS } else { PATIENCE };
+        tokio::time::timeout(patience, ready).await.ok()?.ok()
+    }
+
+    fn join(&self, owner: &Owner, units: usize, job: bool) -> Option<oneshot::Receiver<Turn>> {
+        let mut state = self.lock();
+        if !state.has_room(owner) {
+            state.requests.forget_cancelled();
+            state.jobs.forget_cancelled();
+            if !state.has_room(owner) {
+                return None;
+            }
+        }
+        let units = units.clamp(1, state.capacity.of_organization);
+        let (ready, receiver) = oneshot::channel();
+        let line = if job {
+            &mut state.jobs
+        } else {
+            &mut state.requests
+        };
+        line.push(owner, Call { units, ready });
+        state.serve(self);
+        Some(receiver)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn has_room(&self, owner: &Owner) -> bool {
+        let lines = [&self.requests, &self.jobs];
+        let sum = |count: fn(&Line, &Owner) -> usize| -> usize {
+            lines.iter().map(|line| count(line, owner)).sum()
+        };
+        sum(|line, _| line.len()) < self.capacity.waiting
+            && sum(Line::len_of_organization) < self.capacity.waiting_of_organization
+            && sum(Line::len_of_item) < self.capacity.waiting_of_item
+    }
+
+    fn release(&mut self, org: &str, units: usize) {
+        self.free += units;
+        if let Some(held) = self.held.get_mut(org) {
+            *held -= units;
+            if *held == 0 {
+                self.held.remove(org);
+            }
+        }
+    }
+
+    /// Gives out free units until no waiting call may have any.
+    fn serve(&mut self, queue: &FairQueue) {
+        while self.serve_one(queue) {}
+    }
+
+    fn serve_one(&mut self, queue: &FairQueue) -> bool {
+        let jobs_first = self.requests_in_a_row >= REQUESTS_IN_A_ROW;
+        for jobs in [jobs_first, !jobs_first] {
+            let (capacity, held) = (self.capacity, &self.held);
+            let line = if jobs {
+                &mut self.jobs
+            } else {
+                &mut self.requests
+            };
+            let may_have = |org: &str, units: usize| {
+                held.get(org).copied().unwrap_or_default() + units <= capacity.of_organization
+            };
+            let Some((org, units)) = line.next(may_have) else {
+                continue;
+            };
+            // Smaller calls do not overtake: a large one would wait for ever.
+            if units > self.free {
+                return false;
+            }
+            let Some(call) = line.pop(&org) else {
+                continue;
+            };
+            self.requests_in_a_row = if jobs { 0 } else { self.requests_in_a_row + 1 };
+            self.free -= units;
+            *self.held.entry(org.clone()).or_default() += units;
+            let turn = Turn {
+                queue: Some(queue.clone()),
+                org,
+                units,
+            };
+            // The caller may have given up in the meantime.
+            if let Err(mut turn) = call.ready.send(turn) {
+                turn.queue = None;
+                self.release(&turn.org, units);
+            }
+            return true;
+        }
+        false
+    }
+}
+
+impl Line {
+    fn push(&mut self, owner: &Owner, call: Call) {
+        if !self.waiting.contains_key(&owner.org) {
+            self.turns.push_back(owner.org.clone());
+        }
+        let calls = self.waiting.entry(owner.org.clone()).or_default();
+        if !calls.waiting.contains_key(&owner.item) {
+            calls.turns.push_back(owner.item.clone());
+        }
+        let item = calls.waiting.entry(owner.item.clone()).or_default();
+        item.push_back(call);
+    }
+
+    /// The next organization that may have its units, and how many they are.
+    fn next(&self, may_have: impl Fn(&str, usize) -> bool) -> Option<(String, usize)> {
+        self.turns.iter().find_map(|org| {
+            let calls = self.waiting.get(org)?;
+            let call = calls.waiting.get(calls.turns.front()?)?.front()?;
+            may_have(org, call.units).then(|| (org.clone(), call.units))
+        })
+    }
+
+    /// Takes an organization's next call; organization and item then wait behind the
+    /// others of their kind.
+    fn pop(&mut self, org: &str) -> Option<Call> {
+        self.turns.retain(|other| other != org);
+        let calls = self.waiting.get_mut(org)?;
+        let item = calls.turns.pop_front()?;
+        let waiting = calls.waiting.get_mut(&item)?;
+        let call = waiting.pop_front();
+        if waiting.is_empty() {
+            calls.waiting.remove(&item);
+        } else {
+            calls.turns.push_back(item);
+        }
+        if calls.waiting.is_empty() {
+            self.waiting.remove(org);
+        } else {
+            self.turns.push_back(org.to_owned());
+        }
+        call
+    }
+
+    fn forget_cancelled(&mut self) {
+        for calls in self.waiting.values_mut() {
+            for item in calls.waiting.values_mut() {
+                item.retain(|call| !call.ready.is_closed());
+            }
+            calls.waiting.retain(|_, item| !item.is_empty());
+            calls.turns.retain(|item| calls.waiting.contains_key(item));
+        }
+        self.waiting.retain(|_, calls| !calls.waiting.is_empty());
+        self.turns.retain(|org| self.waiting.contains_key(org));
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.values().map(Calls::len).sum()
+    }
+
+    fn len_of_organization(&self, owner: &Owner) -> usize {
+        self.waiting.get(&owner.org).map_or(0, Calls::len)
+    }
+
+    fn len_of_item(&self, owner: &Owner) -> usize {
+        let calls = self.waiting.get(&owner.org);
+        let item = calls.and_then(|calls| calls.waiting.get(&owner.item));
+        item.map_or(0, VecDeque::len)
+    }
+}
+
+impl Calls {
+    fn len(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(units: usize, of_organization: usize) -> FairQueue {
+        FairQueue::new(Capacity {
+            units,
+            of_organization,
+            waiting: 100,
+            waiting_of_organization: 10,
+            waiting_of_item: 5,
+        })
+    }
+
+    fn owner(org: &str, item: &str) -> Owner {
+        Owner {
+            org: org.into(),
+            item: item.into(),
+        }
+    }
+
+    /// The order in which calls have their turn, one after the other.
+    fn served(queue: &FairQueue, calls: &[(&str, &str, bool)]) -> Vec<String> {
+        let first = queue
+            .join(&owner("nobody", ""), 1, false)
+            .unwrap()
+            .try_recv();
+        let mut waiting: Vec<_> = calls
+            .iter()
+            .map(|(org, item, job)| {
+                let ready = queue.join(&owner(org, item), 1, *job).unwrap();
+                (format!("{org}{item}"), ready)
+            })
+            .collect();
+        drop(first);
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            let ready = |(_, ready): &mut (_, oneshot::Receiver<Turn>)| ready.try_recv().ok();
+            let found = waiting
+                .iter_mut()
+                .enumerate()
+                .find_map(|(index, call)| Some((index, ready(call)?)));
+            let (index, turn) = found.expect("a call whose turn it is");
+            order.push(waiting.remove(index).0);
+            drop(turn);
+        }
+        order
+    }
+
+    #[test]
+    fn organizations_take_turns_and_so_do_their_envelopes() {
+        let calls = [
+            ("a", "1", false),
+            ("a", "1", false),
+            ("a", "2", false),
+            ("b", "1", false),
+            ("c", "1", false),
+        ];
+        let order = served(&queue(1, 1), &calls);
+        assert_eq!(order, ["a1", "b1", "c1", "a2", "a1"]);
+    }
+
+    #[test]
+    fn requests_go_before_jobs_but_not_for_ever() {
+        let mut calls = vec![("a", "", true)];
+        for item in ["1", "2", "3", "4", "5"] {
+            calls.push(("b", item, false));
+        }
+        let order = served(&queue(1, 1), &calls);
+        let job = order.iter().position(|call| call == "a").unwrap();
+        assert!((3..=4).contains(&job), "{order:?}");
+    }
+
+    #[test]
+    fn an_organization_leaves_room_for_the_others() {
+        let queue = queue(2, 1);
+        let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
+        let (mut first, mut second, mut other) = (turn("a"), turn("a"), turn("b"));
+        let held = first.try_recv().unwrap();
+        assert!(second.try_recv().is_err());
+        let _others = other.try_recv().unwrap();
+        drop(held);
+        assert!(second.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_queue_has_an_end() {
+        let queue = queue(1, 1);
+        let _held = queue.join(&owner("a", "1"), 1, false).unwrap().try_recv();
+        let waiting: Vec<_> = (0..5)
+            .map(|_| queue.join(&owner("a", "1"), 1, false).unwrap())
+            .collect();
+        assert!(queue.join(&owner("a", "1"), 1, false).is_none());
+        assert!(queue.join(&owner("a", "2"), 1, false).is_some());
+        // The places of callers who gave up are free again.
+        drop(waiting);
+        assert!(queue.join(&owner("a", "1"), 1, false).is_some());
+    }
+
+    #[test]
+    fn what_is_larger_than_a_share_takes_the_whole_share() {
+        let queue = queue(64, 32);
+        let large = queue.join(&owner("a", ""), 50, false).unwrap().try_recv();
+        let other = queue.join(&owner("b", ""), 50, false).unwrap().try_recv();
+        assert!(large.is_ok() && other.is_ok());
+        let third = queue.join(&owner("c", ""), 1, false).unwrap().try_recv();
+        assert!(third.is_err());
+    }
+
+    /// Given up after its turn came and before it was taken.
+    #[test]
+    fn a_turn_that_nobody_takes_is_given_back() {
+        let queue = queue(1, 1);
+        drop(queue.join(&owner("a", ""), 1, false));
+        let next = queue.join(&owner("b", ""), 1, false).unwrap().try_recv();
+        assert!(next.is_ok());
+    }
+}

@@ -1,0 +1,251 @@
+//! Bodies of requests: how slowly they may arrive, and how much of them all requests
+//! together hold in memory.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::Sleep;
+
+use super::error::HttpError;
+use crate::app::App;
+
+/// Bytes a second below which a body is too slow, however steadily it arrives.
+const SLOWEST: u64 = 8 * 1024;
+/// Bytes that a request may hold even when the others hold all there is: ordinary
+/// requests are not refused because of large ones.
+const ALWAYS: usize = 64 * 1024;
+/// Seconds after which a refused request is worth another try.
+const RETRY: u32 = 2;
+
+/// Bytes of bodies that are held in memory.
+#[derive(Default)]
+pub struct Buffered(AtomicUsize);
+
+/// Why a body was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    /// It arrived too slowly.
+    Slow,
+    /// Other requests use up the limit.
+    Full,
+    /// The client broke off.
+    Broken,
+}
+
+impl Failure {
+    fn answer(self) -> Response {
+        match self {
+            Self::Slow => {
+                let error = HttpError::new(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "The request body did not arrive in time",
+                );
+                let mut response = error.into_response();
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+                response
+            }
+            Self::Full => HttpError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too many large requests at once; please try again",
+            )
+            .retry_after(RETRY)
+            .into_response(),
+            Self::Broken => {
+                HttpError::bad_request("Request body could not be read").into_response()
+            }
+        }
+    }
+}
+
+/// Answers in place of the handler when the body could not be read to its end.
+pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let held = Arc::new(Held {
+        bytes: AtomicUsize::new(0),
+        failure: OnceLock::new(),
+        // A form's file goes to disk as it arrives.
+        limit: (!is_form(request.headers())).then_some(app.config.http.buffered_bytes),
+        all: app.clone(),
+    });
+    let patience = app.config.http.body_timeout;
+    let request = request.map(|body| Body::new(Arriving::new(body, held.clone(), patience)));
+    let response = next.run(request).await;
+    let failed = response.status().is_client_error() || response.status().is_server_error();
+    match held.failure.get() {
+        Some(failure) if failed => failure.answer(),
+        _ => response,
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| {
+        let form = b"multipart/";
+        let begin = value.as_bytes().get(..form.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(form))
+    })
+}
+
+/// Memory of one request, counted until its handler is done and its body is dropped.
+struct Held {
+    bytes: AtomicUsize,
+    failure: OnceLock<Failure>,
+    /// Of all requests; none where nothing is held.
+    limit: Option<usize>,
+    all: App,
+}
+
+impl Held {
+    /// Counts bytes that arrived. False when there are too many.
+    fn count(&self, bytes: usize) -> bool {
+        let Some(limit) = self.limit else { return true };
+        let own = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let before = self.all.buffered.0.fetch_add(bytes, Ordering::Relaxed);
+        own <= ALWAYS || before + bytes <= limit
+    }
+
+    fn fail(&self, failure: Failure) -> axum::Error {
+        let failure = self.failure.get_or_init(|| failure);
+        axum::Error::new(std::io::Error::other(format!("{failure:?}")))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        self.all.buffered.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A body on its way in.
+struct Arriving {
+    body: Body,
+    held: Arc<Held>,
+    pace: Pace,
+    alarm: Pin<Box<Sleep>>,
+}
+
+/// How long the client let us wait. Time that the handler takes does not count.
+struct Pace {
+    patience: Duration,
+    received: u64,
+    waited: Duration,
+    waiting_since: Option<Instant>,
+}
+
+impl Pace {
+    /// How much longer the next piece may take.
+    fn left(&self) -> Duration {
+        let earned = Duration::from_millis(self.received * 1000 / SLOWEST);
+        (self.patience + earned)
+            .saturating_sub(self.waited)
+            .min(self.patience)
+    }
+
+    fn received(&mut self, bytes: usize) {
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += since.elapsed();
+        }
+        self.received += bytes as u64;
+    }
+}
+
+impl Arriving {
+    fn new(body: Body, held: Arc<Held>, patience: Duration) -> Self {
+        Self {
+            body,
+            held,
+            alarm: Box::pin(tokio::time::sleep(patience)),
+            pace: Pace {
+                patience,
+                received: 0,
+                waited: Duration::ZERO,
+                waiting_since: None,
+            },
+        }
+    }
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                this.pace.received(bytes);
+                match this.held.count(bytes) {
+                    true => Poll::Ready(Some(Ok(frame))),
+                    false => Poll::Ready(Some(Err(this.held.fail(Failure::Full)))),
+                }
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(this.held.fail(Failure::Broken)))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => {
+                if this.pace.waiting_since.is_none() {
+                    this.pace.waiting_since = Some(Instant::now());
+                    let until = tokio::time::Instant::now() + this.pace.left();
+                    this.alarm.as_mut().reset(until);
+                }
+                match this.alarm.as_mut().poll(context) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(()) => Poll::Ready(Some(Err(this.held.fail(Failure::Slow)))),
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(received: u64, waited: u64) -> Pace {
+        Pace {
+            patience: Duration::from_secs(30),
+            received,
+            waited: Duration::from_secs(waited),
+            waiting_since: None,
+        }
+    }
+
+    #[test]
+    fn a_client_that_drips_runs_out_of_time() {
+        assert_eq!(pace(0, 0).left(), Duration::from_secs(30));
+        assert_eq!(pace(100, 29).left().as_secs(), 1);
+        assert_eq!(pace(100, 31).left(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_slow_and_steady_client_has_its_time() {
+        let an_hour = 3600;
+        assert_eq!(pace(an_hour * SLOWEST, an_hour).left().as_secs(), 30);
+    }
+}

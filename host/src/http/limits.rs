@@ -1,0 +1,164 @@
+//! How often one signing link, token, session or address may ask.
+//!
+//! Windows of a minute, counted on this node. API keys are counted over all nodes, in
+//! `service/rate_limit.rs`.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde_json::json;
+
+use super::caller::origin;
+use super::error::HttpError;
+use super::openapi;
+use crate::app::App;
+use crate::domain::hash::sha256;
+use crate::service::rate_limit::WINDOW;
+
+/// Windows kept before those that are over are thrown out.
+const MOST: usize = 20_000;
+
+/// Kind of key that requests are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Credential {
+    SigningLink,
+    WebToken,
+    BuilderSession,
+    Ledger,
+    Address,
+}
+
+/// The windows of this node.
+#[derive(Default)]
+pub struct Windows(Mutex<HashMap<(Credential, String), Window>>);
+
+struct Window {
+    began: Instant,
+    used: u32,
+}
+
+impl Windows {
+    /// Counts a request. The seconds to wait, when it is one too many.
+    fn take(&self, credential: Credential, key: String, limit: u32) -> Result<(), u32> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= MOST {
+            windows.retain(|_, window| window.began.elapsed() < WINDOW);
+        }
+        let key = (credential, key);
+        // Of more than that many none is counted that is not counted already.
+        if windows.len() >= MOST && !windows.contains_key(&key) {
+            return Ok(());
+        }
+        let fresh = || Window {
+            began: Instant::now(),
+            used: 0,
+        };
+        let window = windows.entry(key).or_insert_with(fresh);
+        if window.began.elapsed() >= WINDOW {
+            *window = fresh();
+        }
+        if window.used >= limit {
+            let left = WINDOW.saturating_sub(window.began.elapsed());
+            return Err(u32::try_from(left.as_secs()).unwrap_or(u32::MAX).max(1));
+        }
+        window.used += 1;
+        Ok(())
+    }
+}
+
+/// Counts a request with this credential, and its address.
+///
+/// # Errors
+/// 429 with `Retry-After`.
+pub fn admit(
+    app: &App,
+    credential: Credential,
+    secret: &str,
+    parts: &Parts,
+) -> Result<(), HttpError> {
+    let limits = &app.config.rate_limits;
+    let limit = match credential {
+        Credential::SigningLink => limits.signing_link,
+        Credential::WebToken => limits.web_token,
+        Credential::BuilderSession => limits.builder_session,
+        Credential::Ledger => limits.ledger,
+        Credential::Address => limits.address,
+    };
+    let address = origin(app, parts).ip;
+    let counted = match address {
+        Some(address) => {
+            let windows = &app.windows;
+            let key = address.clone();
+            windows
+                .take(Credential::Address, address, limits.address)
+                .and_then(|()| match credential {
+                    Credential::Ledger => windows.take(credential, key, limit),
+                    _ => Ok(()),
+                })
+        }
+        None => Ok(()),
+    };
+    // Only the hash, as the window stays in memory.
+    let counted = counted.and_then(|()| match secret {
+        "" => Ok(()),
+        secret => app
+            .windows
+            .take(credential, sha256(secret.as_bytes()), limit),
+    });
+    counted.map_err(|wait| {
+        HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
+            .with_details(json!({ "retry_after": wait }))
+            .retry_after(wait)
+    })
+}
+
+/// A reader of the log, who needs no credential.
+pub struct LedgerReader;
+
+impl FromRequestParts<App> for LedgerReader {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        admit(app, Credential::Ledger, "", parts)?;
+        Ok(Self)
+    }
+}
+
+impl OperationInput for LedgerReader {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::error(operation, 429);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_its_own_window() {
+        let windows = Windows::default();
+        let take = |key: &str| windows.take(Credential::WebToken, key.into(), 2);
+        assert_eq!(take("a"), Ok(()));
+        assert_eq!(take("a"), Ok(()));
+        assert!((1..=60).contains(&take("a").unwrap_err()));
+        assert_eq!(take("b"), Ok(()));
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        let windows = Windows::default();
+        for _ in 0..3 {
+            assert_eq!(windows.take(Credential::Ledger, "a".into(), 0), Ok(()));
+        }
+    }
+}

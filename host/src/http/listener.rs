@@ -1,0 +1,268 @@
+//! Accepting and serving connections, each within its time limits.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::Service;
+
+use super::connections::{Admission, Connections, Entry, InHand, Overdue, Watched};
+use crate::config::HttpSettings;
+use crate::metrics::ConnectionMetrics;
+
+/// Bytes that one connection, or one stream of HTTP/2, holds between its answer and its
+/// client; and the largest head of a request.
+const BUFFER: usize = 64 * 1024;
+/// Bytes of bodies that a client may send ahead on one HTTP/2 connection.
+const HTTP2_WINDOW: u32 = 1024 * 1024;
+/// Bytes of one body that a client may send ahead.
+const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
+/// How often an HTTP/2 client is asked whether it is still there.
+const HTTP2_PING: Duration = Duration::from_secs(20);
+/// Wait after an accept that failed because of this process.
+const NO_FILES: Duration = Duration::from_millis(50);
+/// Time for closing messages of a connection that ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Serves until `stop` is cancelled, and then finishes the requests in hand for at most
+/// [`HttpSettings::stop_grace`].
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    settings: HttpSettings,
+    metrics: ConnectionMetrics,
+    stop: CancellationToken,
+) {
+    let grace = settings.stop_grace;
+    let server = Arc::new(Server {
+        builder: builder(&settings),
+        connections: Connections::new(settings.connections),
+        settings,
+        router,
+        metrics,
+        stop: stop.clone(),
+        cut_off: CancellationToken::new(),
+    });
+    let tasks = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if let Some(entry) = server.admit() {
+                    tasks.spawn(server.clone().serve(entry, stream, peer));
+                }
+            }
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "a connection could not be accepted");
+                tokio::time::sleep(NO_FILES).await;
+            }
+        }
+    }
+    drop(listener);
+    tasks.close();
+    if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
+        tracing::warn!(
+            connections = tasks.len(),
+            "closing connections that did not finish in time"
+        );
+        server.cut_off.cancel();
+        tasks.wait().await;
+    }
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset
+    )
+}
+
+fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().max_buf_size(BUFFER);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(settings.streams)
+        .max_send_buf_size(BUFFER)
+        .max_header_list_size(BUFFER as u32)
+        .initial_connection_window_size(HTTP2_WINDOW)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+        .keep_alive_interval(HTTP2_PING)
+        .keep_alive_timeout(settings.write_timeout);
+    builder
+}
+
+struct Server {
+    builder: Builder<TokioExecutor>,
+    connections: Arc<Connections>,
+    settings: HttpSettings,
+    router: Router,
+    metrics: ConnectionMetrics,
+    stop: CancellationToken,
+    /// Cancelled when the grace after `stop` is over.
+    cut_off: CancellationToken,
+}
+
+impl Server {
+    fn admit(&self) -> Option<Entry> {
+        match self.connections.admit() {
+            Admission::Admitted { entry, shed } => {
+                if shed {
+                    self.metrics.closed("shed");
+                }
+                Some(entry)
+            }
+            Admission::Full => {
+                self.metrics.closed("refused");
+                None
+            }
+        }
+    }
+
+    async fn serve(self: Arc<Self>, entry: Entry, stream: TcpStream, peer: SocketAddr) {
+        let _open = self.metrics.opened();
+        // Answers leave at once; one that cannot is found out when it is written.
+        let _ = stream.set_nodelay(true);
+        let connection = entry.connection.clone();
+        let watched = Watched {
+            stream,
+            connection: connection.clone(),
+        };
+        let handler = Handler {
+            router: self.router.clone(),
+            peer,
+            connection: connection.clone(),
+        };
+        let service = TowerToHyperService::new(handler);
+        let mut serving = pin!(
+            self.builder
+                .serve_connection(TokioIo::new(watched), service)
+        );
+        let mut looks = tokio::time::interval(self.look_every());
+        let mut ending = false;
+        loop {
+            tokio::select! {
+                // A client that breaks off is no failure of this server.
+                _ = serving.as_mut() => return,
+                () = connection.close.cancelled() => return,
+                () = self.cut_off.cancelled() => return self.metrics.closed("stopping"),
+                () = self.stop.cancelled(), if !ending => {
+                    if connection.is_half_open() {
+                        return;
+                    }
+                    ending = true;
+                    serving.as_mut().graceful_shutdown();
+                }
+                _ = looks.tick() => match connection.overdue(&self.settings) {
+                    None => {}
+                    Some(Overdue::Head) => return self.metrics.closed("half-open"),
+                    Some(Overdue::Reading) => return self.metrics.closed("not-reading"),
+                    Some(Overdue::Idle) => {
+                        self.metrics.closed("idle");
+                        serving.as_mut().graceful_shutdown();
+                        let _ = tokio::time::timeout(FAREWELL, serving).await;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Often enough for the shortest limit, and seldom enough for thousands of connections.
+    fn look_every(&self) -> Duration {
+        let settings = &self.settings;
+        let shortest = settings
+            .header_timeout
+            .min(settings.write_timeout)
+            .min(settings.idle_timeout);
+        (shortest / 4).clamp(Duration::from_millis(20), Duration::from_secs(1))
+    }
+}
+
+/// Hands requests of one connection to the router.
+#[derive(Clone)]
+struct Handler {
+    router: Router,
+    peer: SocketAddr,
+    connection: Arc<super::connections::Connection>,
+}
+
+impl<B> Service<Request<B>> for Handler
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        let in_hand = self.connection.begin();
+        let answer = self.router.call(request);
+        Box::pin(async move {
+            let response = answer.await?;
+            Ok(response.map(|body| Body::new(Answer { body, in_hand })))
+        })
+    }
+}
+
+/// The body of an answer, by which the connection knows whether its client reads.
+struct Answer {
+    body: Body,
+    in_hand: InHand,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.in_hand.asked();
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(_)) = polled {
+            self.in_hand.handed_out();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors of signing pages, for people.
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use maud::html;
+
+use super::look::{Happening, Look};
+use crate::app::App;
+use crate::domain::token::LinkToken;
+
+/// Replaces JSON errors by a page where a person followed a signing link.
+pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
+    let shown = is_shown(&app, &request);
+    let response = next.run(request).await;
+    if !shown || !is_json(&response) {
+        return response;
+    }
+    let Some((title, text)) = words(response.status()) else {
+        return response;
+    };
+    let happening = Some(Happening::Error);
+    let mut page =
+        Look::default().notice(response.status(), title, happening, html! { p { (text) } });
+    if let Some(after) = response.headers().get(header::RETRY_AFTER) {
+        page.headers_mut()
+            .insert(header::RETRY_AFTER, after.clone());
+    }
+    // What the log line and the metrics say of it stays.
+    *page.extensions_mut() = response.extensions().clone();
+    page
+}
+
+/// Whether a browser shows the answer: not one that a script or an image asked for.
+fn is_shown(app: &App, request: &Request) -> bool {
+    let below = request
+        .uri()
+        .path()
+        .strip_prefix(app.config.signing_path().as_str())
+        .and_then(|rest| rest.strip_prefix('/'));
+    let Some((token, rest)) = below.map(|below| below.split_once('/').unwrap_or((below, "")))
+    else {
+        return false;
+    };
+    let accept = request.headers().get(header::ACCEPT);
+    let by_script = accept.is_some_and(|accept| accept == "application/json");
+    LinkToken::parse(token).is_some() && !by_script && !rest.starts_with("pages/")
+}
+
+fn is_json(response: &Response) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
+}
+
+fn words(status: StatusCode) -> Option<(&'static str, &'static str)> {
+    Some(match status {
+        StatusCode::TOO_MANY_REQUESTS => (
+            "One moment, please",
+            "This link was used very often in a short time. Wait a minute and try again.",
+        ),
+        StatusCode::PAYLOAD_TOO_LARGE => (
+            "Too large",
+            "What you sent is too large. Go back and try a smaller picture.",
+        ),
+        StatusCode::REQUEST_TIMEOUT => (
+            "The connection was too slow",
+            "What you sent did not arrive in time. Go back and try again.",
+        ),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => (
+            "Not available right now",
+            "Your link is good, and what was saved before is kept. Try again in a few minutes.",
+        ),
+        status if status.is_server_error() => (
+            "Something went wrong",
+            "What was saved before is kept. Try again in a few minutes, or ask the sender.",
+        ),
+        _ => return None,
+    })
+}
