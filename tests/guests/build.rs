@@ -8,18 +8,42 @@ use holdfast_guest_builder::{Builder, Guest, Memory, Result, watch};
 
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
-    watch(Path::new("misbehaving"));
+    for guest in ["misbehaving", "opinionated", "lenient"] {
+        watch(Path::new(guest));
+    }
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
         .ancestors()
         .nth(2)
         .ok_or("this crate lies in the tests' folder")?
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let built = Builder::new(workspace, &out)?.build(&Guest {
-        package: "holdfast-misbehaving",
-        slot: "provider.signing",
-        memory: Memory::Plugin,
-    })?;
-    fs::write(out.join("misbehaving.wasm"), built.component)?;
+    let builder = Builder::new(workspace, &out)?;
+    for (name, package, slot, memory) in [
+        (
+            "misbehaving",
+            "holdfast-misbehaving",
+            "provider.signing",
+            Memory::Plugin,
+        ),
+        (
+            "opinionated",
+            "holdfast-opinionated",
+            "rules.compliance",
+            Memory::Rules,
+        ),
+        (
+            "lenient",
+            "holdfast-lenient",
+            "rules.lifecycle",
+            Memory::Rules,
+        ),
+    ] {
+        let built = builder.build(&Guest {
+            package,
+            slot,
+            memory,
+        })?;
+        fs::write(out.join(format!("{name}.wasm")), built.component)?;
+    }
     Ok(())
 }

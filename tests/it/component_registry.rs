@@ -66,7 +66,7 @@ async fn an_uploaded_component_decides_once_it_is_active_and_no_longer_after_a_r
     assert_eq!(component["slot"], "rules.compliance");
     assert_eq!(component["world"], "compliance-rules");
     assert_eq!(component["scope"], "organization");
-    assert_eq!(component["conformance"]["vectors_version"], "1.0.0");
+    assert_eq!(component["conformance"]["vectors_version"], "1.1.0");
     assert!(component["conformance"]["vectors"].as_i64().unwrap() >= 56);
     assert!(component["conformance"]["fuel"].as_i64().unwrap() > 1000);
     assert_eq!(
@@ -235,9 +235,9 @@ async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
         .await
         .data(201);
     assert_eq!(plugin["slot"], "provider.signing");
-    for act in ["activate", "rollback"] {
+    let activate = json!({ "component_id": plugin["component_id"] });
+    for (act, body) in [("activate", activate), ("rollback", json!({}))] {
         let path = format!("{SLOTS}/provider.signing/{act}");
-        let body = json!({ "component_id": plugin["component_id"] });
         let refused = app.post_with_bearer(&officer, &path, body).await;
         assert_eq!(refused.error(403), "Admin role is required");
     }

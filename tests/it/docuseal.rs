@@ -1293,3 +1293,42 @@ async fn a_reminder_is_mailed_by_us() {
     setup.app.wait_for_mails(2).await;
     assert_eq!(setup.at().requests("PUT", "/submitters").len(), 0);
 }
+
+/// A signer whose form the provider completed although nothing was signed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_completed_without_a_signature_has_not_signed() {
+    let setup = Setup::docuseal().await;
+    let document =
+        pdf::with_lines(&["{{Buyer signature;type=signature;role=Buyer;required=false}}"]);
+    let texts = [("name", "Optional")];
+    let template = setup
+        .app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let body = envelope_body(&template["template_id"]);
+    let envelope = setup.app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let link = setup.links(id).await.remove(0);
+    let (submission, role) = setup.at().role_at(&setup.follow(&link).await);
+    let unsigned = [("Buyer signature", Value::Null)];
+    setup.at().sign(submission, &role, &unsigned);
+    for _ in 0..2 {
+        let hook = setup
+            .at()
+            .submission_hook("submission.completed", submission);
+        assert_eq!(setup.call_back(&hook).await.status, 200);
+    }
+    assert_eq!(setup.status(id).await, "viewed");
+    let links = format!("/partner/envelopes/{id}/signing-links");
+    let links = setup.app.get(&links).await.data(200);
+    assert_eq!(links["signers"][0]["status"], "started");
+    let told = setup.app.entry(id, "signer.not_executed").await;
+    assert_eq!(
+        told,
+        json!({ "role": "Buyer", "fields": ["Buyer signature"] })
+    );
+    let compliance = format!("/partner/envelopes/{id}/compliance");
+    let compliance = setup.app.get(&compliance).await.data(200);
+    assert_eq!(compliance["compliance"]["checks"][3]["satisfied"], false);
+}

@@ -117,7 +117,7 @@ async fn every_problem_of_a_body_is_reported_at_once() {
                 "customer_email": "not an address",
                 "customer_name": 5,
                 "envelope_kind": "stone",
-                "signers": [{ "email": "a@example.com", "name": "A" }],
+                "signers": [{ "email": "a@example.com", "role": "Buyer" }],
             }),
         )
         .await;
@@ -134,7 +134,7 @@ async fn every_problem_of_a_body_is_reported_at_once() {
         r#"["customer_email"]"#,
         r#"["customer_name"]"#,
         r#"["envelope_kind"]"#,
-        r#"["signers",0,"role"]"#,
+        r#"["signers",0,"name"]"#,
     ] {
         assert!(
             paths.iter().any(|found| found == path),

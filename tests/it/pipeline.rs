@@ -88,8 +88,8 @@ async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_don
                 );
             }
             let done = STEPS.iter().position(|(_, known)| *known == step).unwrap();
-            // The steps with a time stamp have one record more.
-            let recorded = done + usize::from(done > 0);
+            // `confirm` comes before them, and those with a time stamp have one record more.
+            let recorded = 1 + done + usize::from(done > 0);
             assert_eq!(app.count("vault_step").await, recorded as i64, "{step}");
 
             store.fail(0);

@@ -154,7 +154,7 @@ async fn customers_are_kept_by_their_organization() {
     let app = TestApp::start().await;
     let body = json!({
         "name": "Birch Bakery", "email": "Office@Birch.example", "phone": "1", "city": "Salem",
-        "primary_contact_name": "Kim Birch", "notes": "never kept",
+        "primary_contact_name": "Kim Birch",
     });
     let made = app.web(Method::POST, "/customers", body).await.data(201);
     assert_eq!(made["email"], "office@birch.example");

@@ -81,12 +81,19 @@ impl ExampleSign {
     pub fn sign(&self) -> (String, Vec<u8>) {
         let mut account = self.account();
         account.signed = account.documents[0].clone();
+        let fields = account.templates[0]["fields"].as_array().unwrap().clone();
         let submission = &mut account.submissions[0];
         submission["status"] = json!("completed");
         submission["completed_at"] = json!("2026-01-02T03:04:05Z");
         for submitter in submission["submitters"].as_array_mut().unwrap() {
             submitter["status"] = json!("completed");
             submitter["completed_at"] = json!("2026-01-02T03:04:05Z");
+            let signatures = fields.iter().filter(|field| field["type"] == "signature");
+            let executed = signatures.filter(|field| field["role"] == submitter["role"]);
+            let executed: Vec<Value> = executed
+                .map(|field| json!({ "name": field["name"], "type": field["type"], "value": "signed" }))
+                .collect();
+            submitter["values"].as_array_mut().unwrap().extend(executed);
         }
         let body = json!({ "submission_id": submission["id"] }).to_string();
         let signature = hmac_sha256(SECRET.as_bytes(), &[body.as_bytes()]);

@@ -1,0 +1,47 @@
+//! The WIT contract in Rust, and the component's export.
+
+#![allow(
+    missing_docs,
+    unsafe_code,
+    clippy::all,
+    reason = "generated from wit/compliance"
+)]
+
+wit_bindgen::generate!({
+    path: "../../../wit/compliance",
+    world: "compliance-rules",
+    additional_derives: [PartialEq, Eq],
+    generate_unused_types: true,
+});
+
+/// Facts and answers, documented in `wit/compliance/compliance.wit`.
+pub mod types {
+    pub use super::exports::holdfast::compliance::compliance::ComponentIdentity;
+    pub use super::holdfast::compliance::types::{
+        Check, Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus, Evaluation,
+        IdentityVerification, SecuredParty, SignedDocument, Submitter,
+    };
+}
+
+mod component {
+    use super::types::{ComponentIdentity, EnvelopeFacts, Evaluation};
+
+    struct Component;
+
+    impl super::exports::holdfast::compliance::compliance::Guest for Component {
+        fn evaluate(facts: EnvelopeFacts) -> Evaluation {
+            crate::evaluate::evaluate(&facts)
+        }
+
+        fn certificate(
+            facts: EnvelopeFacts,
+            issued_at: String,
+            issuer: String,
+            component: ComponentIdentity,
+        ) -> String {
+            crate::certificate::certificate(&facts, &issued_at, &issuer, &component)
+        }
+    }
+
+    super::export!(Component with_types_in super);
+}
