@@ -149,6 +149,10 @@ impl Room {
                 problems.entry(field.name.clone()).or_insert_with(why);
             }
         }
+        if let Some(field) = unsigned(&form.fields, &submitter.values) {
+            let why = || "Sign here, or in another signature field of yours".to_owned();
+            problems.entry(field.name.clone()).or_insert_with(why);
+        }
         if !problems.is_empty() {
             if changed {
                 self.start(&mut tx, &mut submitter).await?;
@@ -326,7 +330,24 @@ fn take(
 
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {
     let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
-    submission.fields.iter().filter(own).cloned().collect()
+    let mut fields: Vec<RoomField> = submission.fields.iter().filter(own).cloned().collect();
+    let mut signatures = fields.iter_mut().filter(|field| field.is_signature());
+    // The page and the browser ask for the only signature that there is.
+    if let (Some(only), None) = (signatures.next(), signatures.next()) {
+        only.required = true;
+    }
+    fields
+}
+
+/// The first signature or initials field of a signer who has filled none of them.
+fn unsigned<'a>(
+    fields: &'a [RoomField],
+    values: &BTreeMap<String, String>,
+) -> Option<&'a RoomField> {
+    let mut signatures = fields.iter().filter(|field| field.is_signature());
+    let executed = |field: &RoomField| values.get(&field.name).is_some_and(|v| !v.is_empty());
+    let first = signatures.clone().next()?;
+    (!signatures.any(executed)).then_some(first)
 }
 
 fn waits_for(

@@ -4,6 +4,7 @@
 //! with the record, so that a repeated, reordered or lost callback does no harm:
 //! every difference is applied once.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,7 +17,11 @@ use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
-use crate::store::{StoreError, Tx, envelopes, ledger, organizations, provider_poll, signers};
+use crate::domain::field::is_signature;
+use crate::domain::template::Template;
+use crate::store::{
+    StoreError, Tx, envelopes, ledger, organizations, provider_poll, signers, templates,
+};
 use crate::worker;
 
 /// How long an open envelope's submission may be archived before that is told.
@@ -183,15 +188,23 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
     if envelope.status != EnvelopeStatus::Completed {
         return Err(StoreError::Conflict.into());
     }
+    let template = sent_template(&mut tx, &envelope).await?;
     for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
+        let role = &signer.role;
         let seen = seen_of(&look.submission, &signer)
             .filter(|seen| seen.status == provider::SignerStatus::Completed);
         let Some(seen) = seen else {
-            let role = &signer.role;
             return Err(ServiceError::Conflict(format!(
                 "The signing provider no longer says that {role} has signed"
             )));
         };
+        let open = unexecuted(template.as_ref(), &signer, seen);
+        if !open.is_empty() {
+            let open = open.join(", ");
+            return Err(ServiceError::Conflict(format!(
+                "{role} has not signed: the document was completed without {open}"
+            )));
+        }
         note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
     }
     provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
@@ -334,13 +347,24 @@ async fn follow(
     now: Timestamp,
 ) -> Result<bool, ServiceError> {
     let before = signer.status;
-    let after = match seen.status {
+    let mut after = match seen.status {
         provider::SignerStatus::Pending => SignerStatus::Pending,
         provider::SignerStatus::Viewed => SignerStatus::Viewed,
         provider::SignerStatus::Started => SignerStatus::Started,
         provider::SignerStatus::Completed => SignerStatus::Completed,
         provider::SignerStatus::Declined => SignerStatus::Declined,
     };
+    if progress(after) <= progress(before) {
+        return Ok(false);
+    }
+    if after == SignerStatus::Completed {
+        let template = sent_template(tx, envelope).await?;
+        let open = unexecuted(template.as_ref(), signer, seen);
+        if !open.is_empty() {
+            note_unexecuted(tx, envelope, signer, &open, now).await?;
+            after = SignerStatus::Started;
+        }
+    }
     if progress(after) <= progress(before) {
         return Ok(false);
     }
@@ -375,6 +399,79 @@ async fn follow(
         }
     }
     Ok(after == SignerStatus::Completed)
+}
+
+/// The template of an envelope, unless it may have changed since the envelope was sent.
+async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Template>, StoreError> {
+    let Some(id) = &envelope.template else {
+        return Ok(None);
+    };
+    let template = templates::find(tx, &envelope.org, id).await?;
+    Ok(template.filter(|template| template.updated_at <= envelope.created_at))
+}
+
+/// Names of the fields without which a completed signer has not signed: required fields
+/// that the provider reports as empty, and every signature and initials field where none
+/// is executed.
+fn unexecuted(
+    template: Option<&Template>,
+    signer: &Signer,
+    seen: &provider::Submitter,
+) -> Vec<String> {
+    let fields = template.map_or(&[][..], |template| &template.fields);
+    let own = || fields.iter().filter(|field| field.role == signer.role);
+    let is_empty = |value: &provider::SignedValue| {
+        value.value.is_empty() || (value.field_type == "checkbox" && value.value == "false")
+    };
+    let is_required =
+        |name: &str| own().any(|field| field.name == name && field.required && !field.readonly);
+    let mut open: BTreeSet<String> = seen
+        .values
+        .iter()
+        .filter(|value| is_empty(value) && is_required(&value.name))
+        .map(|value| value.name.clone())
+        .collect();
+    let reported = seen.values.iter();
+    let reported = reported.filter(|value| is_signature(&value.field_type));
+    let signatures: BTreeSet<&str> = own()
+        .filter(|field| field.is_signature())
+        .map(|field| field.name.as_str())
+        .chain(reported.map(|value| value.name.as_str()))
+        .collect();
+    let executed = |value: &provider::SignedValue| {
+        !value.value.is_empty() && signatures.contains(value.name.as_str())
+    };
+    if !seen.values.iter().any(executed) {
+        open.extend(signatures.iter().map(|name| (*name).to_owned()));
+    }
+    open.into_iter().collect()
+}
+
+/// The provider completed a signer without a signature. The signer does not count as having
+/// signed, and the ledger says so once.
+async fn note_unexecuted(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &Signer,
+    open: &[String],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let action = "signer.not_executed";
+    let details = json!({ "role": signer.role, "fields": open });
+    let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
+    if entries
+        .iter()
+        .any(|entry| entry.action == action && entry.details == details)
+    {
+        return Ok(());
+    }
+    tracing::warn!(
+        envelope = %envelope.id,
+        role = signer.role,
+        "the provider completed a signer without a signature"
+    );
+    events::record(tx, envelope, "provider", action, details, now).await?;
+    Ok(())
 }
 
 /// The ledger keeps where a signer came from, and of one who has completed how;

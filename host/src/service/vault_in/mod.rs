@@ -2,7 +2,7 @@
 //!
 //! | Step | Leaves |
 //! |---|---|
-//! | `confirm` | nothing but what the ledger then tells: who signed, as another provider than the built-in one has it |
+//! | `confirm` | nothing but entries in the ledger: who signed, as the signing provider reports it |
 //! | `fetch` | the signed document as the provider, or the uploader, gave it |
 //! | `time` | what the time stamping authority said of the seal, if there is one |
 //! | `seal` | the marked and sealed authoritative copy |
