@@ -42,4 +42,5 @@ pub mod prefill;
 pub mod seal;
 pub mod template;
 pub mod token;
+pub mod warning;
 pub mod webhook;

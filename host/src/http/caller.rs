@@ -20,6 +20,7 @@ use super::error::HttpError;
 use super::limits::{self, Credential};
 use super::notes::{self, Notes, SharedNotes};
 use super::openapi;
+use super::unknown::check_query;
 use crate::app::App;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::KeyId;
@@ -134,6 +135,7 @@ impl<S: Needs> FromRequestParts<App> for Partner<S> {
         let notes = notes::of(parts);
         let record = known(app, key_text(parts)?).await?;
         admit::<S>(app, &notes, &record).await?;
+        check_query(parts)?;
         Ok(Self {
             caller: Caller::from(&*record),
             key: record.id.clone(),
@@ -170,10 +172,12 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
         if let Some(record) = access::remembered_key(app, &text)
             && admit::<S>(app, &notes, &record).await.is_ok()
         {
+            check_query(parts)?;
             return Ok(reader(record, false));
         }
         let record = known(app, &text).await?;
         admit::<S>(app, &notes, &record).await?;
+        check_query(parts)?;
         Ok(reader(record, true))
     }
 }
@@ -240,6 +244,7 @@ impl FromRequestParts<App> for Keyholder {
         } else {
             admit::<EsignWrite>(app, &notes, &record).await?;
         }
+        check_query(parts)?;
         Ok(Self {
             caller: Caller::from(&*record),
             scopes: record.scopes.clone(),
@@ -292,6 +297,7 @@ impl FromRequestParts<App> for Admin {
                 "Admin role is required",
             ));
         }
+        check_query(parts)?;
         Ok(Self(Caller::from(&user)))
     }
 }

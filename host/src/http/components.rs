@@ -15,6 +15,7 @@ use super::error::HttpError;
 use super::extract::{Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit};
 use super::openapi;
 use super::reply::{Created, Found, Page, Reply};
+use super::unknown::check_query;
 use crate::app::App;
 use crate::components::worlds::{self, World};
 use crate::domain::component::Slot;
@@ -58,6 +59,7 @@ impl FromRequestParts<App> for Officer {
                 "Admin or compliance role is required",
             ));
         }
+        check_query(parts)?;
         let caller = Caller::from(&user);
         Ok(Self {
             owner: Owner::from(&caller),

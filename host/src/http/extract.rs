@@ -1,8 +1,8 @@
 //! Bodies and queries, read with every problem reported at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, RwLock};
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -20,12 +20,13 @@ use futures::StreamExt as _;
 use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::error::HttpError;
 use super::notes::{self, SharedNotes};
 use super::openapi;
 use super::reply::schema_and_example;
+use super::unknown;
 use crate::app::App;
 use crate::domain::hash::sha256;
 use crate::files::{FilesError, Spool};
@@ -115,6 +116,7 @@ pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> 
 impl<T: JsonSchema> OperationInput for ValidJson<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, example) = schema_and_example::<T>(context);
+        unknown::close_documented(context, &schema);
         set_body(
             context,
             operation,
@@ -157,10 +159,11 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
 }
 
 fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
-    let validator = validator::<T>()?;
-    Ok(validator
+    let check = check::<T>()?;
+    Ok(check
+        .validator
         .iter_errors(value)
-        .flat_map(|error| flattened(&error))
+        .flat_map(|error| flattened(&check.schema, &error))
         .take(ISSUES)
         .collect())
 }
@@ -174,6 +177,7 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
             received: "string".into(),
             path: path.clone(),
             message: "Text must not contain U+0000".into(),
+            nearest: None,
         }),
         Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
             path.push(index.into());
@@ -197,10 +201,14 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
 
 /// Of alternatives that all fail, the issues of the one that was meant: the
 /// one whose tag fits, or else the nearest.
-fn flattened(error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
+fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
     use jsonschema::error::ValidationErrorKind as Kind;
-    let (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) = error.kind() else {
-        return vec![issue(error)];
+    let context = match error.kind() {
+        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => context,
+        Kind::AdditionalProperties { unexpected } => {
+            return unknown_members(schema, error, unexpected);
+        }
+        _ => return vec![issue(error)],
     };
     let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
         !branch
@@ -212,48 +220,83 @@ fn flattened(error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
         .find(tag_fits)
         .or_else(|| context.iter().min_by_key(|branch| branch.len()));
     match meant {
-        Some(branch) => branch.iter().flat_map(flattened).collect(),
+        Some(branch) => {
+            let issues = branch.iter().flat_map(|error| flattened(schema, error));
+            issues.collect()
+        }
         None => vec![issue(error)],
     }
 }
 
-/// Validators are made once per type.
-fn validator<T: JsonSchema>() -> Result<std::sync::Arc<Validator>, HttpError> {
-    use std::collections::HashMap;
-    use std::sync::{Arc, RwLock};
-    static VALIDATORS: LazyLock<RwLock<HashMap<String, Arc<Validator>>>> =
-        LazyLock::new(RwLock::default);
+/// An issue for each member that the schema at the error's place does not list.
+fn unknown_members(
+    schema: &Value,
+    error: &jsonschema::ValidationError<'_>,
+    unexpected: &[String],
+) -> Vec<Issue> {
+    let place = error.schema_path().as_str().rsplit_once('/');
+    let known = schema.pointer(place.map_or("", |(object, _)| object));
+    let known = known.and_then(|known| known["properties"].as_object());
+    let known = || known.into_iter().flat_map(Map::keys).map(String::as_str);
+    let at = instance_path(error);
+    let unexpected = unexpected.iter().map(|name| {
+        let nearest = unknown::nearest(name, known());
+        let mut path = at.clone();
+        path.push(name.as_str().into());
+        Issue {
+            code: "unknown_member".into(),
+            expected: "a known member".into(),
+            received: name.chars().take(100).collect(),
+            path,
+            message: unknown::message("member", name, nearest),
+            nearest: nearest.map(str::to_owned),
+        }
+    });
+    unexpected.collect()
+}
+
+/// A type's schema without room for unknown members, and what checks it.
+struct Check {
+    schema: Value,
+    validator: Validator,
+}
+
+/// Made once per type.
+fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
+    static CHECKS: LazyLock<RwLock<HashMap<String, Arc<Check>>>> = LazyLock::new(RwLock::default);
     let id = T::schema_id().into_owned();
-    if let Ok(validators) = VALIDATORS.read()
-        && let Some(validator) = validators.get(&id)
+    if let Ok(checks) = CHECKS.read()
+        && let Some(check) = checks.get(&id)
     {
-        return Ok(validator.clone());
+        return Ok(check.clone());
     }
-    let schema = schemars::schema_for!(T);
+    let mut schema = schemars::schema_for!(T).to_value();
+    unknown::close(&mut schema);
     let validator = jsonschema::options()
         .should_validate_formats(true)
-        .build(schema.as_value())
+        .build(&schema)
         .map_err(|error| HttpError::internal(format!("schema of {id}: {error}")))?;
-    let validator = Arc::new(validator);
-    if let Ok(mut validators) = VALIDATORS.write() {
-        validators.insert(id, validator.clone());
+    let check = Arc::new(Check { schema, validator });
+    if let Ok(mut checks) = CHECKS.write() {
+        checks.insert(id, check.clone());
     }
-    Ok(validator)
+    Ok(check)
+}
+
+/// Where in the body an error is.
+fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
+    let steps = error.instance_path().as_str().split('/').skip(1);
+    let step = |step: &str| match step.parse::<u64>() {
+        Ok(index) => Value::from(index),
+        Err(_) => Value::from(step.replace("~1", "/").replace("~0", "~")),
+    };
+    steps.map(step).collect()
 }
 
 /// A schema error in the contract's words.
 fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
     use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-    let mut path: Vec<Value> = error
-        .instance_path()
-        .as_str()
-        .split('/')
-        .skip(1)
-        .map(|step| match step.parse::<u64>() {
-            Ok(index) => Value::from(index),
-            Err(_) => Value::from(step.replace("~1", "/").replace("~0", "~")),
-        })
-        .collect();
+    let mut path = instance_path(error);
     let received = type_name(error.instance());
     let (code, expected, received, message) = match error.kind() {
         Kind::Required { property } => {
@@ -309,6 +352,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
         received,
         path,
         message,
+        nearest: None,
     }
 }
 
@@ -330,6 +374,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        unknown::check_query(parts)?;
         if parts.uri.query().is_some_and(|query| query.contains("%00")) {
             return Err(HttpError::bad_request(
                 "Invalid query parameter: text must not contain U+0000",
@@ -451,7 +496,7 @@ pub enum JsonOrForm<T, F> {
     Form(Form<F>),
 }
 
-impl<T: DeserializeOwned + JsonSchema, F> FromRequest<App> for JsonOrForm<T, F> {
+impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonOrForm<T, F> {
     type Rejection = HttpError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
@@ -473,6 +518,9 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (json, example) = schema_and_example::<T>(context);
         let (form, _) = schema_and_example::<F>(context);
+        for schema in [&json, &form] {
+            unknown::close_documented(context, schema);
+        }
         let mut both = body("application/json", json, example);
         both.content
             .extend(body("multipart/form-data", form, None).content);
@@ -490,7 +538,7 @@ pub struct Form<T> {
     documented: PhantomData<fn() -> T>,
 }
 
-impl<T> FromRequest<App> for Form<T> {
+impl<T: JsonSchema> FromRequest<App> for Form<T> {
     type Rejection = HttpError;
 
     async fn from_request(mut request: Request, app: &App) -> Result<Self, HttpError> {
@@ -532,17 +580,21 @@ fn broken(error: MultipartError) -> HttpError {
     HttpError::new(error.status(), error.body_text())
 }
 
-impl<T> Form<T> {
+impl<T: JsonSchema> Form<T> {
     async fn read(mut multipart: Multipart, app: &App) -> Result<Self, HttpError> {
         let mut form = Self {
             file: None,
             texts: BTreeMap::new(),
             documented: PhantomData,
         };
+        let known = unknown::parts_of::<T>();
         let mut text_bytes = 0;
         while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
             text_bytes += name.len();
+            if !known.contains(&name) {
+                return Err(unknown::refusal("part", &name, &known));
+            }
             if name == "file" {
                 if form.file.is_some() {
                     return Err(HttpError::bad_request("file must be given once"));
@@ -624,6 +676,7 @@ fn display_name(name: &str) -> Option<String> {
 impl<T: JsonSchema> OperationInput for Form<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, _) = schema_and_example::<T>(context);
+        unknown::close_documented(context, &schema);
         set_body(
             context,
             operation,

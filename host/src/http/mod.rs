@@ -28,6 +28,7 @@ mod routes;
 mod signing;
 mod signing_files;
 mod signing_page;
+mod unknown;
 mod web;
 mod webhooks;
 
@@ -64,6 +65,7 @@ pub fn router(app: App) -> Router {
     let document = Arc::new(serde_json::json!(document));
     let served = document.clone();
     let page = docs::page(&document);
+    let queries = Arc::new(unknown::Queries::of(&document, "/api/v2"));
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
         .route(
@@ -89,6 +91,7 @@ pub fn router(app: App) -> Router {
                 HttpError::internal("a handler panicked").into_response()
             },
         ))
+        .layer(from_fn_with_state(queries, unknown::note_query))
         .layer(from_fn_with_state(app.clone(), bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))

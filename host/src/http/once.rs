@@ -12,13 +12,14 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::json_schema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::error::HttpError;
 use super::notes::{self, SharedNotes};
-use super::reply::Reply;
+use super::reply::{Reply, body};
 use crate::app::App;
+use crate::domain::warning::Warning;
 use crate::service::idempotency::{self, Answering, Claim, Receipt};
 use crate::service::{Caller, ServiceError};
 use crate::store::StoreError;
@@ -83,9 +84,6 @@ impl OperationInput for Once {
 
 impl Once {
     /// Does `work`, or gives the answer that it had before.
-    ///
-    /// The work goes on when its client hangs up: half a change is worse than
-    /// one nobody waits for.
     pub async fn answer<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,
@@ -99,18 +97,56 @@ impl Once {
         F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
     {
+        let body = move |result: &T| body(&show(result), &[]);
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The same, with the result's warnings beside its data.
+    pub async fn answer_with_warnings<const STATUS: u16, T, V, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        show: impl Fn(&T) -> (V, Vec<Warning>) + Send + Sync + 'static,
+        work: F,
+    ) -> Result<Reply<STATUS, V, true>, HttpError>
+    where
+        T: Send + 'static,
+        V: Serialize + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let body = move |result: &T| {
+            let (data, warnings) = show(result);
+            body(&data, &warnings)
+        };
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The work goes on when its client hangs up: half a change is worse than
+    /// one nobody waits for.
+    async fn respond<T, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        status: u16,
+        body: impl Fn(&T) -> Value + Send + Sync + 'static,
+        work: F,
+    ) -> Result<Response, HttpError>
+    where
+        T: Send + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
         let receipt = match &self.key {
             None => Receipt::default(),
             Some(key) => match idempotency::claim(app, caller, key, &self.fingerprint()).await? {
                 Claim::Go(receipt) => receipt,
-                Claim::Replay(status, body) => return Ok(Reply::raw(replay(status, body))),
+                Claim::Replay(status, body) => return Ok(replay(status, body)),
             },
         };
-        let answering = Arc::new(Answering::new(
-            receipt.clone(),
-            STATUS,
-            move |result| json!({ "data": show(result) }),
-        ));
+        let answering = Arc::new(Answering::new(receipt.clone(), status, body));
         let spare = (app.clone(), receipt.clone());
         let (app, caller) = (app.clone(), caller.clone());
         let task = async move {
@@ -118,7 +154,7 @@ impl Once {
             settle(
                 &app,
                 &receipt,
-                STATUS,
+                status,
                 result.map(|result| answering.body(&result)),
             )
             .await
@@ -130,7 +166,7 @@ impl Once {
                 return Err(HttpError::internal(panicked.to_string()));
             }
         };
-        Ok(Reply::raw(axum::Json(body).into_response()))
+        Ok(axum::Json(body).into_response())
     }
 
     fn fingerprint(&self) -> String {
@@ -152,8 +188,8 @@ async fn settle(
     app: &App,
     receipt: &Receipt,
     status: u16,
-    result: Result<serde_json::Value, ServiceError>,
-) -> Result<serde_json::Value, HttpError> {
+    result: Result<Value, ServiceError>,
+) -> Result<Value, HttpError> {
     match result {
         Ok(body) => {
             receipt

@@ -20,6 +20,7 @@ use super::look::{Framing, Happening, Look};
 use super::openapi;
 use super::reply::{Found, Reply};
 use super::signing::Visit;
+use super::unknown::check_query;
 use crate::app::App;
 use crate::domain::organization::written_amount;
 use crate::service::ServiceError;
@@ -38,7 +39,9 @@ impl FromRequestParts<App> for TokenHolder {
         let token = bearer_token(parts)?;
         let opened = embed::open_any(app, token).await?;
         let invalid = || HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token");
-        opened.map(Self).ok_or_else(invalid)
+        let holder = opened.map(Self).ok_or_else(invalid)?;
+        check_query(parts)?;
+        Ok(holder)
     }
 }
 

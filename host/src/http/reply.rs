@@ -15,9 +15,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::openapi::content;
+use crate::domain::warning::Warning;
 
-/// `{ data: T }` with a status.
-pub struct Reply<const STATUS: u16, T> {
+/// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.
+pub struct Reply<const STATUS: u16, T, const WARNS: bool = false> {
     response: Response,
     shown: PhantomData<fn() -> T>,
 }
@@ -28,15 +29,35 @@ pub type Found<T> = Reply<200, T>;
 pub type Accepted<T> = Reply<202, T>;
 /// 201 with `{ data }`.
 pub type Created<T> = Reply<201, T>;
+/// 200 with `{ data, warnings? }`.
+pub type FoundWithWarnings<T> = Reply<200, T, true>;
+/// 201 with `{ data, warnings? }`.
+pub type CreatedWithWarnings<T> = Reply<201, T, true>;
+
+/// The body of an answer.
+pub fn body(data: &impl Serialize, warnings: &[Warning]) -> Value {
+    let mut body = json!({ "data": data });
+    if !warnings.is_empty() {
+        body["warnings"] = json!(warnings);
+    }
+    body
+}
 
 impl<const STATUS: u16, T: Serialize> Reply<STATUS, T> {
     /// Shows `data`.
     pub fn new(data: &T) -> Self {
-        Self::raw(Json(json!({ "data": data })).into_response())
+        Self::raw(Json(body(data, &[])).into_response())
     }
 }
 
-impl<const STATUS: u16, T> Reply<STATUS, T> {
+impl<const STATUS: u16, T: Serialize> Reply<STATUS, T, true> {
+    /// Shows `data` and what is to be said about the request.
+    pub fn with_warnings(data: &T, warnings: &[Warning]) -> Self {
+        Self::raw(Json(body(data, warnings)).into_response())
+    }
+}
+
+impl<const STATUS: u16, T, const WARNS: bool> Reply<STATUS, T, WARNS> {
     /// An answer that is made already, for example one that is replayed.
     pub fn raw(mut response: Response) -> Self {
         if response.status() == StatusCode::OK {
@@ -49,21 +70,28 @@ impl<const STATUS: u16, T> Reply<STATUS, T> {
     }
 }
 
-impl<const STATUS: u16, T> IntoResponse for Reply<STATUS, T> {
+impl<const STATUS: u16, T, const WARNS: bool> IntoResponse for Reply<STATUS, T, WARNS> {
     fn into_response(self) -> Response {
         self.response
     }
 }
 
-impl<const STATUS: u16, T: JsonSchema> OperationOutput for Reply<STATUS, T> {
+impl<const STATUS: u16, T: JsonSchema, const WARNS: bool> OperationOutput
+    for Reply<STATUS, T, WARNS>
+{
     type Inner = T;
 
     fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<Documented> {
         let (data, example) = schema_and_example::<T>(context);
+        let mut properties = json!({ "data": data });
+        if WARNS {
+            let warning = context.schema.subschema_for::<Warning>();
+            properties["warnings"] = json!({ "type": "array", "items": warning });
+        }
         let schema = json_schema!({
             "type": "object",
             "required": ["data"],
-            "properties": { "data": data },
+            "properties": properties,
         });
         let example = example.map(|data| json!({ "data": data }));
         Some(documented(schema, example))

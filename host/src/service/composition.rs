@@ -109,7 +109,8 @@ pub async fn of_upload(
         }
         None => {
             let placement = app.components.placement(Some(&caller.org));
-            from_tags(app, &placement, &caller.org, bytes).await?
+            let tagged = from_tags(app, &placement, &caller.org, bytes).await?;
+            (tagged.fields, tagged.pdf)
         }
     };
     keep(app, caller, composition, Some(pdf), fields).await

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::dispatch::{self, RequestedSigner, Wanted, planned};
 use super::idempotency::Answering;
 use super::lifecycle::Decision;
-use super::{Caller, Issue, ServiceError, events, kba, lifecycle, links};
+use super::{Caller, Issue, ServiceError, events, kba, lifecycle, links, warnings};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer};
@@ -17,6 +17,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
+use crate::domain::warning::Warning;
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -90,6 +91,7 @@ impl CreateEnvelope {
 pub struct Created {
     pub envelope: Envelope,
     pub sign_url: Option<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Creates an envelope. With a template it is sent before this returns; when
@@ -253,14 +255,10 @@ async fn save(
         payment,
     } = plan;
     let mut tx = app.store.begin().await?;
-    envelope.customer = customers::upsert_by_email(
-        &mut tx,
-        &caller.org,
-        &request.customer_email,
-        &request.customer_name,
-        now,
-    )
-    .await?;
+    let email = &request.customer_email;
+    let known = customers::by_email(&mut tx, &caller.org, email).await?;
+    let name = &request.customer_name;
+    envelope.customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;
     envelopes::insert(&mut tx, &envelope).await?;
     if let Some(payment) = &payment {
         let own = request.payment.is_some();
@@ -279,7 +277,12 @@ async fn save(
         dispatch::announce(&mut tx, &envelope, &signers, actor, now).await?;
         sign_url = Some(links::make(app, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
-    let created = Created { envelope, sign_url };
+    let warnings = warnings::of_envelope(request, envelope.kind, known.is_none());
+    let created = Created {
+        envelope,
+        sign_url,
+        warnings,
+    };
     answer.commit(tx, &created).await?;
     Ok(created)
 }

@@ -29,9 +29,9 @@ pub struct RequestedSigner {
     pub email: String,
     #[schemars(length(min = 1, max = 500))]
     pub name: String,
-    /// A submitter role of the template.
+    /// A submitter role of the template; when absent `Signer 1`, `Signer 2`, … by position.
     #[schemars(length(min = 1, max = 200))]
-    pub role: String,
+    pub role: Option<String>,
 }
 
 /// What a caller says of signers and values.
@@ -57,13 +57,14 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
         (None, Some((email, name))) => vec![RequestedSigner {
             email: email.clone(),
             name: name.clone(),
-            role: (*first_role).into(),
+            role: Some((*first_role).into()),
         }],
         (None, None) => Vec::new(),
     };
+    let signers = planned(requested);
     let mut issues = Vec::new();
     let known = roles.join(", ");
-    for (index, signer) in requested.iter().enumerate() {
+    for (index, signer) in signers.iter().enumerate() {
         let path = ["signers", &index.to_string(), "role"];
         if !roles.contains(&signer.role.as_str()) {
             issues.push(Issue::new(
@@ -73,7 +74,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
                 signer.role.as_str(),
                 format!("The template has no role {}", signer.role),
             ));
-        } else if requested[..index]
+        } else if signers[..index]
             .iter()
             .any(|other| other.role == signer.role)
         {
@@ -86,17 +87,17 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
             ));
         }
     }
-    if requested.len() > roles.len() {
+    if signers.len() > roles.len() {
         issues.push(Issue::new(
             "too_many_signers",
             &["signers"],
             format!("at most {} signers", roles.len()),
-            requested.len().to_string(),
+            signers.len().to_string(),
             format!("The template has {} roles", roles.len()),
         ));
     }
     for role in &roles {
-        if !requested.iter().any(|signer| signer.role == *role) {
+        if !signers.iter().any(|signer| signer.role == *role) {
             issues.push(Issue::new(
                 "missing_signer",
                 &["signers"],
@@ -140,10 +141,10 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    Ok(planned(requested))
+    Ok(signers)
 }
 
-/// In the order in which they were named.
+/// Signers in the requested order; one without a role gets `Signer N` for position N.
 pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
     requested
         .into_iter()
@@ -152,7 +153,9 @@ pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
             position,
             name: signer.name,
             email: signer.email,
-            role: signer.role,
+            role: signer
+                .role
+                .unwrap_or_else(|| format!("Signer {}", position + 1)),
             status: SignerStatus::Pending,
             provider_submitter: None,
             completed_at: None,

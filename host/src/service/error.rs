@@ -28,6 +28,9 @@ pub struct Issue {
     /// Member names and list indexes from the root of the body.
     pub path: Vec<Value>,
     pub message: String,
+    /// The known name that is most like an unknown one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
 }
 
 impl Issue {
@@ -51,6 +54,7 @@ impl Issue {
                 })
                 .collect(),
             message: message.into(),
+            nearest: None,
         }
     }
 }

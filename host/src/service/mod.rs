@@ -49,6 +49,7 @@ pub mod uploads;
 pub mod vault_in;
 pub mod vault_out;
 pub mod visits;
+mod warnings;
 pub mod webhooks;
 
 pub use error::{Issue, ServiceError};

@@ -149,7 +149,7 @@ async fn planned(
         .map(|signer| RequestedSigner {
             email: signer.email,
             name: signer.name,
-            role: signer.role,
+            role: Some(signer.role),
         })
         .collect();
     let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));
@@ -236,6 +236,7 @@ async fn save(
     let created = Created {
         envelope: sent,
         sign_url,
+        warnings: Vec::new(),
     };
     answer.commit(tx, &created).await?;
     Ok(created)

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::idempotency::Answering;
 use super::uploads::{Upload, admit, read_whole};
-use super::{Caller, Issue, ServiceError, shadow};
+use super::{Caller, Issue, ServiceError, shadow, warnings};
 use crate::app::App;
 use crate::components::Placement as PlacementRules;
 use crate::components::providers::{ProviderError, signing as provider};
@@ -19,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{SourceFormat, Template};
+use crate::domain::warning::Warning;
 use crate::fair_queue::{Owner, Turn};
 use crate::files::Area as FileArea;
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
@@ -130,10 +131,17 @@ pub struct CreateTemplate {
     pub pricing_table: bool,
 }
 
+/// A new template.
+pub struct CreatedTemplate {
+    pub template: Template,
+    pub warnings: Vec<Warning>,
+}
+
 /// Fields that were added to a template.
 pub struct AddedFields {
     pub template: TemplateId,
     pub fields: Vec<Field>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Every place of one anchor text.
@@ -158,12 +166,20 @@ pub async fn create(
     app: &App,
     caller: &Caller,
     request: CreateTemplate,
-    answer: &Answering<Template>,
-) -> Result<Template, ServiceError> {
+    answer: &Answering<CreatedTemplate>,
+) -> Result<CreatedTemplate, ServiceError> {
     let (pdf, room) = read_whole(app, &Owner::new(&caller.org, ""), &request.file).await?;
     let placement = app.components.placement(Some(&caller.org));
-    let (fields, pdf) = match &request.fields {
-        Some(fields) => (place(&placement, &pdf, fields).await?, pdf),
+    let Tagged {
+        fields,
+        pdf,
+        mut warnings,
+    } = match &request.fields {
+        Some(fields) => Tagged {
+            fields: place(&placement, &pdf, fields).await?,
+            warnings: warnings::of_anchors(&placement, &pdf, fields).await,
+            pdf,
+        },
         None => from_tags(app, &placement, &caller.org, pdf).await?,
     };
     let placed_by = json!(placement.identity()?);
@@ -209,12 +225,14 @@ pub async fn create(
     let mut tx = app.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
-    answer.commit(tx, &template).await?;
+    warnings.extend(warnings::of_roles(&template));
+    let created = CreatedTemplate { template, warnings };
+    answer.commit(tx, &created).await?;
     if let Some(requested) = &request.fields {
-        let fields = &template.fields;
-        shadow_placement(app, &template, requested, fields);
+        let template = &created.template;
+        shadow_placement(app, template, requested, &template.fields);
     }
-    Ok(template)
+    Ok(created)
 }
 
 /// A candidate beside the placement rules is asked the same.
@@ -242,6 +260,7 @@ pub async fn add_fields(
     let placement = app.components.placement(Some(&caller.org));
     let (added, document, at_provider) = resolve(app, &placement, &template, &request).await?;
     let placed_by = json!(placement.identity()?);
+    let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
     drop(document);
     let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
     let instance = &template.provider_instance;
@@ -256,6 +275,7 @@ pub async fn add_fields(
     let shown = AddedFields {
         template: template.id.clone(),
         fields: added,
+        warnings,
     };
     answer.commit(tx, &shown).await?;
     shadow_placement(app, &template, &request.fields, &shown.fields);
@@ -370,8 +390,8 @@ pub async fn draft(
     app: &App,
     caller: &Caller,
     request: DraftTemplate,
-    answer: &Answering<Template>,
-) -> Result<Template, ServiceError> {
+    answer: &Answering<CreatedTemplate>,
+) -> Result<CreatedTemplate, ServiceError> {
     let instance = app.signing_instance(&caller.org, request.kba_required);
     let now = app.clock.now();
     let template = Template {
@@ -383,8 +403,12 @@ pub async fn draft(
     };
     let mut tx = app.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
-    answer.commit(tx, &template).await?;
-    Ok(template)
+    let created = CreatedTemplate {
+        template,
+        warnings: Vec::new(),
+    };
+    answer.commit(tx, &created).await?;
+    Ok(created)
 }
 
 /// Body of `PATCH /templates/{id}`.
@@ -579,16 +603,29 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
     }
 }
 
+/// A document without its tags, and the fields that they placed.
+pub(super) struct Tagged {
+    pub(super) fields: Vec<Field>,
+    pub(super) pdf: Bytes,
+    pub(super) warnings: Vec<Warning>,
+}
+
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 pub(super) async fn from_tags(
     app: &App,
     rules: &PlacementRules,
     org: &OrgId,
     pdf: Bytes,
-) -> Result<(Vec<Field>, Bytes), ServiceError> {
+) -> Result<Tagged, ServiceError> {
     let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
+    let warnings = warnings::of_tags(&tags);
     if tags.is_empty() {
-        return Ok((Vec::new(), pdf));
+        let fields = Vec::new();
+        return Ok(Tagged {
+            fields,
+            pdf,
+            warnings,
+        });
     }
     let fields = unreserved(tags.into_iter().map(resolved).collect())?;
     let stripped = app
@@ -596,7 +633,11 @@ pub(super) async fn from_tags(
         .documents(Some(org))
         .strip_tags(pdf)
         .await??;
-    Ok((fields, stripped.into()))
+    Ok(Tagged {
+        fields,
+        pdf: stripped.into(),
+        warnings,
+    })
 }
 
 fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
@@ -618,7 +659,7 @@ fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
         .collect()
 }
 
-fn placement_request(field: &RequestedField) -> placement::FieldRequest {
+pub(super) fn placement_request(field: &RequestedField) -> placement::FieldRequest {
     let position = match &field.placement {
         Placement::Absolute { areas } => {
             placement::Position::Absolute(areas.iter().map(placement_area).collect())
@@ -661,7 +702,7 @@ fn placement_area(area: &Area) -> placement::Area {
     }
 }
 
-fn area(area: placement::Area) -> Area {
+pub(super) fn area(area: placement::Area) -> Area {
     Area {
         page: area.page,
         x: area.x,

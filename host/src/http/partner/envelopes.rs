@@ -12,7 +12,7 @@ use crate::http::caller::{EnvelopesRead, EnvelopesWrite, Partner, Reader};
 use crate::http::error::HttpError;
 use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::once::Once;
-use crate::http::reply::{Created, Found, Page, Reply};
+use crate::http::reply::{Created, CreatedWithWarnings, Found, Page, Reply};
 use crate::service::reminders::{self, RemindRequest, Reminded};
 use crate::service::{creation, envelopes, uploads};
 use crate::store::envelopes::Filter;
@@ -75,11 +75,15 @@ pub async fn create(
     partner: Partner<EnvelopesWrite>,
     once: Once,
     ValidJson(request): ValidJson<creation::CreateEnvelope>,
-) -> Result<Created<EnvelopeView>, HttpError> {
-    let show = |created: &creation::Created| EnvelopeView::from(created);
-    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
-        creation::create(&app, &caller, request, &answer).await
-    })
+) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    once.answer_with_warnings(
+        &app,
+        &partner.caller,
+        |created: &creation::Created| (EnvelopeView::from(created), created.warnings.clone()),
+        |app, caller, answer| async move {
+            creation::create(&app, &caller, request, &answer).await
+        },
+    )
     .await
 }
 

@@ -13,9 +13,10 @@ use crate::http::caller::{EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
 use crate::http::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
 use crate::http::once::Once;
-use crate::http::reply::Found;
+use crate::http::reply::FoundWithWarnings;
 use crate::service::templates::{
-    self, AddFields, AddedFields, CreateTemplate, DryRun, Occurrences, RequestedField,
+    self, AddFields, AddedFields, CreateTemplate, CreatedTemplate, DryRun, Occurrences,
+    RequestedField,
 };
 
 /// A new template.
@@ -105,7 +106,7 @@ pub async fn create(
     partner: Partner<EnvelopesWrite>,
     once: Once,
     mut form: Form<TemplateForm>,
-) -> Result<Found<TemplateView>, HttpError> {
+) -> Result<FoundWithWarnings<TemplateView>, HttpError> {
     let file = form.file()?;
     let name = form
         .texts
@@ -125,10 +126,14 @@ pub async fn create(
         source_format: SourceFormat::Pdf,
         pricing_table: false,
     };
-    let show = |template: &Template| TemplateView::from(template);
-    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
-        templates::create(&app, &caller, request, &answer).await
-    })
+    once.answer_with_warnings(
+        &app,
+        &partner.caller,
+        |created: &CreatedTemplate| (TemplateView::from(&created.template), created.warnings.clone()),
+        |app, caller, answer| async move {
+            templates::create(&app, &caller, request, &answer).await
+        },
+    )
     .await
 }
 
@@ -159,16 +164,16 @@ pub async fn add_fields(
     ValidQuery(query): ValidQuery<AddQuery>,
     once: Once,
     ValidJson(request): ValidJson<AddFields>,
-) -> Result<Found<AddedFieldsView>, HttpError> {
+) -> Result<FoundWithWarnings<AddedFieldsView>, HttpError> {
     if query.dry_run {
         let dry_run = templates::dry_run(&app, &partner.caller, &id, request).await?;
-        return Ok(Found::new(&AddedFieldsView::from(dry_run)));
+        let view = AddedFieldsView::from(dry_run);
+        return Ok(FoundWithWarnings::with_warnings(&view, &[]));
     }
-    let show = |added: &AddedFields| AddedFieldsView::from(added);
-    once.answer(
+    once.answer_with_warnings(
         &app,
         &partner.caller,
-        show,
+        |added: &AddedFields| (AddedFieldsView::from(added), added.warnings.clone()),
         |app, caller, answer| async move {
             templates::add_fields(&app, &caller, &id, request, &answer).await
         },

@@ -19,7 +19,7 @@ use crate::http::caller::BulkAdmin;
 use crate::http::error::HttpError;
 use crate::http::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
-use crate::http::reply::{Accepted, Created, Found, Page, Reply};
+use crate::http::reply::{Accepted, CreatedWithWarnings, Found, Page, Reply};
 use crate::service::Caller;
 use crate::service::bulk::watch::Place;
 use crate::service::bulk::{
@@ -39,9 +39,10 @@ pub async fn create(
     BulkAdmin(caller): BulkAdmin,
     once: Once,
     ValidJson(request): ValidJson<CreateBatch>,
-) -> Result<Created<BatchView>, HttpError> {
-    let show = BatchView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+) -> Result<CreatedWithWarnings<BatchView>, HttpError> {
+    let warnings = request.warnings();
+    let show = move |batch: &BatchView| (batch.clone(), warnings.clone());
+    once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
         bulk::create(&app, &caller, request, &answer).await
     })
     .await

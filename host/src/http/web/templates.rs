@@ -14,8 +14,10 @@ use crate::http::error::HttpError;
 use crate::http::extract::{Form, JsonOrForm, PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::partner::templates::fields;
-use crate::http::reply::{Created, Found, Page, Reply};
-use crate::service::templates::{self, ChangeTemplate, CreateTemplate, DraftTemplate};
+use crate::http::reply::{CreatedWithWarnings, Found, Page, Reply};
+use crate::service::templates::{
+    self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
+};
 
 /// A new template with its document.
 #[derive(JsonSchema)]
@@ -96,19 +98,24 @@ pub async fn create(
     Admin(caller): Admin,
     once: Once,
     request: JsonOrForm<DraftTemplate, TemplateForm>,
-) -> Result<Created<TemplateView>, HttpError> {
-    let show = |template: &Template| TemplateView::from(template);
+) -> Result<CreatedWithWarnings<TemplateView>, HttpError> {
+    let show = |created: &CreatedTemplate| {
+        (
+            TemplateView::from(&created.template),
+            created.warnings.clone(),
+        )
+    };
     let request = match request {
         JsonOrForm::Json(request) => {
             return once
-                .answer(&app, &caller, show, |app, caller, answer| async move {
+                .answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
                     templates::draft(&app, &caller, request, &answer).await
                 })
                 .await;
         }
         JsonOrForm::Form(form) => uploaded(form)?,
     };
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
         templates::create(&app, &caller, request, &answer).await
     })
     .await

@@ -27,6 +27,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, TemplateId};
 use crate::domain::template::{SourceFormat, Template};
+use crate::domain::warning::Warning;
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
@@ -66,6 +67,18 @@ pub struct CreateBatch {
 
 fn yes() -> bool {
     true
+}
+
+impl CreateBatch {
+    /// The specification has `kba_required` read for a new document only.
+    pub fn warnings(&self) -> Vec<Warning> {
+        if !self.kba_required || self.document_source == DocumentSource::New {
+            return Vec::new();
+        }
+        let message = "kba_required is as the source has it";
+        let path = ["kba_required"];
+        vec![Warning::new("member_without_effect", &path, message)]
+    }
 }
 
 /// Body of `PATCH /bulk-send/{id}`.

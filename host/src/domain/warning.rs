@@ -1,0 +1,37 @@
+//! Remarks about a request that was accepted.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::field::Area;
+
+/// Something that the caller probably did not intend, beside the answer's `data`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Warning {
+    /// For programs.
+    pub code: &'static str,
+    pub message: String,
+    /// Member names and list indexes from the root of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<Value>,
+    /// Every other place of an ambiguous anchor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub occurrences: Vec<Area>,
+}
+
+impl Warning {
+    /// A warning about one member of the request.
+    pub fn new(code: &'static str, path: &[&str], message: impl Into<String>) -> Self {
+        let step = |step: &&str| match step.parse::<u64>() {
+            Ok(index) => Value::from(index),
+            Err(_) => Value::from(*step),
+        };
+        Self {
+            code,
+            message: message.into(),
+            path: path.iter().map(step).collect(),
+            occurrences: Vec::new(),
+        }
+    }
+}
