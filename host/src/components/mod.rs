@@ -18,6 +18,7 @@
 //! | `worlds.rs` | the WIT packages, and what each world grants |
 //! | `inspection.rs` | what an unknown component is, and whether it fits a world |
 //! | `compiler.rs` | compiling it, in a process of its own |
+//! | `baseline.rs` | the answer of a built-in pack beside that of other compliance rules |
 //! | `conformance.rs` | questions with known answers that a candidate must get right |
 //! | `script.rs` | a far end as a plugin's author writes it down |
 //!
@@ -25,6 +26,7 @@
 //! organizations and a trap harms one call alone.
 
 mod artifact;
+mod baseline;
 mod bindings;
 mod canaries;
 pub mod compiler;

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 
 use super::artifact::{Artifact, Identity, NativeCodeCache};
+use super::baseline::Baselines;
 use super::conformance;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
@@ -39,6 +40,7 @@ pub struct Components {
     pub(super) cache: NativeCodeCache,
     clock: Clock,
     compliance: Loaded<CompliancePre>,
+    baselines: Baselines,
     lifecycle: Loaded<LifecyclePre>,
     placement: Loaded<PlacementPre>,
     documents: Loaded<DocumentsPre>,
@@ -165,8 +167,10 @@ impl Components {
         let cache = NativeCodeCache::new(cache, cache_key);
         let documents = engines.limits.of(Slot::Documents);
         let providers = engines.limits.of(Slot::Signing);
+        let compliance = Loaded::new(&engines, &cache);
         let components = Self {
-            compliance: Loaded::new(&engines, &cache),
+            baselines: Baselines::new(&engines, &cache, compliance.get(None)),
+            compliance,
             lifecycle: Loaded::new(&engines, &cache),
             placement: Loaded::new(&engines, &cache),
             documents: Loaded::new(&engines, &cache),
@@ -228,13 +232,19 @@ impl Components {
     /// what is found is shown to several.
     pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
         let (identity, _) = self.at(Slot::Compliance, org);
-        Compliance::new(self.compliance.get(identity.as_ref()))
+        Compliance::new(
+            self.compliance.get(identity.as_ref()),
+            self.baselines.clone(),
+        )
     }
 
     /// The rules of its envelopes' moves.
     pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
         let (identity, _) = self.at(Slot::Lifecycle, org);
-        Lifecycle::new(self.lifecycle.get(identity.as_ref()))
+        Lifecycle::new(
+            self.lifecycle.get(identity.as_ref()),
+            self.lifecycle.get(None),
+        )
     }
 
     /// What reads its documents.
@@ -464,11 +474,8 @@ impl Components {
     /// A particular component of slot `rules.compliance`, to ask it again what it
     /// was asked before.
     pub fn compliance_from(&self, artifact: &Artifact) -> Result<Compliance, ComponentError> {
-        Ok(Compliance::of(slot::load(
-            &self.engines,
-            &self.cache,
-            artifact,
-        )?))
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        Ok(Compliance::new(slot::ready(active), self.baselines.clone()))
     }
 
     /// The same of slot `rules.placement`.
@@ -492,11 +499,11 @@ impl Components {
 
     /// The same of slot `rules.lifecycle`.
     pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
-        Ok(Lifecycle::of(slot::load(
-            &self.engines,
-            &self.cache,
-            artifact,
-        )?))
+        let active = slot::load(&self.engines, &self.cache, artifact)?;
+        Ok(Lifecycle::new(
+            slot::ready(active),
+            self.lifecycle.get(None),
+        ))
     }
 }
 

@@ -1,19 +1,22 @@
 //! Calls into the rules slots that are asked all the time. Rules import nothing:
 //! their linker is empty.
 
+use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use super::artifact::{Identity, NativeCodeCache};
+use super::baseline::{self, Baselines};
 use super::bindings;
 use super::canaries;
 use super::engine::{Engines, Limited};
-use super::error::ComponentError;
-use super::slot::{Active, Deferred, Loaded, Probe, World, ready};
+use super::error::{ComponentError, Failure};
+use super::slot::{Active, Deferred, Loaded, Probe, World};
 use crate::domain::bulk::BatchStatus;
 use crate::domain::component::Slot;
 use crate::domain::envelope::EnvelopeStatus;
 
+pub use super::baseline::Opinion;
 pub use bindings::compliance::exports::holdfast::compliance::compliance::ComponentIdentity;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::documents::holdfast::documents::types as documents;
@@ -47,31 +50,75 @@ impl World for LifecyclePre {
     }
 }
 
-/// One component of slot `rules.compliance`. All that a verification needs.
+/// Runs a component's compliance checks.
+pub(super) fn evaluate(
+    active: &Active<CompliancePre>,
+    facts: &compliance::EnvelopeFacts,
+) -> Result<compliance::Evaluation, ComponentError> {
+    active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_compliance_compliance()
+            .call_evaluate(store, facts)
+    })
+}
+
+fn certify(
+    active: &Active<CompliancePre>,
+    facts: &compliance::EnvelopeFacts,
+    issued_at: &str,
+    issuer: &str,
+) -> Result<String, ComponentError> {
+    let identity = ComponentIdentity {
+        name: active.identity.name.clone(),
+        version: active.identity.version.clone(),
+        sha256: active.identity.sha256.clone(),
+    };
+    active.call(|store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        instance
+            .holdfast_compliance_compliance()
+            .call_certificate(store, facts, issued_at, issuer, &identity)
+    })
+}
+
+/// The result for a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The result that counts: where other rules than a built-in pack decide, the intersection.
+    pub evaluation: compliance::Evaluation,
+    /// Where other rules decide: their result, and that of the built-in pack of their family.
+    #[serde(default)]
+    pub opinions: Vec<Opinion>,
+}
+
+/// One component of slot `rules.compliance`, and the built-in packs that its answers are held
+/// against. All that a verification needs.
 #[derive(Clone)]
-pub struct Compliance(Deferred<CompliancePre>);
+pub struct Compliance {
+    active: Deferred<CompliancePre>,
+    baselines: Baselines,
+}
 
 impl Compliance {
-    pub(super) fn new(slot: Deferred<CompliancePre>) -> Self {
-        Self(slot)
-    }
-
-    pub(super) fn of(active: Active<CompliancePre>) -> Self {
-        Self(ready(active))
+    pub(super) fn new(active: Deferred<CompliancePre>, baselines: Baselines) -> Self {
+        Self { active, baselines }
     }
 
     /// The default component.
     pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         let loaded = Loaded::new(engines, cache);
         loaded.force()?;
-        Ok(Self(loaded.get(None)))
+        let default = loaded.get(None);
+        let baselines = Baselines::new(engines, cache, default.clone());
+        Ok(Self::new(default, baselines))
     }
 
     fn active(&self) -> Result<&Active<CompliancePre>, ComponentError> {
-        (**self.0).as_ref().map_err(ComponentError::again)
+        (**self.active).as_ref().map_err(ComponentError::again)
     }
 
-    /// The component that [`Compliance::evaluate`] and [`Compliance::certificate`] call.
+    /// The component that decides.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
         Ok(self.active()?.identity.clone())
     }
@@ -81,33 +128,75 @@ impl Compliance {
         &self,
         facts: &compliance::EnvelopeFacts,
     ) -> Result<compliance::Evaluation, ComponentError> {
-        self.active()?.call(|store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            instance
-                .holdfast_compliance_compliance()
-                .call_evaluate(store, facts)
-        })
+        Ok(self.judge(facts)?.evaluation)
     }
 
-    /// The compliance certificate, and which component wrote it.
+    /// Runs the compliance checks, and keeps each component's own result.
+    pub fn judge(&self, facts: &compliance::EnvelopeFacts) -> Result<Judgement, ComponentError> {
+        Ok(self.compared(facts)?.0)
+    }
+
+    /// The judgement, and the pack that the component's answer was held against.
+    fn compared(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+    ) -> Result<(Judgement, Option<&Active<CompliancePre>>), ComponentError> {
+        let active = self.active()?;
+        let own = evaluate(active, facts)?;
+        if self.baselines.has(&active.identity) {
+            let alone = Judgement {
+                evaluation: own,
+                opinions: Vec::new(),
+            };
+            return Ok((alone, None));
+        }
+        let (pack, evaluation) = self.baselines.of_family(&own, facts)?;
+        let opinions = vec![
+            Opinion::new(&active.identity, &own),
+            Opinion::new(&pack.identity, &evaluation),
+        ];
+        let judgement = Judgement {
+            evaluation: baseline::intersection(&own, &evaluation),
+            opinions,
+        };
+        Ok((judgement, Some(pack)))
+    }
+
+    /// The compliance certificate, and the component that wrote it. Where other rules than a
+    /// built-in pack wrote it, it states what both agree on, and both results.
     pub fn certificate(
         &self,
         facts: &compliance::EnvelopeFacts,
         issued_at: &str,
         issuer: &str,
     ) -> Result<(String, Identity), ComponentError> {
-        let active = self.active()?;
-        let identity = ComponentIdentity {
-            name: active.identity.name.clone(),
-            version: active.identity.version.clone(),
-            sha256: active.identity.sha256.clone(),
+        let (text, identity) = self.certificate_alone(facts, issued_at, issuer)?;
+        let (judgement, Some(pack)) = self.compared(facts)? else {
+            return Ok((text, identity));
         };
-        let text = active.call(|store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            instance
-                .holdfast_compliance_compliance()
-                .call_certificate(store, facts, issued_at, issuer, &identity)
-        })?;
+        let second = certify(pack, facts, issued_at, issuer)?;
+        let Judgement {
+            evaluation,
+            opinions,
+        } = judgement;
+        match baseline::certificate(&text, &second, &evaluation, &opinions) {
+            Some(text) => Ok((text, identity)),
+            None => {
+                let why = "its certificate is no JSON object".into();
+                Err(ComponentError::new(&identity, Failure::Answer(why)))
+            }
+        }
+    }
+
+    /// The certificate as its component writes it, as earlier releases kept it.
+    pub fn certificate_alone(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+        issued_at: &str,
+        issuer: &str,
+    ) -> Result<(String, Identity), ComponentError> {
+        let active = self.active()?;
+        let text = certify(active, facts, issued_at, issuer)?;
         Ok((text, active.identity.clone()))
     }
 }
@@ -123,24 +212,24 @@ pub enum TransitionError {
     Component(#[from] ComponentError),
 }
 
-/// One component of slot `rules.lifecycle`.
+/// One component of slot `rules.lifecycle`, and the default one: a move that the default
+/// component forbids does not happen.
 #[derive(Clone)]
-pub struct Lifecycle(Deferred<LifecyclePre>);
+pub struct Lifecycle {
+    active: Deferred<LifecyclePre>,
+    default: Deferred<LifecyclePre>,
+}
 
 impl Lifecycle {
-    pub(super) fn new(slot: Deferred<LifecyclePre>) -> Self {
-        Self(slot)
-    }
-
-    pub(super) fn of(active: Active<LifecyclePre>) -> Self {
-        Self(ready(active))
+    pub(super) fn new(active: Deferred<LifecyclePre>, default: Deferred<LifecyclePre>) -> Self {
+        Self { active, default }
     }
 
     fn active(&self) -> Result<&Active<LifecyclePre>, ComponentError> {
-        (**self.0).as_ref().map_err(ComponentError::again)
+        (**self.active).as_ref().map_err(ComponentError::again)
     }
 
-    /// The component that [`Lifecycle::envelope`] calls.
+    /// The component that decides.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
         Ok(self.active()?.identity.clone())
     }
@@ -153,15 +242,15 @@ impl Lifecycle {
         facts: &lifecycle::EnvelopeFacts,
     ) -> Result<EnvelopeStatus, TransitionError> {
         let current = current.map(to_lifecycle);
-        self.active()?
-            .call(|store, pre| {
+        let next = self.both(|active| {
+            active.call(|store, pre| {
                 let instance = pre.instantiate(&mut *store)?;
                 instance
                     .holdfast_lifecycle_lifecycle()
                     .call_envelope(store, current, trigger, facts)
-            })?
-            .map(from_lifecycle)
-            .map_err(TransitionError::Refused)
+            })
+        });
+        next.map(from_lifecycle)
     }
 
     /// Which status `trigger` leads a bulk batch to from `current`.
@@ -171,15 +260,37 @@ impl Lifecycle {
         trigger: lifecycle::BatchTrigger,
     ) -> Result<BatchStatus, TransitionError> {
         let current = current.map(to_batch);
-        self.active()?
-            .call(|store, pre| {
+        let next = self.both(|active| {
+            active.call(|store, pre| {
                 let instance = pre.instantiate(&mut *store)?;
                 instance
                     .holdfast_lifecycle_lifecycle()
                     .call_batch(store, current, trigger)
-            })?
-            .map(from_batch)
-            .map_err(TransitionError::Refused)
+            })
+        });
+        next.map(from_batch)
+    }
+
+    /// Asks the active component, and the default one too where that is another: a move needs
+    /// the same answer of both.
+    fn both<T: PartialEq>(
+        &self,
+        ask: impl Fn(&Active<LifecyclePre>) -> Result<Result<T, lifecycle::Refusal>, ComponentError>,
+    ) -> Result<T, TransitionError> {
+        let active = self.active()?;
+        let next = ask(active)?.map_err(TransitionError::Refused)?;
+        let default = (**self.default).as_ref().map_err(ComponentError::again)?;
+        if default.identity.sha256 == active.identity.sha256 {
+            return Ok(next);
+        }
+        let allowed = ask(default)?.map_err(TransitionError::Refused)?;
+        if next == allowed {
+            return Ok(next);
+        }
+        Err(TransitionError::Refused(lifecycle::Refusal {
+            reason: lifecycle::RefusalReason::Status,
+            message: "The active lifecycle rules lead elsewhere than the specification".into(),
+        }))
     }
 }
 

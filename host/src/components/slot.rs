@@ -68,18 +68,10 @@ type Load<P> = Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>;
 impl<P: World> Loaded<P> {
     /// With the default, which is loaded when it is first needed.
     pub fn new(engines: &Engines, cache: &NativeCodeCache) -> Self {
-        let (engines, cache) = (engines.clone(), cache.clone());
         let artifact = embedded().find(|artifact| artifact.slot == P::SLOT);
         let identity = artifact.as_ref().map(|artifact| artifact.identity.clone());
-        let load: Load<P> = Box::new(move || match artifact {
-            Some(artifact) => load::<P>(&engines, &cache, &artifact),
-            None => Err(missing(
-                P::SLOT.to_string(),
-                "this binary has no default component for the slot",
-            )),
-        });
         Self {
-            default: Arc::new(LazyLock::new(load)),
+            default: deferred(engines, cache, artifact),
             identity,
             others: RwLock::default(),
         }
@@ -152,6 +144,23 @@ fn missing(component: String, why: &str) -> ComponentError {
         kind: Failure::Link(why.into()),
         by_document: false,
     }
+}
+
+/// A built-in component that is loaded when it is first needed.
+pub(super) fn deferred<P: World>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: Option<Artifact>,
+) -> Deferred<P> {
+    let (engines, cache) = (engines.clone(), cache.clone());
+    let load: Load<P> = Box::new(move || match artifact {
+        Some(artifact) => load::<P>(&engines, &cache, &artifact),
+        None => Err(missing(
+            P::SLOT.to_string(),
+            "this binary has no default component for the slot",
+        )),
+    });
+    Arc::new(LazyLock::new(load))
 }
 
 /// A component that is loaded already.

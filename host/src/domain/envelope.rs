@@ -218,6 +218,8 @@ pub struct Envelope {
     pub certificate: Option<StoredFile>,
     /// The custody record PDF.
     pub custody_record: Option<StoredFile>,
+    /// The score in the certificate; none also for records that earlier releases vaulted.
+    pub compliance_score: Option<i64>,
     /// The authoritative copy after its release.
     pub archive: Option<StoredFile>,
     /// E-mail of who created it: the custodian-to-be.
@@ -305,6 +307,7 @@ impl Envelope {
             copy: None,
             certificate: None,
             custody_record: None,
+            compliance_score: None,
             archive: None,
             created_by,
             created_at: now,

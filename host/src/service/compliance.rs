@@ -2,13 +2,17 @@
 
 use bytes::Bytes;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sqlx::AnyConnection;
 
-use super::{Caller, ServiceError, envelopes as envelope_service, facts, shadow};
+use super::{Caller, ServiceError, components, envelopes as envelope_service, facts, shadow};
 use crate::app::App;
 use crate::components::Identity;
+use crate::components::rules::{Judgement, Opinion};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::event::EventType;
+use crate::store::ledger;
 
 /// A compliance result as the API shows it.
 #[derive(Serialize, JsonSchema)]
@@ -19,6 +23,10 @@ pub struct ComplianceView {
     pub missing_requirements: Vec<String>,
     pub checks: Vec<CheckView>,
     pub rules_component: IdentityView,
+    /// Where rules of an organization or an operator decide: their own result, and that of the
+    /// built-in pack of their family. `compliant` needs both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evaluations: Vec<Opinion>,
 }
 
 /// One of the eight checks.
@@ -48,19 +56,46 @@ impl From<Identity> for IdentityView {
     }
 }
 
-/// Evaluates the record as it stands, in any status.
+/// Which rules evaluate a released record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AsOf {
+    /// The rules that are in force now, and not those at the time of the release.
+    Now,
+}
+
+/// Evaluates the record as it stands, in any status. A released record is evaluated by the rules
+/// that were in force at its release, unless today's are asked for.
 pub async fn evaluate(
     app: &App,
     caller: &Caller,
     id: &str,
+    as_of: Option<AsOf>,
 ) -> Result<(Envelope, ComplianceView), ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
     let mut connection = app.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope).await?;
+    let at_release = match as_of {
+        None => in_force_at_release(&mut connection, &envelope).await?,
+        Some(AsOf::Now) => None,
+    };
     drop(connection);
-    let rules = app.components.compliance(Some(&caller.org));
+    let mut rules = app.components.compliance(Some(&caller.org));
+    if let Some(named) = at_release.filter(|named| rules.identity().ok().as_ref() != Some(named)) {
+        let decided = components::that_decided(app, &named).await;
+        let decided = decided.map_err(|error| match error {
+            ServiceError::NotFound(_) => ServiceError::NotConfigured(format!(
+                "The rules in force at the release ({named}) are not at hand; ?as_of=now asks today's"
+            )),
+            error => error,
+        })?;
+        rules = app.components.compliance_from(&decided)?;
+    }
     let component = rules.identity()?;
-    let evaluation = rules.evaluate(&facts)?;
+    let Judgement {
+        evaluation,
+        opinions,
+    } = rules.judge(&facts)?;
     let record = envelope.id.as_str();
     app.shadows.evaluated(&caller.org, record, &facts, || {
         shadow::evaluation_answer(&evaluation)
@@ -81,8 +116,27 @@ pub async fn evaluate(
             })
             .collect(),
         rules_component: component.into(),
+        evaluations: opinions,
     };
     Ok((envelope, view))
+}
+
+/// The rules that were in force when the record was released: as the ledger entry of the release
+/// names them, or, for an earlier release of this program, those that wrote the certificate.
+async fn in_force_at_release(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Option<Identity>, ServiceError> {
+    if envelope.status != EnvelopeStatus::VaultedOut {
+        return Ok(None);
+    }
+    let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
+    let named = |action: &str, member: &str| {
+        let entry = entries.iter().rev().find(|entry| entry.action == action)?;
+        serde_json::from_value(entry.details[member].clone()).ok()
+    };
+    let released = named(EventType::VaultReleased.as_str(), "rules_component");
+    Ok(released.or_else(|| named("compliance.evaluated", "component")))
 }
 
 /// The stored certificate, byte for byte.

@@ -240,7 +240,7 @@ pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceEr
     let accepted = custodians
         .into_iter()
         .find(|custodian| custodian.status == CustodianStatus::Accepted);
-    let (_, compliance) = compliance::evaluate(app, &opened.caller(), id.as_str()).await?;
+    let (_, compliance) = compliance::evaluate(app, &opened.caller(), id.as_str(), None).await?;
     Ok(VaultRecord {
         organization,
         custodian: accepted.map(|custodian| custodian.email),

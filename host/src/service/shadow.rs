@@ -550,7 +550,12 @@ async fn recertified(
         let told = entry.and_then(|entry| entry.details[what].as_str());
         told.unwrap_or_default().to_owned()
     };
-    let (certificate, _) = rules.certificate(&facts, &text("issued_at"), &text("issuer"))?;
+    let (issued_at, issuer) = (text("issued_at"), text("issuer"));
+    let (certificate, _) = match entry.is_some_and(|entry| entry.details["evaluations"].is_array())
+    {
+        true => rules.certificate(&facts, &issued_at, &issuer)?,
+        false => rules.certificate_alone(&facts, &issued_at, &issuer)?,
+    };
     let kept = match envelope.and_then(|envelope| envelope.certificate) {
         Some(file) => app.files.get(&file).await?,
         None => Bytes::new(),

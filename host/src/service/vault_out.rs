@@ -93,7 +93,11 @@ pub async fn vault_out(
         envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
         decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
-        let details = json!({ "form": form, "document_hash": archive.sha256 });
+        let mut details = json!({ "form": form, "document_hash": archive.sha256 });
+        // Later evaluations of the released record ask these again.
+        if let Ok(rules) = app.components.compliance(Some(&caller.org)).identity() {
+            details["rules_component"] = json!(rules);
+        }
         let action = EventType::VaultReleased.as_str();
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let data = json!({ "recipient_organization": form.recipient_organization });

@@ -365,12 +365,13 @@ pub async fn set_upload(
     one_row(changed.rows_affected())
 }
 
-/// The four files that vault-in leaves, and the hash of the first.
+/// The four files that vault-in leaves, and the score in the certificate.
 pub struct VaultedFiles<'a> {
     pub authoritative: &'a StoredFile,
     pub copy: &'a StoredFile,
     pub certificate: &'a StoredFile,
     pub custody_record: &'a StoredFile,
+    pub compliance_score: u32,
 }
 
 /// Makes an envelope vaulted: only when it is not yet, and only once.
@@ -382,7 +383,7 @@ pub async fn set_vaulted(
 ) -> Result<(), StoreError> {
     let changed = sqlx::query(
         "update envelope set status = 'vaulted', vault = $4, document_hash = $5, copy = $6,
-             certificate = $7, custody_record = $8, updated_at = $9
+             certificate = $7, custody_record = $8, updated_at = $9, compliance_score = $10
          where bucket = $1 and envelope_id = $2 and status = $3 and vault is null",
     )
     .bind(envelope.org.bucket())
@@ -394,6 +395,7 @@ pub async fn set_vaulted(
     .bind(file_json(Some(files.certificate)))
     .bind(file_json(Some(files.custody_record)))
     .bind(now.to_string())
+    .bind(i64::from(files.compliance_score))
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
@@ -472,6 +474,7 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         copy: columns.optional_file("copy")?,
         certificate: columns.optional_file("certificate")?,
         custody_record: columns.optional_file("custody_record")?,
+        compliance_score: columns.optional_number("compliance_score")?,
         archive: columns.optional_file("archive")?,
         created_by: columns.text("created_by")?,
         created_at: columns.time("created_at")?,

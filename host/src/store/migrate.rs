@@ -39,6 +39,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     20 "0020_buckets",
     21 "0021_deliveries_of_an_event",
     22 "0022_events_of_an_organization",
+    23 "0023_compliance_score",
 ];
 
 /// The row that is the lock.

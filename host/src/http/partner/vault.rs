@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::views::EnvelopeView;
@@ -12,10 +12,10 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::http::caller::{ComplianceRead, Partner, VaultRead, VaultRelease, VaultWrite};
 use crate::http::error::HttpError;
-use crate::http::extract::{ResourceId, ValidJson};
+use crate::http::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Found, Reply};
-use crate::service::compliance::{self, ComplianceView};
+use crate::service::compliance::{self, AsOf, ComplianceView};
 use crate::service::custody::{self, CustodyLedger};
 use crate::service::downloads::{self, IssuedLink, LIFE};
 use crate::service::vault_in::{self, Entrance};
@@ -143,12 +143,21 @@ pub struct EnvelopeCompliance {
     compliance: ComplianceView,
 }
 
+/// By whose rules.
+#[derive(Deserialize, JsonSchema)]
+pub struct ComplianceQuery {
+    /// Of a released record: `now` asks today's rules; when absent, those in force at its release.
+    as_of: Option<AsOf>,
+}
+
 pub async fn compliance(
     State(app): State<App>,
     partner: Partner<ComplianceRead>,
     ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<ComplianceQuery>,
 ) -> Result<Found<EnvelopeCompliance>, HttpError> {
-    let (envelope, compliance) = compliance::evaluate(&app, &partner.caller, &id).await?;
+    let caller = &partner.caller;
+    let (envelope, compliance) = compliance::evaluate(&app, caller, &id, query.as_of).await?;
     Ok(Reply::new(&EnvelopeCompliance {
         envelope_id: envelope.id,
         envelope_name: envelope.name,

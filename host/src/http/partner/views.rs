@@ -23,7 +23,7 @@ const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bu
     "status": "sent", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "envelope_kind": "esign",
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
-    "vaulted": false, "compliant": false,
+    "vaulted": false, "compliant": false, "certificate_issued": false, "compliance_score": null,
     "metadata": { "document_source": "template", "source_template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" },
     "sign_url": "https://holdfast.example/sign/0f3Jq…",
 }]))]
@@ -39,8 +39,13 @@ pub struct EnvelopeView {
     updated_at: Timestamp,
     /// The authoritative copy is in the vault.
     vaulted: bool,
-    /// A certificate has been generated.
+    /// A certificate has been generated, whatever it states; the same as `certificate_issued`.
+    /// Decide on `compliance_score`, or on `GET …/compliance`.
     compliant: bool,
+    certificate_issued: bool,
+    /// The score in the certificate: only 100 is compliant. Null before there is one, and for
+    /// records that were vaulted by a release that did not keep it.
+    compliance_score: Option<i64>,
     /// `document_source`, `source_template_id` and `bulk_send`, where known.
     metadata: Map<String, Value>,
     /// Where the first signer signs: only in the answer to a create that sent it.
@@ -66,6 +71,8 @@ impl From<&Envelope> for EnvelopeView {
             updated_at: envelope.updated_at,
             vaulted: envelope.vault.is_some(),
             compliant: envelope.certificate.is_some(),
+            certificate_issued: envelope.certificate.is_some(),
+            compliance_score: envelope.compliance_score,
             metadata,
             sign_url: None,
         }
@@ -116,14 +123,21 @@ impl From<ListedEnvelope> for EnvelopeItem {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "vaulted", "vaulted": true,
-    "compliant": true, "signed_at": "2026-11-21T09:41:07.250Z",
+    "compliant": true, "certificate_issued": true, "compliance_score": 100,
+    "signed_at": "2026-11-21T09:41:07.250Z",
     "updated_at": "2026-11-21T09:41:08.911Z",
 }]))]
 pub struct StatusView {
     envelope_id: EnvelopeId,
     status: EnvelopeStatus,
     vaulted: bool,
+    /// A certificate has been generated, whatever it states; the same as `certificate_issued`.
+    /// Decide on `compliance_score`, or on `GET …/compliance`.
     compliant: bool,
+    certificate_issued: bool,
+    /// The score in the certificate: only 100 is compliant. Null before there is one, and for
+    /// records that were vaulted by a release that did not keep it.
+    compliance_score: Option<i64>,
     /// When every party had signed.
     signed_at: Option<Timestamp>,
     updated_at: Timestamp,
@@ -136,6 +150,8 @@ impl From<&Envelope> for StatusView {
             status: envelope.status,
             vaulted: envelope.vault.is_some(),
             compliant: envelope.certificate.is_some(),
+            certificate_issued: envelope.certificate.is_some(),
+            compliance_score: envelope.compliance_score,
             signed_at: envelope.signed_at,
             updated_at: envelope.updated_at,
         }

@@ -36,7 +36,8 @@ use crate::service::{ServiceError, custody, envelopes, vault_in};
     "status": "completed", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "envelope_kind": "esign",
     "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:41:07.250Z",
-    "vaulted": false, "compliant": false, "metadata": { "document_source": "template" },
+    "vaulted": false, "compliant": false, "certificate_issued": false, "compliance_score": null,
+    "metadata": { "document_source": "template" },
     "vault_error": {
         "step": "fetch", "message": "provider.signing cloud: the provider did not answer",
         "failures": 2, "failed_at": "2026-11-21T09:41:13.002Z",

@@ -9,8 +9,7 @@ use super::SOURCE;
 use super::record::{CustodySource, custody_facts};
 use crate::app::App;
 use crate::components::Identity;
-use crate::components::rules::{compliance, documents};
-use crate::config::EMBEDDED;
+use crate::components::rules::{Judgement, compliance, documents};
 use crate::domain::envelope::{
     Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
 };
@@ -93,7 +92,8 @@ struct Sealed {
 struct Certified {
     certificate: Kept,
     facts: compliance::EnvelopeFacts,
-    evaluation: compliance::Evaluation,
+    #[serde(flatten)]
+    judgement: Judgement,
     component: Identity,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Pipeline<'a> {
         let custody_record = match self.begin(Step::Record).await? {
             Some(record) => record,
             None => {
-                let further = self.further(&source, &sealed);
+                let further = self.further(&source, &sealed, &certified);
                 let told = self.told_ledger(&confirmed).await?;
                 let record = self.record(&certified, &copy, &told, further).await?;
                 self.done(record).await?
@@ -190,11 +190,10 @@ impl<'a> Pipeline<'a> {
         recorded(given)
     }
 
-    /// Of a document signed elsewhere, who signed it: a signature may have been
-    /// passed on since the provider last told us something.
+    /// Asks the provider again who signed: a signature may have been passed on since its last
+    /// callback, and earlier releases took a completed form for a signature.
     async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
-        let instance = self.envelope.provider_instance.as_deref();
-        if self.envelope.is_upload || instance.is_none_or(|instance| instance == EMBEDDED) {
+        if self.envelope.is_upload || self.envelope.provider_instance.is_none() {
             return Ok(Confirmed {
                 ledger_sequence: self.intent.ledger_sequence,
             });
@@ -330,20 +329,25 @@ impl<'a> Pipeline<'a> {
     async fn certify(&self, sealed: &Sealed, copy: &Kept) -> Result<Certified, ServiceError> {
         let facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
         let rules = self.app.components.compliance(Some(&self.envelope.org));
-        let evaluation = rules.evaluate(&facts)?;
+        let judgement = rules.judge(&facts)?;
         let issued_at = self.intent.frozen_at.to_string();
         let (text, component) = rules.certificate(&facts, &issued_at, &self.intent.issuer)?;
         let certificate = self.store(Area::Certificates, text.into(), "application/json");
         Ok(Certified {
             certificate: certificate.await?,
             facts,
-            evaluation,
+            judgement,
             component,
         })
     }
 
     /// What the custody record tells beside what every record has.
-    fn further(&self, source: &Kept, sealed: &Sealed) -> Vec<(String, String)> {
+    fn further(
+        &self,
+        source: &Kept,
+        sealed: &Sealed,
+        certified: &Certified,
+    ) -> Vec<(String, String)> {
         let seal = match &sealed.seal {
             Some(certificate) => format!("certificate {certificate} (SHA-256)"),
             None => "not sealed: the document is certified against any change".to_owned(),
@@ -360,7 +364,13 @@ impl<'a> Pipeline<'a> {
             let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
             Some(format!("{origin}: {size} entries before, root {root}"))
         });
+        let second = certified.judgement.opinions.get(1);
+        let second = second.map(|second| {
+            let (by, score) = (&second.component, second.score);
+            format!("score {score}, by {by} ({})", by.sha256)
+        });
         let named = [
+            ("Second evaluation", second),
             ("Executed document", Some(source.0.sha256.clone())),
             ("Seal", Some(seal)),
             ("Trusted time", time),
@@ -383,7 +393,7 @@ impl<'a> Pipeline<'a> {
             envelope: self.envelope,
             intent: self.intent,
             facts: &certified.facts,
-            evaluation: &certified.evaluation,
+            evaluation: &certified.judgement.evaluation,
             component: &certified.component,
             copy: &copy.0,
             custodian: &self.custodian(),
@@ -481,6 +491,7 @@ impl<'a> Pipeline<'a> {
             copy: &prepared.copy.0,
             certificate: &certified.certificate.0,
             custody_record: &prepared.custody_record.0,
+            compliance_score: certified.judgement.evaluation.score,
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
@@ -507,8 +518,8 @@ impl<'a> Pipeline<'a> {
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
         events::record(&mut tx, &envelope, actor, action, stored, now).await?;
-        let evaluation = &certified.evaluation;
-        let evaluated = json!({
+        let evaluation = &certified.judgement.evaluation;
+        let mut evaluated = json!({
             "score": evaluation.score,
             "missing_requirements": evaluation.missing_requirements,
             "component": component,
@@ -516,6 +527,9 @@ impl<'a> Pipeline<'a> {
             "issuer": self.intent.issuer,
             "facts": facts,
         });
+        if !certified.judgement.opinions.is_empty() {
+            evaluated["evaluations"] = json!(certified.judgement.opinions);
+        }
         let action = "compliance.evaluated";
         events::record(&mut tx, &envelope, "system", action, evaluated, now).await?;
 

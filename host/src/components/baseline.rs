@@ -1,0 +1,297 @@
+//! The answer of a built-in pack beside that of other compliance rules.
+//!
+//! Rules of an organization or an operator may be stricter than the specification and never
+//! looser. Published vectors cannot show that, as rules can be made to know them; so every
+//! answer is held against the built-in pack of the same family, and counts only where both
+//! agree.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::artifact::{Identity, NativeCodeCache, built_in};
+use super::engine::Engines;
+use super::error::ComponentError;
+use super::rules::{self, CompliancePre, compliance};
+use super::slot::{self, Active, Deferred};
+use crate::domain::component::Slot;
+
+/// One component's result for a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Opinion {
+    pub component: Identity,
+    pub compliant: bool,
+    pub score: u32,
+    pub missing_requirements: Vec<String>,
+}
+
+impl Opinion {
+    pub(super) fn new(component: &Identity, evaluation: &compliance::Evaluation) -> Self {
+        Self {
+            component: component.clone(),
+            compliant: evaluation.compliant,
+            score: evaluation.score,
+            missing_requirements: evaluation.missing_requirements.clone(),
+        }
+    }
+}
+
+/// The built-in compliance packs.
+#[derive(Clone)]
+pub(super) struct Baselines {
+    /// The specification's.
+    default: Deferred<CompliancePre>,
+    /// Of other families, loaded when they are first needed.
+    others: Vec<Deferred<CompliancePre>>,
+    /// SHA-256 of each.
+    digests: Vec<String>,
+}
+
+impl Baselines {
+    /// Beside the default component of the slot.
+    pub fn new(
+        engines: &Engines,
+        cache: &NativeCodeCache,
+        default: Deferred<CompliancePre>,
+    ) -> Self {
+        let packs = || built_in().filter(|artifact| artifact.slot == Slot::Compliance);
+        let others = packs().skip(1);
+        Self {
+            default,
+            others: others
+                .map(|artifact| slot::deferred(engines, cache, Some(artifact)))
+                .collect(),
+            digests: packs().map(|artifact| artifact.identity.sha256).collect(),
+        }
+    }
+
+    /// Whether a component is one of the packs, and needs no other beside it.
+    pub fn has(&self, identity: &Identity) -> bool {
+        self.digests.contains(&identity.sha256)
+    }
+
+    /// The pack of the family of an evaluation, which is the one that shares most of its
+    /// requirements, and the pack's own evaluation of the same facts.
+    pub fn of_family(
+        &self,
+        own: &compliance::Evaluation,
+        facts: &compliance::EnvelopeFacts,
+    ) -> Result<(&Active<CompliancePre>, compliance::Evaluation), ComponentError> {
+        let shared = |evaluation: &compliance::Evaluation| {
+            let named = |check: &&compliance::Check| {
+                let mut own = own.checks.iter();
+                own.any(|own| own.requirement == check.requirement)
+            };
+            evaluation.checks.iter().filter(named).count()
+        };
+        let mut best = asked(&self.default, facts)?;
+        for pack in &self.others {
+            // The default's family in full: no other can share more.
+            if shared(&best.1) == best.1.checks.len() {
+                break;
+            }
+            let other = asked(pack, facts)?;
+            if shared(&other.1) > shared(&best.1) {
+                best = other;
+            }
+        }
+        Ok(best)
+    }
+}
+
+fn asked<'a>(
+    pack: &'a Deferred<CompliancePre>,
+    facts: &compliance::EnvelopeFacts,
+) -> Result<(&'a Active<CompliancePre>, compliance::Evaluation), ComponentError> {
+    let pack = (**pack).as_ref().map_err(ComponentError::again)?;
+    Ok((pack, rules::evaluate(pack, facts)?))
+}
+
+/// An evaluation that states no more than both do.
+pub(super) fn intersection(
+    own: &compliance::Evaluation,
+    baseline: &compliance::Evaluation,
+) -> compliance::Evaluation {
+    let failed: BTreeMap<&str, &compliance::Check> = baseline
+        .checks
+        .iter()
+        .filter(|check| !check.satisfied)
+        .map(|check| (check.requirement.as_str(), check))
+        .collect();
+    let mut checks: Vec<compliance::Check> = own
+        .checks
+        .iter()
+        .map(|check| match failed.get(check.requirement.as_str()) {
+            Some(failed) if check.satisfied => compliance::Check {
+                satisfied: false,
+                detail: failed.detail.clone(),
+                ..check.clone()
+            },
+            _ => check.clone(),
+        })
+        .collect();
+    let unnamed = failed.into_values().filter(|failed| {
+        let mut checks = own.checks.iter();
+        !checks.any(|check| check.requirement == failed.requirement)
+    });
+    checks.extend(unnamed.cloned());
+    let missing_requirements: Vec<String> = checks
+        .iter()
+        .filter(|check| !check.satisfied)
+        .map(|check| check.requirement.clone())
+        .collect();
+    let compliant = own.compliant && baseline.compliant && missing_requirements.is_empty();
+    let total = checks.len().max(1);
+    let passed = checks.len() - missing_requirements.len();
+    let share = u32::try_from((passed * 100 + total / 2) / total).unwrap_or_default();
+    let score = share.min(own.score).min(baseline.score);
+    compliance::Evaluation {
+        compliant,
+        score: if compliant { score } else { score.min(99) },
+        missing_requirements,
+        checks,
+    }
+}
+
+/// Puts both results into a certificate of other rules, and states compliance as both agree
+/// on it. None when one of the two certificates is no JSON object.
+pub(super) fn certificate(
+    own: &str,
+    baseline: &str,
+    both: &compliance::Evaluation,
+    opinions: &[Opinion],
+) -> Option<String> {
+    let mut certificate: Map<String, Value> = serde_json::from_str(own).ok()?;
+    let baseline: Map<String, Value> = serde_json::from_str(baseline).ok()?;
+    let stated = object(&mut certificate, "ucc_9105_compliance");
+    stated.insert("compliant".into(), both.compliant.into());
+    stated.insert("score".into(), both.score.into());
+    let checks = stated.entry("checks").or_insert_with(|| json!([]));
+    if !checks.is_array() {
+        *checks = json!([]);
+    }
+    let checks = checks.as_array_mut()?;
+    for check in &both.checks {
+        let known = checks
+            .iter_mut()
+            .find(|known| known["requirement"] == check.requirement);
+        match known {
+            Some(known) => {
+                known["satisfied"] = check.satisfied.into();
+                known["detail"] = check.detail.as_str().into();
+            }
+            None => checks.push(json!({
+                "requirement": check.requirement, "ucc_reference": check.ucc_reference,
+                "satisfied": check.satisfied, "detail": check.detail,
+            })),
+        }
+    }
+    let esign = "esign_act_compliance";
+    let executed = baseline.get(esign).map(|stated| &stated["compliant"]);
+    if executed != Some(&Value::Bool(true)) {
+        object(&mut certificate, esign).insert("compliant".into(), false.into());
+    }
+    certificate.insert("evaluations".into(), json!(opinions));
+    Some(format!("{:#}\n", Value::Object(certificate)))
+}
+
+/// The object with this name; anything else there gives way to it.
+fn object<'a>(members: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let member = members.entry(name).or_insert(Value::Null);
+    if !member.is_object() {
+        *member = json!({});
+    }
+    match member {
+        Value::Object(object) => object,
+        _ => unreachable!("it was made an object"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluation(checks: &[(&str, bool)]) -> compliance::Evaluation {
+        let missing = checks.iter().filter(|(_, satisfied)| !satisfied);
+        let missing: Vec<String> = missing.map(|(name, _)| (*name).to_owned()).collect();
+        let compliant = missing.is_empty();
+        compliance::Evaluation {
+            compliant,
+            score: if compliant { 100 } else { 50 },
+            missing_requirements: missing,
+            checks: checks
+                .iter()
+                .map(|(requirement, satisfied)| compliance::Check {
+                    requirement: (*requirement).into(),
+                    ucc_reference: "UCC".into(),
+                    satisfied: *satisfied,
+                    detail: format!("{requirement} is {satisfied}"),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn an_evaluation_passes_only_where_both_do() {
+        let own = evaluation(&[("hash", true), ("own", true)]);
+        let baseline = evaluation(&[("hash", false), ("party", false), ("copy", true)]);
+        let both = intersection(&own, &baseline);
+        assert!(!both.compliant);
+        assert_eq!(both.missing_requirements, ["hash", "party"]);
+        assert_eq!(both.score, 33);
+        assert_eq!(both.checks[0].detail, "hash is false");
+        let stricter = evaluation(&[("hash", true), ("own", false)]);
+        let both = intersection(&stricter, &evaluation(&[("hash", true)]));
+        assert_eq!(both.missing_requirements, ["own"]);
+        assert_eq!(both, stricter);
+    }
+
+    #[test]
+    fn a_claim_without_checks_is_not_compliant() {
+        let mut own = evaluation(&[]);
+        own.compliant = true;
+        let both = intersection(&own, &evaluation(&[("hash", false)]));
+        assert!(!both.compliant);
+        assert_eq!((both.score, both.missing_requirements.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_certificate_states_what_both_agree_on() {
+        let own = r#"{"z":1,"ucc_9105_compliance":{"compliant":true,"score":100,"checks":[
+            {"requirement":"hash","satisfied":true,"detail":"fine","statute_reference":"x"}]},
+            "esign_act_compliance":{"compliant":true},"a":2}"#;
+        let baseline = r#"{"esign_act_compliance":{"compliant":false}}"#;
+        let both = evaluation(&[("hash", false), ("party", false)]);
+        let text = certificate(own, baseline, &both, &[]).unwrap();
+        let stated: Value = serde_json::from_str(&text).unwrap();
+        let names: Vec<&String> = stated.as_object().unwrap().keys().collect();
+        assert_eq!(
+            names,
+            [
+                "z",
+                "ucc_9105_compliance",
+                "esign_act_compliance",
+                "a",
+                "evaluations"
+            ]
+        );
+        let checks = &stated["ucc_9105_compliance"]["checks"];
+        assert_eq!(checks[0]["satisfied"], false);
+        assert_eq!(checks[0]["statute_reference"], "x");
+        assert_eq!(checks[1]["requirement"], "party");
+        assert_eq!(stated["ucc_9105_compliance"]["compliant"], false);
+        assert_eq!(stated["esign_act_compliance"]["compliant"], false);
+    }
+
+    #[test]
+    fn whatever_stands_in_a_certificates_place_gives_way() {
+        let own = r#"{"ucc_9105_compliance":"all well","esign_act_compliance":[]}"#;
+        let both = evaluation(&[("hash", false)]);
+        let text = certificate(own, "{}", &both, &[]).unwrap();
+        let stated: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(stated["ucc_9105_compliance"]["compliant"], false);
+        assert_eq!(stated["esign_act_compliance"]["compliant"], false);
+        assert_eq!(certificate("[]", "{}", &both, &[]), None);
+    }
+}
