@@ -831,3 +831,125 @@ async fn results_are_the_organizations_own() {
     );
     assert_eq!(app.get(&path).await.error(401), "Authentication required");
 }
+
+/// Follows a link with a cookie, and with the cookie that came of it.
+async fn open_as(app: &TestApp, url: &str, cookie: Option<&str>) -> (Answer, Option<String>) {
+    with_cookie(app, Request::get(local(url)), "", cookie).await
+}
+
+fn local(url: &str) -> String {
+    url.replace("http://127.0.0.1:8080", "")
+}
+
+async fn with_cookie(
+    app: &TestApp,
+    request: axum::http::request::Builder,
+    body: &str,
+    cookie: Option<&str>,
+) -> (Answer, Option<String>) {
+    let mut request = request.header("content-type", "application/x-www-form-urlencoded");
+    if let Some(cookie) = cookie {
+        request = request.header("cookie", format!("theme=dark; {cookie}"));
+    }
+    let body = Body::from(body.to_owned());
+    let answer = app.send(request.body(body).unwrap()).await;
+    let given = answer.headers.get("set-cookie");
+    let given = given.map(|cookie| cookie.to_str().unwrap().to_owned());
+    (answer, given)
+}
+
+/// The pass of a browser is told apart from the visits of others: whoever got hold of the
+/// link, or of another link of the same signer, answered no questions.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_browser_or_link_than_the_one_that_passed_is_recorded() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    let answers = "q1=correct&q2=correct&q3=correct";
+    let (passed, given) = with_cookie(&app, Request::post(local(&url)), answers, None).await;
+    assert_eq!(passed.status, 303);
+    let given = given.unwrap();
+    let path = local(&url);
+    for part in [
+        &format!("Path={path};"),
+        "HttpOnly",
+        "SameSite=Lax",
+        "Max-Age=",
+    ] {
+        assert!(given.contains(part), "{part} in {given}");
+    }
+    let cookie = given.split(';').next().unwrap();
+    let rebound = async || {
+        let ledger = app.custody(&id).await;
+        let entries = ledger["entries"].as_array().unwrap();
+        let rebound = entries
+            .iter()
+            .filter(|entry| entry["action"] == "identity.rebound");
+        rebound.cloned().collect::<Vec<Value>>()
+    };
+    let (document, again) = open_as(&app, &url, Some(cookie)).await;
+    assert!(is_document(&document));
+    assert_eq!(again, None, "it is known");
+    assert_eq!(rebound().await, [] as [Value; 0]);
+
+    let (document, other) = open_as(&app, &url, None).await;
+    assert!(is_document(&document));
+    let other = other.unwrap();
+    let found = rebound().await;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["actor"], "signer:kim@birch.example");
+    assert_eq!(found[0]["details"]["signer"]["email"], "kim@birch.example");
+    assert!(
+        !found[0].to_string().contains(&other[18..40]),
+        "no cookie in the ledger"
+    );
+    let other = other.split(';').next().unwrap();
+    assert_eq!(open_as(&app, &url, Some(other)).await.1, None);
+    assert_eq!(
+        open_as(&app, &url, Some("holdfast_identity=nonsense"))
+            .await
+            .1,
+        None
+    );
+    assert_eq!(rebound().await.len(), 1, "once for each address");
+}
+
+/// A browser that asks for a picture of the document without its form is recorded, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_alone_are_shown_to_no_unrecorded_browser() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    enter(&app, &url, &RIGHT).await;
+    let picture = open(&app, &format!("{url}/pages/1.png")).await;
+    assert_eq!(picture.status, 200);
+    app.entry(&id, "identity.rebound").await;
+}
+
+/// Guessing day after day leads nowhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_of_a_signer_are_capped_for_good() {
+    let app = TestApp::start().await;
+    let (id, url) = sent_to(&app, "kim@birch.example").await;
+    open(&app, &url).await;
+    enter(&app, &url, &WRONG).await;
+    // The other attempts were made long ago.
+    let copies = (1..30).map(|number| {
+        format!(
+            "insert into kba_session select bucket, substr(kba_id, 1, 28) || '{number:02}', org_id, \
+             envelope_id, position, email, instance, status, step, sealed, provider_session_id, \
+             ip_address, price_cents, '2020-01-01T00:00:00.000Z', expires_at, ended_at \
+             from kba_session where envelope_id = '{id}' and started_at > '2021'"
+        )
+    });
+    for copy in copies {
+        app.execute(Box::leak(copy.into_boxed_str())).await;
+    }
+    let refused = enter(&app, &url, &[("again", "again")]).await;
+    assert!(
+        refused.text().contains("No more attempts"),
+        "{}",
+        refused.text()
+    );
+    assert!(open(&app, &url).await.text().contains("No more attempts"));
+}

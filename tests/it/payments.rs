@@ -127,10 +127,10 @@ async fn the_payer_is_asked_and_pays_in_the_sandbox() {
     assert_eq!(paid.len(), 1);
     assert_eq!(paid[0]["data"]["amount_cents"], 4900);
     assert_eq!(paid[0]["data"]["currency"], "USD");
-    assert_eq!(
-        app.entry(&id, "payment.succeeded").await["payment_id"],
-        due["payment_id"]
-    );
+    let entry = app.entry(&id, "payment.succeeded").await;
+    assert_eq!(entry["payment_id"], due["payment_id"]);
+    assert_eq!(entry["sandbox"], true, "a sandbox proves nothing");
+    assert_eq!(app.entry(&id, "payment.requested").await["sandbox"], true);
 
     form::sign(&app, &url).await;
     app.wait_for(&id, "vaulted").await;

@@ -506,3 +506,25 @@ async fn what_everybody_has_signed_does_not_expire() {
         .data(200);
     assert_eq!(status["status"], "viewed");
 }
+
+/// A link in wrong hands is no way to flood a signer's mailbox.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signer_is_mailed_a_fresh_link_every_few_minutes_at_most() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let later = app.as_of(Duration::from_secs(2 * 3600)).await;
+    let renew = async |app: &TestApp| form::press(app, &format!("{url}/renew"), "renew", &[]).await;
+    assert_eq!(renew(&later).await.status, 200);
+    later.wait_for_mails(1).await;
+    let soon = renew(&later).await;
+    assert_eq!(soon.status, 429);
+    assert_eq!(soon.headers["retry-after"], "300");
+    assert!(
+        soon.text().contains("An e-mail was sent already"),
+        "{}",
+        soon.text()
+    );
+    let after = later.as_of(Duration::from_secs(2 * 3600 + 301)).await;
+    assert_eq!(renew(&after).await.status, 200);
+}

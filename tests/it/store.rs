@@ -314,7 +314,13 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         all.push('\n');
     }
     // The log is of the whole installation, and holds hashes only.
-    let log = ["ledger_pending", "ledger_leaf", "ledger_tile", "ledger_log"];
+    let log = [
+        "ledger_pending",
+        "ledger_leaf",
+        "ledger_tile",
+        "ledger_log",
+        "log_key_succession",
+    ];
     let global = [
         &[
             "migration",

@@ -97,6 +97,7 @@ impl Issuer {
                         email_claim: "email".into(),
                         role_claim: "role".into(),
                     }),
+                    ..Auth::default()
                 };
             },
             OrgSettings::default(),
@@ -264,4 +265,122 @@ async fn an_administrators_endpoint_takes_an_administrators_token() {
         let refused = naming(org).await.error(403);
         assert_eq!(refused, "X-Org-Id is not the token's organization");
     }
+}
+
+/// A token that got into wrong hands ends before its time, on every node at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_is_refused_by_every_node() {
+    let app = TestApp::start().await;
+    let beside = app.another_node(|_| {}).await;
+    let data = app.data.path();
+    let org = app.org.to_string();
+    let issue = || {
+        let arguments = ["token", "issue", "--org", &org, "--email", "a@example.com"];
+        operator(data, &[&arguments[..], &["--role", "admin"]].concat())
+    };
+    let (first, second) = (issue(), issue());
+    let text = |token: &Value| token["token"].as_str().unwrap().to_owned();
+    let revoked = operator(data, &["token", "revoke", &text(&first)]);
+    assert_eq!(revoked["token_id"], first["token_id"]);
+    for node in [&app, &beside] {
+        assert_eq!(ask(node, &text(&first)).await.error(401), "Invalid token");
+        assert_eq!(ask(node, &text(&second)).await.status, 404);
+    }
+    // The other one by its id, for who does not have the token itself.
+    let id = second["token_id"].as_str().unwrap();
+    operator(data, &["token", "revoke", id, "--org", &org]);
+    operator(data, &["token", "revoke", id, "--org", &org]);
+    assert_eq!(ask(&app, &text(&second)).await.status, 401);
+
+    let listed = operator(data, &["token", "list", "--org", &org]);
+    let listed: Vec<&Value> = listed.as_array().unwrap().iter().collect();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|token| token["revoked"] == true));
+    assert!(listed.iter().all(|token| token["token"].is_null()));
+    let audit = operator(data, &["org", "audit", &org]);
+    let actions: Vec<&str> = audit
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["action"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "token.issued",
+        "token.issued",
+        "token.revoked",
+        "token.revoked",
+    ];
+    assert_eq!(actions, expected);
+
+    for wrong in [
+        &["token", "revoke", "no.token.atall"][..],
+        &["token", "revoke", id],
+        &[
+            "token",
+            "revoke",
+            "tok_01h455vb4pex5vsknk084sn02q",
+            "--org",
+            &org,
+        ],
+    ] {
+        let output = crate::support::operator_output(data, wrong);
+        assert!(!output.status.success(), "{wrong:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_lives_no_longer_than_a_day() {
+    let app = TestApp::start().await;
+    let org = app.org.to_string();
+    let arguments = ["token", "issue", "--org", &org, "--email", "a@example.com"];
+    let arguments = [&arguments[..], &["--role", "admin", "--ttl", "100h"]].concat();
+    let issued = operator(app.data.path(), &arguments);
+    let ends: jiff::Timestamp = issued["expires_at"].as_str().unwrap().parse().unwrap();
+    let hours = (ends - jiff::Timestamp::now())
+        .total(jiff::Unit::Hour)
+        .unwrap();
+    assert!((23.0..=24.0).contains(&hours), "{hours}");
+    // One that was issued when tokens could live longer ends with the setting.
+    let shorter = app
+        .another_node(|config| {
+            config.auth.max_token_ttl = std::time::Duration::from_secs(3600);
+            config.clock_offset = Some(std::time::Duration::from_secs(7200));
+        })
+        .await;
+    let token = issued["token"].as_str().unwrap();
+    assert_eq!(ask(&shorter, token).await.status, 401);
+    assert_eq!(ask(&app, token).await.status, 404);
+}
+
+/// What operators do with keys is recorded as what they do with tokens.
+#[tokio::test(flavor = "multi_thread")]
+async fn acts_on_api_keys_are_in_the_audit() {
+    let app = TestApp::start().await;
+    let data = app.data.path();
+    let org = app.org.to_string();
+    let made = operator(
+        data,
+        &["key", "create", "--org", &org, "--scopes", "vault:read"],
+    );
+    let id = made["key_id"].as_str().unwrap();
+    operator(data, &["key", "rotate", id]);
+    operator(data, &["key", "update", id, "--rpm", "7"]);
+    operator(data, &["key", "deactivate", id]);
+    let audit = operator(data, &["org", "audit", &org]);
+    let audit = audit.as_array().unwrap();
+    let actions: Vec<&str> = audit
+        .iter()
+        .map(|entry| entry["action"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "key.created",
+        "key.rotated",
+        "key.updated",
+        "key.deactivated",
+    ];
+    assert_eq!(actions, expected);
+    assert!(audit.iter().all(|entry| entry["details"]["key_id"] == id));
+    assert_eq!(audit[2]["details"]["rate_limit_rpm"], 7);
+    let secret = made["api_key"].as_str().unwrap();
+    assert!(!json!(audit).to_string().contains(secret));
 }

@@ -194,6 +194,37 @@ async fn an_authoritative_link_is_used_up_over_a_real_connection() {
     }
 }
 
+/// Nobody reads most of the copy without leaving a trace.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/vault/signed-url");
+    let link = app.get(&path).await.data(200);
+    let url = link["signed_url"].as_str().unwrap();
+    let path = url.strip_prefix("http://127.0.0.1:8080").unwrap();
+    let request = axum::http::Request::get(path).body(axum::body::Body::empty());
+    assert_eq!(app.hang_up(request.unwrap()).await, 200);
+    let broken_off = async || {
+        let ledger = app.custody(&id).await;
+        let entries = ledger["entries"].as_array().unwrap().clone();
+        entries
+            .into_iter()
+            .find(|entry| entry["action"] == "authoritative.download_broken_off")
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let entry = loop {
+        if let Some(entry) = broken_off().await {
+            break entry;
+        }
+        assert!(std::time::Instant::now() < deadline, "nothing is recorded");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    assert_eq!(entry["details"]["file"], "authoritative");
+    assert_eq!(app.get(url).await.status, 200, "it can be repeated");
+    assert_eq!(app.get(url).await.status, 410, "once it is read whole");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_copys_link_works_again_and_after_the_release() {
     let app = TestApp::start().await;

@@ -492,6 +492,11 @@ impl TestApp {
         }
     }
 
+    /// Hangs up before anything of the answer's body is read.
+    pub async fn hang_up(&self, request: Request<Body>) -> StatusCode {
+        self.router().oneshot(request).await.unwrap().status()
+    }
+
     /// The same service on a socket of its own; returns `http://…`.
     pub async fn listen(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,0 +1,126 @@
+//! What a server shows to others, and what of it other users of its machine can read.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+
+use crate::support::process::{Home, Server, this_program};
+use crate::support::{TestApp, files_below, share_native_code};
+
+/// Metrics name routes, components and queues: they are not for the world.
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_for_this_machine_or_for_a_listener_of_their_own() {
+    let app = TestApp::start().await;
+    let from = |peer: &str| {
+        let peer: std::net::SocketAddr = peer.parse().unwrap();
+        let mut request = Request::get("/metrics").body(Body::empty()).unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        request
+    };
+    for here in ["127.0.0.1:4711", "[::1]:4711", "[::ffff:127.0.0.1]:4711"] {
+        assert_eq!(app.send(from(here)).await.status, 200, "{here}");
+    }
+    for elsewhere in ["10.0.0.7:4711", "[2001:db8::1]:4711"] {
+        let refused = app.send(from(elsewhere)).await;
+        assert_eq!(refused.error(404), "Not found", "{elsewhere}");
+    }
+    for header in ["x-forwarded-for", "forwarded", "x-real-ip"] {
+        let mut passed_on = from("127.0.0.1:4711");
+        let value = "203.0.113.7".parse().unwrap();
+        passed_on.headers_mut().insert(header, value);
+        assert_eq!(app.send(passed_on).await.status, 404, "{header}");
+    }
+    let own = app
+        .another_node(|config| config.metrics_listen = Some(([127, 0, 0, 1], 0).into()))
+        .await;
+    assert_eq!(own.send(from("127.0.0.1:4711")).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_served_where_the_setting_says() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let home = Home {
+        program: this_program(),
+        data: data.path().to_owned(),
+        database: None,
+        settings: vec![("HOLDFAST_METRICS_LISTEN".into(), address.clone())],
+    };
+    let server = Server::start(&home, &[], &[]).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let metrics = reqwest::get(format!("http://{address}/metrics"))
+        .await
+        .unwrap();
+    assert_eq!(metrics.status(), 200);
+    assert!(metrics.text().await.unwrap().contains("holdfast_"));
+    let elsewhere = reqwest::get(format!("http://{address}/healthz"))
+        .await
+        .unwrap();
+    assert_eq!(elsewhere.status(), 404, "metrics and nothing else");
+    let main = reqwest::get(format!("{}/metrics", server.url))
+        .await
+        .unwrap();
+    assert_eq!(main.status(), 404);
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Whatever umask the server was started with, and whatever an older release left.
+#[tokio::test(flavor = "multi_thread")]
+async fn data_of_a_server_is_for_its_user_only() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    // As an older release made it.
+    for folder in ["objects", "outbox"] {
+        std::fs::create_dir(data.path().join(folder)).unwrap();
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(data.path().join(folder), open).unwrap();
+    }
+    let home = Home {
+        program: this_program(),
+        data: data.path().to_owned(),
+        database: None,
+        settings: Vec::new(),
+    };
+    let server = Server::start(&home, &["sh", "-c", "umask 0022; exec \"$@\"", "sh"], &[]);
+    let server = server.unwrap();
+    for folder in ["objects", "outbox", "keys", "keys/seal"] {
+        assert_eq!(mode(&data.path().join(folder)), 0o700, "{folder}");
+    }
+    for file in [
+        "holdfast.db",
+        "holdfast.db-wal",
+        "keys/log.key",
+        "keys/seal/key.pem",
+    ] {
+        assert_eq!(mode(&data.path().join(file)), 0o600, "{file}");
+    }
+    for object in files_below(&data.path().join("objects")) {
+        assert_eq!(mode(&object), 0o600, "{}", object.display());
+    }
+    server.kill();
+}
+
+/// The authority of a sealing key signs once. A thief of the folder makes no other
+/// certificate of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sealing_authoritys_key_is_not_kept() {
+    let app = TestApp::start().await;
+    let seal = app.data.path().join("keys/seal");
+    let kept = |name: &str| seal.join(name).exists();
+    assert!(kept("key.pem") && kept("certificates.pem"));
+    assert!(!kept("authority-key.pem"));
+    // An older release kept it.
+    std::fs::write(seal.join("authority-key.pem"), "a key").unwrap();
+    let data = app.data.path().to_owned();
+    app.another_node(|config| config.data_dir = data).await;
+    assert!(!kept("authority-key.pem"));
+}
