@@ -92,6 +92,39 @@ fn packages_are_for_production() {
     }
 }
 
+/// A pod elsewhere in the cluster reaches neither the service nor its metrics.
+#[test]
+fn the_network_policy_names_who_comes_in() {
+    let manifest = std::fs::read_to_string(packaging().join("kubernetes/holdfast.yaml")).unwrap();
+    let (_, policy) = manifest.split_once("kind: NetworkPolicy").unwrap();
+    let doors = policy.matches("ports:").count();
+    assert_eq!(doors, 2, "the service and its metrics");
+    assert_eq!(policy.matches("- from:").count(), doors, "{policy}");
+    assert!(
+        !manifest.contains("/8\"]"),
+        "trusted proxies are exact networks"
+    );
+}
+
+/// An advisory that is ignored is looked at again in time.
+#[test]
+fn ignored_advisories_have_a_reason_and_an_end() {
+    let text = std::fs::read_to_string(packaging().join("../deny.toml")).unwrap();
+    let settings: toml::Table = text.parse().unwrap();
+    let today = jiff::Zoned::now().date();
+    for ignored in settings["advisories"]["ignore"].as_array().unwrap() {
+        let (id, reason) = (&ignored["id"], ignored["reason"].as_str().unwrap());
+        let rest = reason.strip_prefix("until ").unwrap_or_default();
+        let (end, why) = rest.split_once(": ").unwrap_or_default();
+        let end: jiff::civil::Date = end.parse().unwrap_or_else(|_| panic!("{id} has no end"));
+        assert!(why.len() > 20, "{id} has no reason");
+        assert!(
+            today <= end,
+            "{id} was ignored until {end}: look at it again"
+        );
+    }
+}
+
 /// The program needs the C library and nothing else of the system.
 #[test]
 fn the_debian_package_holds_what_a_server_needs() {
