@@ -15,16 +15,16 @@ use crate::components::{ComponentError, Components};
 use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles, VERIFIED};
 use crate::delivery::guard::{self, Lookup, SystemLookup};
 use crate::delivery::sender::{Sender, SenderError};
+use crate::disk;
 use crate::domain::clock::Clock;
 use crate::domain::component::{Instance, Slot};
-use crate::domain::hash::hmac_sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
-use crate::domain::token::random;
 use crate::fair_queue::FairQueue;
 use crate::files::{Files, FilesError};
 use crate::http::bodies::Buffered;
 use crate::http::limits::Windows;
+use crate::keys::{BEARER_TOKENS, Key, Keys};
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::room::{self, Room};
@@ -64,9 +64,10 @@ pub struct Service {
     pub(crate) followed: tokio::sync::Mutex<Followed>,
     pub(crate) mailer: Mailer,
     pub(crate) room: Room,
-    pub(crate) bearer_key: [u8; 32],
-    pub(crate) embed_key: [u8; 32],
-    pub(crate) builder_key: [u8; 32],
+    /// Of each generation that can be read; the first signs.
+    pub(crate) bearer_keys: Vec<Key>,
+    pub(crate) embed_keys: Vec<Key>,
+    pub(crate) builder_keys: Vec<Key>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
@@ -233,19 +234,18 @@ pub async fn start_over(
 ) -> Result<App, StartError> {
     use_one_tls();
     prepare_data_folder(&config.data_dir)?;
-    let master = master_key(&config.data_dir)?;
+    let keys = keys(&config)?;
     let store = open_store(&config).await?;
     timekeeping::begin(&store).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
     let components = Arc::new(Components::load(
         cache,
-        derived(&master, "native code"),
+        keys.derived("native code"),
         config.components.limits()?,
         clock,
     )?);
-    let sealer = Sealer::new(&derived(&master, "kept answers")).ok_or(StartError::Sealer)?;
-    let sealer = Arc::new(sealer);
+    let sealer = Arc::new(keys.sealer().ok_or(StartError::Sealer)?);
     let sealing = match config.seal.key()? {
         SealingKeyFiles::Own => {
             SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
@@ -258,7 +258,7 @@ pub async fn start_over(
         Some(url) => Some(TimestampAuthority::new(url.clone())?),
         None => None,
     };
-    let log = Sequencer::new(&derived(&master, "ledger checkpoints")).ok_or(StartError::Log)?;
+    let log = Sequencer::new(keys.log()).ok_or(StartError::Log)?;
     let metrics = Metrics::new(components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
@@ -270,10 +270,10 @@ pub async fn start_over(
         files.clone(),
         components.clone(),
         clock,
-        derived(&master, "signing room"),
+        keys.derived("signing room"),
     );
     let sandbox = (!config.is_production()).then(|| {
-        let key = derived(&master, "sandboxes");
+        let key = keys.derived("sandboxes");
         Sandbox::new(store.clone(), clock, key, config.public_url())
     });
     let compiler = Compiler::new(
@@ -287,9 +287,9 @@ pub async fn start_over(
         storage_seen: tokio::sync::Mutex::default(),
         shadows: Shadows::default(),
         room_api: room::router(room.clone()),
-        bearer_key: derived(&master, "bearer tokens"),
-        embed_key: derived(&master, "embed tokens"),
-        builder_key: derived(&master, "builder sessions"),
+        bearer_keys: keys.generations(BEARER_TOKENS),
+        embed_keys: keys.generations("embed tokens"),
+        builder_keys: keys.generations("builder sessions"),
         http: guard::client(config.providers.allow_insecure)?,
         webhooks: Sender::new(&config.webhooks, lookup)?,
         sandbox,
@@ -479,53 +479,33 @@ pub(crate) fn use_one_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// What an installation keeps in its data folder.
+const KEPT: [&str; 7] = [
+    "keys",
+    "objects",
+    "outbox",
+    "native-code",
+    "holdfast.db",
+    "holdfast.db-wal",
+    "holdfast.db-shm",
+];
+
+/// The folder itself may hold other things, and keeps its mode when it was there before.
 fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
-    std::fs::create_dir_all(folder).map_err(|source| StartError::DataFolder {
+    let prepared = disk::make_folder(folder).and_then(|()| {
+        KEPT.iter()
+            .try_for_each(|name| disk::make_private(&folder.join(name)))
+    });
+    prepared.map_err(|source| StartError::DataFolder {
         folder: folder.display().to_string(),
         source,
     })
 }
 
-/// The secret all others are derived from; made on the first start, mode 0600.
-pub(crate) fn master_key(folder: &Path) -> Result<[u8; 32], StartError> {
-    let path = folder.join("keys").join("master.key");
-    read_or_make_key(&path).map_err(|source| StartError::DataFolder {
-        folder: folder.display().to_string(),
+/// The keys of the installation; made on the first start.
+pub(crate) fn keys(config: &Config) -> Result<Keys, StartError> {
+    Keys::open(&config.data_dir).map_err(|source| StartError::DataFolder {
+        folder: config.data_dir.display().to_string(),
         source,
     })
-}
-
-fn read_or_make_key(path: &Path) -> std::io::Result<[u8; 32]> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let wrong_length = |_| std::io::Error::other("master.key does not hold 32 bytes");
-    match std::fs::read(path) {
-        Ok(bytes) => return bytes.try_into().map_err(wrong_length),
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        Err(_) => {}
-    }
-    // Written beside and linked into place, so that of two processes starting
-    // together one key wins whole.
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    file.write_all(&random::<32>())?;
-    file.sync_all()?;
-    let linked = std::fs::hard_link(&temporary, path);
-    std::fs::remove_file(&temporary)?;
-    match linked {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => std::fs::read(path)?.try_into().map_err(wrong_length),
-    }
-}
-
-pub(crate) fn derived(master: &[u8; 32], purpose: &str) -> [u8; 32] {
-    hmac_sha256(master, &[purpose.as_bytes()])
 }

@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::fs::Permissions;
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// No space left on the device.
@@ -18,6 +20,25 @@ pub(crate) const LEAST: u64 = 64 * 1024 * 1024;
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+/// Makes a folder for this user only; the folders above it, too, where they are missing.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)
+}
+
+/// Takes the access of other users away from what an older release, or another umask, made.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    let metadata = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    let mode = metadata.permissions().mode();
+    if metadata.is_symlink() || mode & 0o077 == 0 {
+        return Ok(());
+    }
+    std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
 }
 
 /// Stops the process at once. What a disk says after it failed to write cannot be

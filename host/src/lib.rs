@@ -15,6 +15,7 @@
 //! | [`backup`] | copying a running installation, and putting the copy back |
 //! | `disk` | what happens when a disk fails or is full |
 //! | `fair_queue` | turns of organizations at what is scarce |
+//! | `keys` | the secrets of this installation, and replacing them |
 //! | `faults` | deaths at named places, in debug builds |
 //! | [`delivery`] | what goes out to addresses that others chose |
 //! | `mail` | what mails say and how they leave |
@@ -50,6 +51,7 @@ mod faults;
 pub mod files;
 #[allow(missing_docs, reason = "handlers are named by their routes")]
 pub mod http;
+mod keys;
 mod mail;
 pub mod metrics;
 mod node;

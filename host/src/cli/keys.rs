@@ -11,7 +11,8 @@ use crate::domain::clock::Clock;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::token::ApiKey;
-use crate::store::{Store, api_keys};
+use crate::service::credentials;
+use crate::store::{Store, StoreError, Tx, api_keys};
 
 /// Requests per minute of a key for which nothing was said.
 const DEFAULT_RPM: i64 = 100;
@@ -85,6 +86,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             let key = ApiKey::generate();
             let mut tx = store.begin().await?;
             api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now()).await?;
+            audit(&mut tx, &record, "key.created").await?;
             tx.commit().await?;
             show(output, &record, Some(&key));
         }
@@ -93,6 +95,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             let key = ApiKey::generate();
             let mut tx = store.begin().await?;
             api_keys::replace_hash(&mut tx, &id, &key.hash()).await?;
+            audit(&mut tx, &record, "key.rotated").await?;
             tx.commit().await?;
             show(output, &record, Some(&key));
         }
@@ -106,6 +109,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             record.rate_limit_rpm = rpm.unwrap_or(record.rate_limit_rpm);
             let mut tx = store.begin().await?;
             api_keys::update(&mut tx, &id, &record.scopes, record.rate_limit_rpm).await?;
+            audit(&mut tx, &record, "key.updated").await?;
             tx.commit().await?;
             show(output, &record, None);
         }
@@ -113,8 +117,9 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             let mut record = existing(&store, &id).await?;
             let mut tx = store.begin().await?;
             api_keys::deactivate(&mut tx, &id).await?;
-            tx.commit().await?;
             record.active = false;
+            audit(&mut tx, &record, "key.deactivated").await?;
+            tx.commit().await?;
             show(output, &record, None);
         }
         Command::List { org } => {
@@ -127,6 +132,23 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Records what was done, with what the key may do from then on.
+async fn audit(tx: &mut Tx, record: &ApiKeyRecord, action: &str) -> Result<(), StoreError> {
+    let mut details = view(record, None);
+    if let Value::Object(members) = &mut details {
+        members.remove("org_id");
+        members.remove("last_used_at");
+    }
+    credentials::record(
+        tx,
+        Some(&record.org),
+        action,
+        details,
+        Clock::default().now(),
+    )
+    .await
 }
 
 async fn existing(store: &Store, id: &KeyId) -> Result<ApiKeyRecord, Failure> {

@@ -14,6 +14,7 @@ use super::output::Output;
 use crate::app;
 use crate::domain::checkpoint::{Checkpoint, VerifierKey};
 use crate::domain::merkle::{self, Hash};
+use crate::domain::succession::BelievedKeys;
 use crate::service::log::LogHead;
 
 /// More than any head.
@@ -104,11 +105,12 @@ impl Monitor {
             (None, None) => &head.public_key,
         };
         let key = VerifierKey::parse(key).ok_or("the log's key is not a verifier key")?;
-        let checkpoint = key.open(&head.checkpoint)?;
+        let keys = BelievedKeys::new(key, &head.successions);
+        let (checkpoint, key) = keys.open(&head.checkpoint)?;
         let look = match &seen {
             None => Look::First,
             Some(seen) => {
-                let seen = key.open(&seen.checkpoint)?;
+                let (seen, _) = keys.open(&seen.checkpoint)?;
                 follows(&seen, &checkpoint, &head)?;
                 if seen == checkpoint {
                     Look::Same

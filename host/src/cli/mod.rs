@@ -8,7 +8,9 @@ mod keys;
 mod ledger;
 mod organizations;
 mod output;
+mod rotation;
 mod scaffold;
+mod tokens;
 mod usage;
 mod vault;
 mod verify;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use rustix::fs::Mode;
 use serde_json::json;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -29,10 +31,9 @@ use crate::app;
 use crate::backup::{self, Manifest};
 use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{Config, LogFormat, parse_duration};
-use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
-use crate::service::{access, log};
+use crate::service::log;
 use crate::traces::Exporter;
 use crate::{doctor, server};
 use output::Output;
@@ -65,7 +66,10 @@ enum Command {
     Key(keys::Command),
     /// Web-app bearer tokens.
     #[command(subcommand)]
-    Token(TokenCommand),
+    Token(tokens::Command),
+    /// The keys of this installation.
+    #[command(subcommand)]
+    Keys(rotation::Command),
     /// Check a released bundle (folder or zip), or an envelope of this installation.
     Verify(verify::Verify),
     /// What is in the vault.
@@ -98,26 +102,6 @@ enum Command {
     /// Compile the component on standard input.
     #[command(name = COMPILE, hide = true)]
     Compile,
-}
-
-#[derive(Subcommand)]
-enum TokenCommand {
-    /// Issue a bearer token for a web-app user.
-    Issue(IssueToken),
-}
-
-#[derive(Args)]
-struct IssueToken {
-    #[arg(long, value_parser = org_id)]
-    org: OrgId,
-    #[arg(long)]
-    email: String,
-    /// admin, compliance or member.
-    #[arg(long, value_parser = role)]
-    role: Role,
-    /// For example 30m or 8h.
-    #[arg(long, default_value = "8h", value_parser = duration)]
-    ttl: Duration,
 }
 
 /// Any failure of a command, in words for the operator.
@@ -177,9 +161,8 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         }
         Command::Org(command) => organizations::run(command, &config, output).await?,
         Command::Key(command) => keys::run(command, &config, output).await?,
-        Command::Token(TokenCommand::Issue(request)) => {
-            issue_token(&config, output, &request).await?
-        }
+        Command::Token(command) => tokens::run(command, &config, output).await?,
+        Command::Keys(command) => rotation::run(command, &config, output).await?,
         Command::Verify(verify) => return verify::run(verify, config, output).await,
         Command::Vault(command) => return vault::run(command, config, output).await,
         Command::Ledger(command) => return ledger::run(command, output).await,
@@ -209,28 +192,6 @@ fn backed_up(output: &Output, manifest: &Manifest, done: &str) {
         &json!({ "created_at": at, "files": files, "bytes": bytes }),
         &text,
     );
-}
-
-async fn issue_token(
-    config: &Config,
-    output: &Output,
-    request: &IssueToken,
-) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
-    organizations::existing(&store, &request.org).await?;
-    let key = app::derived(&app::master_key(&config.data_dir)?, "bearer tokens");
-    let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
-    let (token, expires_at) = access::issue_bearer(
-        &key,
-        &request.org,
-        &request.email,
-        request.role,
-        request.ttl,
-        now,
-    )?;
-    let view = json!({ "token": token, "expires_at": expires_at });
-    output.with_note(&view, &token, &format!("expires at {expires_at}"));
-    Ok(())
 }
 
 async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {

@@ -12,7 +12,9 @@ use crate::config::Config;
 use crate::domain::brand::{Brand, Color, Logo};
 use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
+use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
+use crate::service::credentials;
 use crate::store::{Store, organizations};
 
 #[derive(Subcommand)]
@@ -34,6 +36,11 @@ pub enum Command {
     },
     /// How the organization looks to its signers.
     Brand(ChangeBrand),
+    /// What operators did with its API keys and web-app tokens.
+    Audit {
+        #[arg(value_parser = org_id)]
+        org: OrgId,
+    },
 }
 
 /// Longest name of an organization or brand, in characters: it stands in every mail's `From`.
@@ -92,6 +99,15 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
             organizations::set_settings(&mut tx, &org, &organization.settings).await?;
             tx.commit().await?;
             output.one(&view(&organization), "changed");
+        }
+        Command::Audit { org } => {
+            existing(&store, &org).await?;
+            let mut connection = store.read().await?;
+            let entries = credentials::history(&mut connection, Some(&org)).await?;
+            let line =
+                |entry: &LedgerEntry| format!("{}  {}  {}", entry.at, entry.action, entry.details);
+            let lines: Vec<String> = entries.iter().map(line).collect();
+            output.one(&serde_json::to_value(&entries)?, &lines.join("\n"));
         }
         Command::Brand(change) => {
             let mut organization = existing(&store, &change.org).await?;

@@ -119,6 +119,7 @@ impl Config {
                 "components.compile_limit",
                 some(self.components.compile_limit),
             ),
+            ("auth.max_token_ttl", some(self.auth.max_token_ttl)),
             ("sweep_interval", self.sweep_interval),
         ] {
             if duration == Some(Duration::ZERO) {

@@ -37,6 +37,8 @@ const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills"
 pub struct Config {
     /// Where the server listens.
     pub listen: SocketAddr,
+    /// Where `/metrics` is served instead of `listen`.
+    pub metrics_listen: Option<SocketAddr>,
     /// How the world reaches this server, without a trailing slash.
     pub public_url: Option<Url>,
     /// `{embed_host}`; default: `/embed` under the public URL.
@@ -190,11 +192,23 @@ impl Seal {
 }
 
 /// `[auth]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
+    /// How long a web-app token of this host may live.
+    #[serde(deserialize_with = "duration")]
+    pub max_token_ttl: Duration,
     /// An OpenID Connect issuer whose tokens are taken as well.
     pub oidc: Option<Oidc>,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self {
+            max_token_ttl: Duration::from_secs(86_400),
+            oidc: None,
+        }
+    }
 }
 
 /// `[auth.oidc]`.
@@ -476,6 +490,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            metrics_listen: None,
             public_url: None,
             embed_url: None,
             signing_url: None,

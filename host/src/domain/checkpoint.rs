@@ -41,6 +41,9 @@ pub enum CheckpointError {
     /// A signature does not hold.
     #[error("the checkpoint is not signed with the key {0}")]
     Unsigned(String),
+    /// It has more entries than the log had when this key was replaced.
+    #[error("the checkpoint is signed with the key {0}, which had been replaced by then")]
+    Succeeded(String),
     /// It is of another log.
     #[error("the checkpoint is of the log {found}, not of {expected}")]
     OtherLog {
@@ -73,14 +76,14 @@ impl CheckpointSigner {
     /// The signed note of a head. The same head gives the same bytes.
     pub fn sign(&self, checkpoint: &Checkpoint) -> String {
         let body = body(checkpoint);
-        let verifier = self.verifier(&checkpoint.origin);
-        let mut signature = verifier.id().to_vec();
+        format!("{body}\n{}", self.signature(&checkpoint.origin, &body))
+    }
+
+    /// The signature line of a note.
+    pub fn signature(&self, origin: &str, body: &str) -> String {
+        let mut signature = self.verifier(origin).id().to_vec();
         signature.extend(self.0.sign(body.as_bytes()).as_ref());
-        format!(
-            "{body}\n— {} {}\n",
-            checkpoint.origin,
-            STANDARD.encode(signature)
-        )
+        format!("— {origin} {}\n", STANDARD.encode(signature))
     }
 }
 
@@ -123,7 +126,7 @@ impl VerifierKey {
         let malformed = CheckpointError::Malformed;
         // The body ends with its own line end; an empty line follows.
         let split = note.find("\n\n").ok_or(malformed("it has no signature"))?;
-        let (text, signatures) = (&note[..=split], &note[split + 2..]);
+        let text = &note[..=split];
         let checkpoint = read_body(text)?;
         if checkpoint.origin != self.name {
             return Err(CheckpointError::OtherLog {
@@ -131,8 +134,18 @@ impl VerifierKey {
                 expected: self.name.clone(),
             });
         }
+        if self.has_signed(text, note) {
+            Ok(checkpoint)
+        } else {
+            Err(CheckpointError::Unsigned(self.to_string()))
+        }
+    }
+
+    /// Whether one of the note's signatures is this key's, over the note's text.
+    pub fn has_signed(&self, text: &str, note: &str) -> bool {
         let ours = format!("— {} ", self.name);
-        let signed = signatures
+        let signatures = note.get(text.len()..).unwrap_or_default();
+        signatures
             .lines()
             .filter_map(|line| STANDARD.decode(line.strip_prefix(&ours)?).ok())
             .any(|signature| {
@@ -141,12 +154,12 @@ impl VerifierKey {
                         .verify(text.as_bytes(), signature)
                         .is_ok()
                 })
-            });
-        if signed {
-            Ok(checkpoint)
-        } else {
-            Err(CheckpointError::Unsigned(self.to_string()))
-        }
+            })
+    }
+
+    /// The log's name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -165,6 +165,10 @@ prefixed_id!(
     UserId, "usr_"
 );
 prefixed_id!(
+    /// A web-app bearer token.
+    TokenId, "tok_"
+);
+prefixed_id!(
     /// A WebAssembly component.
     ComponentId, "cmp_"
 );

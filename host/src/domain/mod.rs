@@ -40,6 +40,7 @@ pub mod organization;
 pub mod package;
 pub mod prefill;
 pub mod seal;
+pub mod succession;
 pub mod template;
 pub mod token;
 pub mod warning;

@@ -7,15 +7,26 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::token::random;
 
-/// Seals and opens texts.
-pub struct Sealer(LessSafeKey);
+/// Seals and opens texts. Of several keys the first seals, and each opens.
+pub struct Sealer {
+    current: LessSafeKey,
+    others: Vec<LessSafeKey>,
+}
 
 impl Sealer {
     /// None for a key the algorithm does not take.
     pub fn new(key: &[u8; 32]) -> Option<Self> {
-        Some(Self(LessSafeKey::new(
-            UnboundKey::new(&AES_256_GCM, key).ok()?,
-        )))
+        Self::of_generations(&[*key])
+    }
+
+    /// None without a key, and for keys the algorithm does not take.
+    pub fn of_generations(keys: &[[u8; 32]]) -> Option<Self> {
+        let key = |key: &[u8; 32]| Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).ok()?));
+        let (current, others) = keys.split_first()?;
+        Some(Self {
+            current: key(current)?,
+            others: others.iter().map(key).collect::<Option<_>>()?,
+        })
     }
 
     /// The text, readable only with the key and together with `context`.
@@ -27,7 +38,7 @@ impl Sealer {
     pub fn seal(&self, text: &str, context: &str) -> String {
         let nonce = random::<NONCE_LEN>();
         let mut bytes = text.as_bytes().to_vec();
-        self.0
+        self.current
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(context.as_bytes()),
@@ -39,16 +50,30 @@ impl Sealer {
 
     /// None for what was sealed otherwise, or changed.
     pub fn open(&self, sealed: &str, context: &str) -> Option<String> {
-        let bytes = STANDARD.decode(sealed).ok()?;
-        let (nonce, rest) = bytes.split_at_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let mut rest = rest.to_vec();
-        let text = self
-            .0
-            .open_in_place(nonce, Aad::from(context.as_bytes()), &mut rest)
-            .ok()?;
-        String::from_utf8(text.to_vec()).ok()
+        let mut keys = std::iter::once(&self.current).chain(&self.others);
+        keys.find_map(|key| open(key, sealed, context))
     }
+
+    /// The same text sealed with the current key; none where it is already, and where no
+    /// key opens it.
+    pub fn resealed(&self, sealed: &str, context: &str) -> Option<String> {
+        if open(&self.current, sealed, context).is_some() {
+            return None;
+        }
+        let text = self.open(sealed, context)?;
+        Some(self.seal(&text, context))
+    }
+}
+
+fn open(key: &LessSafeKey, sealed: &str, context: &str) -> Option<String> {
+    let bytes = STANDARD.decode(sealed).ok()?;
+    let (nonce, rest) = bytes.split_at_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let mut rest = rest.to_vec();
+    let text = key
+        .open_in_place(nonce, Aad::from(context.as_bytes()), &mut rest)
+        .ok()?;
+    String::from_utf8(text.to_vec()).ok()
 }
 
 #[cfg(test)]
@@ -65,5 +90,19 @@ mod tests {
         assert_eq!(sealer.open(&sealed, "elsewhere"), None);
         assert_eq!(Sealer::new(&[8; 32]).unwrap().open(&sealed, "place"), None);
         assert_eq!(sealer.open("short", "place"), None);
+    }
+
+    #[test]
+    fn another_generation_is_opened_and_sealed_anew_with_the_current_key() {
+        let before = Sealer::new(&[7; 32]).unwrap();
+        let now = Sealer::of_generations(&[[8; 32], [7; 32]]).unwrap();
+        let sealed = before.seal("secret", "place");
+        assert_eq!(now.open(&sealed, "place").as_deref(), Some("secret"));
+        let resealed = now.resealed(&sealed, "place").unwrap();
+        assert_eq!(now.resealed(&resealed, "place"), None);
+        assert_eq!(before.open(&resealed, "place"), None);
+        let after = Sealer::new(&[8; 32]).unwrap();
+        assert_eq!(after.open(&resealed, "place").as_deref(), Some("secret"));
+        assert_eq!(now.resealed(&sealed, "elsewhere"), None);
     }
 }

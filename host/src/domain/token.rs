@@ -19,6 +19,11 @@ impl SecretHash {
         Self(hex::encode(Sha256::digest(secret.as_bytes())))
     }
 
+    /// As it was read from where it is kept.
+    pub fn kept(text: String) -> Self {
+        Self(text)
+    }
+
     /// 64 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -269,7 +269,7 @@ struct Retention {
 impl Files {
     /// A local folder; every write is on the disk before it is answered.
     pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
-        std::fs::create_dir_all(folder).map_err(|error| FilesError::Url(error.to_string()))?;
+        disk::make_folder(folder).map_err(|error| FilesError::Url(error.to_string()))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self {
             folder: Some(folder.to_owned()),

@@ -271,7 +271,7 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     let token = bearer_token(parts)?;
     limits::admit(app, Credential::WebToken, token, parts)?;
     let user = access::bearer(app, token)
-        .await
+        .await?
         .ok_or_else(|| unauthorized("Invalid token"))?;
     let _ = notes.org.set(user.org.clone());
     // Where it is not required it must not contradict the token either.

@@ -49,12 +49,10 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     let parent = folder.parent().unwrap_or(folder);
     fs::create_dir_all(parent)?;
     let beside = tempfile::tempdir_in(parent)?;
-    let secret = |name: &str, key: &SigningKey| -> Result<(), SealError> {
-        let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
-        Ok(write(&beside.path().join(name), text.as_bytes())?)
-    };
-    secret("key.pem", &key)?;
-    secret("authority-key.pem", &authority_key)?;
+    let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
+    write(&beside.path().join("key.pem"), text.as_bytes())?;
+    // The authority's own key has signed all that it will ever sign, and is not kept: a
+    // thief of this folder can make no other certificate of this authority.
     let mut chain = String::new();
     for certificate in [own, authority] {
         chain += &certificate.to_pem(LineEnding::LF).map_err(unusable)?;
@@ -69,6 +67,14 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
         }
         Err(_) if folder.join("key.pem").exists() => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes the authority's key, which older releases kept.
+pub(super) fn forget_key(folder: &Path) -> io::Result<()> {
+    match fs::remove_file(folder.join("authority-key.pem")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

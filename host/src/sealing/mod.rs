@@ -89,6 +89,7 @@ impl SealingKey {
         if !folder.join("key.pem").exists() {
             authority::make(folder, now)?;
         }
+        authority::forget_key(folder)?;
         Self::read(&folder.join("key.pem"), &folder.join("certificates.pem"))
     }
 

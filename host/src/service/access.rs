@@ -11,13 +11,18 @@ use super::jwt::{self, Expiring};
 use super::{Caller, ServiceError};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{KeyId, OrgId, UserId};
+use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
-use crate::store::api_keys;
+use crate::keys::Key;
+use crate::store::{api_keys, tokens};
 
 /// `aud` of bearer tokens, so that no other token of ours passes for one.
 const AUDIENCE: &str = "holdfast web app";
+/// Clock skew tolerated on expiry.
+const LEEWAY: Duration = Duration::from_secs(jwt::LEEWAY_SECONDS.unsigned_abs());
+/// How long a revocation outlives its token: nodes' clocks may differ.
+const KEPT_BEHIND_ITS_END: Duration = Duration::from_secs(3600);
 
 /// The key's record; none for a key that is unknown or deactivated.
 pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
@@ -151,6 +156,9 @@ impl From<&User> for Caller {
 /// What our own bearer tokens say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Claims {
+    /// By which it is revoked. Tokens of releases before 0.2 have none.
+    #[serde(default)]
+    jti: Option<TokenId>,
     sub: UserId,
     org_id: OrgId,
     email: String,
@@ -166,17 +174,26 @@ impl Expiring for Claims {
     }
 }
 
-/// A bearer token for a web-app user (HS256), and when it expires.
+/// A bearer token, with what is recorded of it.
+pub struct IssuedToken {
+    pub id: TokenId,
+    pub text: String,
+    pub expires_at: Timestamp,
+}
+
+/// A bearer token for a web-app user (HS256).
 pub fn issue_bearer(
-    key: &[u8; 32],
+    keys: &[Key],
     org: &OrgId,
     email: &str,
     role: Role,
     ttl: Duration,
     now: Timestamp,
-) -> Result<(String, Timestamp), ServiceError> {
+) -> Result<IssuedToken, ServiceError> {
     let expires_at = now + ttl;
+    let id = TokenId::new();
     let claims = Claims {
+        jti: Some(id.clone()),
         sub: UserId::new(),
         org_id: org.clone(),
         email: email.into(),
@@ -185,31 +202,65 @@ pub fn issue_bearer(
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
-    let token = jwt::issue(key, &claims)?;
-    Ok((token, expires_at))
+    let text = jwt::issue(keys, &claims)?;
+    Ok(IssuedToken {
+        id,
+        text,
+        expires_at,
+    })
+}
+
+/// The organization, id and end of a token of ours that has not ended.
+pub fn own_token(keys: &[Key], token: &str, now: Timestamp) -> Option<(OrgId, TokenId, Timestamp)> {
+    let claims: Claims = jwt::read(keys, AUDIENCE, token, now)?;
+    let expires_at = Timestamp::from_millis(claims.exp.saturating_mul(1000));
+    Some((claims.org_id, claims.jti?, expires_at))
 }
 
 /// The user of a valid bearer token: ours, or the issuer's.
 ///
 /// The token's algorithm only says who must have signed it. Our secret is used
 /// with HS256 and nothing else, the issuer's keys with RS256 and ES256.
-pub async fn bearer(app: &App, token: &str) -> Option<User> {
-    let header = jsonwebtoken::decode_header(token).ok()?;
+pub async fn bearer(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
+    let Ok(header) = jsonwebtoken::decode_header(token) else {
+        return Ok(None);
+    };
     match (header.alg, &app.issuer) {
-        (Algorithm::HS256, _) => own(app, token),
+        (Algorithm::HS256, _) => own(app, token).await,
         (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
             let now = app.clock.now().as_seconds();
-            issuer.user(token, &header, now).await
+            Ok(issuer.user(token, &header, now).await)
         }
-        _ => None,
+        _ => Ok(None),
     }
 }
 
-fn own(app: &App, token: &str) -> Option<User> {
-    let claims: Claims = jwt::read(&app.bearer_key, AUDIENCE, token, app.clock.now())?;
-    Some(User {
+/// A token that was issued for longer than tokens may live now ends with that time.
+async fn own(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
+    let now = app.clock.now();
+    let Some(claims) = jwt::read::<Claims>(&app.bearer_keys, AUDIENCE, token, now) else {
+        return Ok(None);
+    };
+    let issued_at = Timestamp::from_millis(claims.iat.saturating_mul(1000));
+    if issued_at + app.config.auth.max_token_ttl + LEEWAY < now {
+        return Ok(None);
+    }
+    if let Some(id) = &claims.jti {
+        let mut connection = app.store.read().await?;
+        if tokens::is_revoked(&mut connection, &claims.org_id, id).await? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(User {
         org: claims.org_id,
         email: claims.email,
         role: claims.role,
-    })
+    }))
+}
+
+/// Forgets revoked tokens once no clock takes them any more.
+pub async fn forget_revoked(app: &App) -> Result<(), ServiceError> {
+    let mut tx = app.store.begin().await?;
+    tokens::forget(&mut tx, app.clock.now() - KEPT_BEHIND_ITS_END).await?;
+    Ok(tx.commit().await?)
 }

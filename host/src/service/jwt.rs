@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::ServiceError;
 use crate::domain::clock::Timestamp;
+use crate::keys::Key;
 
 /// Clock skew tolerated on expiry.
 pub const LEEWAY_SECONDS: i64 = 5;
@@ -19,16 +20,18 @@ pub trait Expiring {
     fn exp(&self) -> i64;
 }
 
-/// A token with these claims.
-pub fn issue(key: &[u8; 32], claims: &impl Serialize) -> Result<String, ServiceError> {
-    let key = EncodingKey::from_secret(key);
+/// A token with these claims, signed with the current key: the first.
+pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceError> {
+    let current = keys.first().map_or(&[][..], |key| key);
+    let key = EncodingKey::from_secret(current);
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key)
         .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// The claims of a token for this audience; none when it is not ours or too old.
+/// The claims of a token for this audience, signed with any of the keys; none when it is
+/// not ours or too old.
 pub fn read<C: DeserializeOwned + Expiring>(
-    key: &[u8; 32],
+    keys: &[Key],
     audience: &str,
     token: &str,
     now: Timestamp,
@@ -38,9 +41,10 @@ pub fn read<C: DeserializeOwned + Expiring>(
     validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
     // Checked below, against the clock the service reads.
     validation.validate_exp = false;
-    let key = DecodingKey::from_secret(key);
-    let claims = jsonwebtoken::decode::<C>(token, &key, &validation)
-        .ok()?
-        .claims;
+    let claims = keys.iter().find_map(|key| {
+        let key = DecodingKey::from_secret(key);
+        jsonwebtoken::decode::<C>(token, &key, &validation).ok()
+    });
+    let claims = claims?.claims;
     (claims.exp().saturating_add(LEEWAY_SECONDS) > now.as_seconds()).then_some(claims)
 }

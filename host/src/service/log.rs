@@ -19,6 +19,7 @@ use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::merkle::{self, Missing, TILE, TileId};
+use crate::domain::succession::Succession;
 use crate::faults;
 use crate::files::FilesError;
 use crate::store::{log, vault};
@@ -85,6 +86,10 @@ pub struct LogHead {
     pub public_key: String,
     /// With `?since=`: that the tree of that size is the beginning of this one.
     pub consistency: Option<Consistency>,
+    /// How the key came to follow the ones before, oldest first: notes that the old and the
+    /// new key have signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub successions: Vec<String>,
 }
 
 /// A consistency proof (RFC 6962, section 2.1.2).
@@ -103,6 +108,10 @@ pub struct LogEvidence {
     pub checkpoint: String,
     /// What it is verified with.
     pub public_key: String,
+    /// How the key came to follow the ones before, oldest first: notes that the old and the
+    /// new key have signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub successions: Vec<String>,
     /// That the head in the envelope's certificate is the beginning of this one.
     pub certified: Option<Consistency>,
     /// One for each entry that has its place; the newest may still wait.
@@ -173,7 +182,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     let Some(head) = lease else {
         return Ok(0);
     };
-    let public_key = own(app, &head)?;
+    let public_key = own(app, &head, &log::successions(&mut tx).await?)?;
     let batch = log::pending(&mut tx, BATCH).await?;
     let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
     let mut changed = Vec::new();
@@ -301,15 +310,19 @@ pub async fn trusted(app: &App) -> Result<String, ServiceError> {
     let Some(head) = log::head(&mut connection).await? else {
         return Ok("the log is empty".into());
     };
-    own(app, &head)?;
+    own(app, &head, &log::successions(&mut connection).await?)?;
     Ok(format!("{} entries", head.size))
 }
 
 /// Nodes of one installation sign with one key: another one would make its
-/// checkpoints unbelievable.
-fn own(app: &App, head: &log::Head) -> Result<String, ServiceError> {
+/// checkpoints unbelievable. The last succession says which key it is.
+fn own(app: &App, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
     let own = app.log.signer.verifier(&head.origin).to_string();
-    match &head.public_key {
+    let last = successions
+        .last()
+        .and_then(|note| Succession::open(note).ok());
+    let known = last.map(|last| last.new_key().to_string());
+    match known.as_ref().or(head.public_key.as_ref()) {
         Some(known) if *known != own => Err(ServiceError::Internal(format!(
             "the log is signed with {known} and not with this node's key: \
              nodes of one installation share the folder keys of their data folder"
@@ -355,6 +368,7 @@ pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError
         signed_at: head.signed_at,
         checkpoint,
         consistency,
+        successions: log::successions(&mut connection).await?,
     })
 }
 
@@ -401,6 +415,7 @@ pub async fn evidence(
     Ok(Some(LogEvidence {
         checkpoint,
         public_key: head.public_key.unwrap_or_default(),
+        successions: log::successions(&mut connection).await?,
         certified: certified(&mut connection, org, envelope, head.size).await?,
         inclusion,
     }))

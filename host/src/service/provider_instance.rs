@@ -83,13 +83,21 @@ impl InstanceConfig {
     ) -> Result<String, ServiceError> {
         let text = serde_json::to_string(self)
             .map_err(|error| ServiceError::Internal(error.to_string()))?;
-        Ok(sealer.seal(&text, &context(org, name)))
+        let org = org.map_or("", OrgId::as_str);
+        Ok(sealer.seal(&text, &Self::context(org, name)))
     }
 
     /// What was kept. None when it was sealed with another key than this node's.
     pub fn open(sealed: &str, sealer: &Sealer, instance: &Instance) -> Option<Self> {
-        let context = context(instance.org.as_ref(), &instance.name);
+        let org = instance.org.as_ref().map_or("", OrgId::as_str);
+        let context = Self::context(org, &instance.name);
         serde_json::from_str(&sealer.open(sealed, &context)?).ok()
+    }
+
+    /// What the settings of an instance are sealed together with; `org` is empty for the
+    /// installation.
+    pub fn context(org: &str, name: &str) -> String {
+        format!("{org}.{name}")
     }
 
     /// Settings as the plugin reads them.
@@ -118,8 +126,4 @@ impl InstanceConfig {
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }
-}
-
-fn context(org: Option<&OrgId>, name: &str) -> String {
-    format!("{}.{name}", org.map_or("", OrgId::as_str))
 }

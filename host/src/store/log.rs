@@ -160,6 +160,37 @@ pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreE
     row.as_ref().map(head_of).transpose()
 }
 
+/// The head, with the log's row locked until the transaction ends: nothing extends the log
+/// meanwhile.
+pub async fn locked(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
+    let row = sqlx::query("update ledger_log set origin = origin where log_id = $1 returning *")
+        .bind(LOG)
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(head_of).transpose()
+}
+
+/// The successions of the log's keys, oldest first: signed notes.
+pub async fn successions(connection: &mut AnyConnection) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query("select note from log_key_succession order by position")
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| Ok(row.try_get("note")?)).collect()
+}
+
+/// Adds a succession, under [`locked`].
+pub async fn add_succession(tx: &mut Tx, note: &str, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into log_key_succession (position, note, at)
+         select coalesce(max(position), 0) + 1, $1, $2 from log_key_succession",
+    )
+    .bind(note)
+    .bind(now.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// The signed note of the head.
 pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
     Ok(head(connection).await?.and_then(|head| head.checkpoint))

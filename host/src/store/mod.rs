@@ -52,9 +52,11 @@ pub mod provider_poll;
 pub mod rate_windows;
 pub mod room;
 pub mod sandbox;
+pub mod sealed;
 pub mod shadows;
 pub mod signers;
 pub mod templates;
+pub mod tokens;
 pub mod vault;
 pub mod webhooks;
 

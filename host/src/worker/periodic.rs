@@ -30,6 +30,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             ("expiry", expire(&app).await),
             ("use of keys", access::flush_key_usage(&app).await),
             ("kept answers", forget_answers(&app).await),
+            ("revoked tokens", access::forget_revoked(&app).await),
             ("sealing key", check_seal(&app).await),
             ("identity questions", kba::forget(&app).await),
         ] {

@@ -98,7 +98,7 @@ pub struct Save {
 /// The session of a token; none when it is not ours or too old.
 pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
     let now = app.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&app.builder_key, AUDIENCE, token, now) else {
+    let Some(claims) = jwt::read::<Claims>(&app.builder_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
     let mut connection = app.store.read().await?;

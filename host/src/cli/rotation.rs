@@ -1,0 +1,123 @@
+//! `holdfast keys`: the keys of the installation.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::Failure;
+use super::output::Output;
+use crate::app;
+use crate::config::Config;
+use crate::domain::checkpoint::CheckpointSigner;
+use crate::domain::clock::Clock;
+use crate::domain::succession::Succession;
+use crate::keys;
+use crate::service::{credentials, resealing};
+use crate::store::log;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make the next master key, which nodes can read from their next start on. Needed
+    /// before a rotation where several nodes restart one after the other.
+    Prepare,
+    /// Replace the master key. The one before stays readable; servers take the new one
+    /// with their next start.
+    Rotate {
+        /// The key that signs the head of the log, instead of the master key.
+        #[arg(long)]
+        log: bool,
+    },
+    /// Seal with the current master key what the one before has sealed. Needed between two
+    /// rotations, once every server runs with the current key.
+    Reseal,
+}
+
+pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+    match command {
+        Command::Prepare => {
+            keys::prepare(&config.data_dir)?;
+            let text = "the next master key is prepared: give keys/master.next.key to every \
+                        node and restart them, then rotate";
+            output.one(&json!({ "prepared": true }), text);
+        }
+        Command::Rotate { log: false } => rotate(config, output).await?,
+        Command::Rotate { log: true } => rotate_log(config, output).await?,
+        Command::Reseal => {
+            let store = app::open_store(config).await?;
+            let sealer = app::keys(config)?
+                .sealer()
+                .ok_or("the keys cannot be used")?;
+            let resealed = resealing::reseal(&store, &sealer).await?;
+            let text = format!("{resealed} secrets were sealed with the current key");
+            output.one(&json!({ "resealed": resealed }), &text);
+        }
+    }
+    Ok(())
+}
+
+async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
+    let store = app::open_store(config).await?;
+    let sealer = app::keys(config)?
+        .sealer()
+        .ok_or("the keys cannot be used")?;
+    let older = resealing::count(&store, &sealer).await?;
+    if older > 0 {
+        return Err(format!(
+            "{older} secrets are sealed with the previous master key, which this rotation \
+             would forget: run `holdfast keys reseal` first"
+        )
+        .into());
+    }
+    let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+    let mut tx = store.begin().await?;
+    credentials::record(&mut tx, None, "master_key.rotated", json!({}), now).await?;
+    keys::rotate(&config.data_dir)?;
+    tx.commit().await?;
+    let text = "the master key is replaced: restart the servers, then run `holdfast keys reseal`";
+    output.one(&json!({ "rotated": "master" }), text);
+    Ok(())
+}
+
+/// The old key and the new one sign the succession, which is published with the log's head.
+/// A run that broke off is finished by the next.
+async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
+    let store = app::open_store(config).await?;
+    let old = app::keys(config)?;
+    let next = keys::prepare_log(&config.data_dir)?;
+    let unusable = "the key of the log cannot be used";
+    let old = CheckpointSigner::new(old.log()).ok_or(unusable)?;
+    let new = CheckpointSigner::new(&next).ok_or(unusable)?;
+    let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+
+    let mut tx = store.begin().await?;
+    let head = log::locked(&mut tx).await?;
+    if let Some(head) = head.filter(|head| head.public_key.is_some()) {
+        let (before, after) = (old.verifier(&head.origin), new.verifier(&head.origin));
+        let known = log::successions(&mut tx).await?;
+        let recorded = known.iter().any(|note| {
+            Succession::open(note).is_ok_and(|succession| succession.new_key() == &after)
+        });
+        if !recorded {
+            let current = known
+                .last()
+                .and_then(|note| Succession::open(note).ok())
+                .map_or(head.public_key.clone(), |last| {
+                    Some(last.new_key().to_string())
+                });
+            if current != Some(before.to_string()) {
+                return Err(
+                    "the log is signed with another key than this node's keys/log.key".into(),
+                );
+            }
+            let note = Succession::sign(&old, &new, &head.origin, head.size);
+            log::add_succession(&mut tx, &note, now).await?;
+            let details = json!({ "old": before.to_string(), "new": after.to_string() });
+            credentials::record(&mut tx, None, "log_key.rotated", details, now).await?;
+        }
+    }
+    tx.commit().await?;
+    keys::promote_log(&config.data_dir)?;
+    let text = "the key of the log is replaced: give keys/log.key to every node and restart \
+                the servers now, as none extends the log with the old key any more";
+    output.one(&json!({ "rotated": "log" }), text);
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! `holdfast token`: web-app bearer tokens.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::output::Output;
+use super::{Failure, duration, org_id, organizations, role};
+use crate::app;
+use crate::config::Config;
+use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::id::{OrgId, TokenId};
+use crate::domain::organization::Role;
+use crate::keys::BEARER_TOKENS;
+use crate::service::{access, credentials};
+use crate::store::{Store, tokens};
+
+/// What the issuing of a token is called in the organization's record of credentials.
+const ISSUED: &str = "token.issued";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Issue a bearer token for a web-app user.
+    Issue(Issue),
+    /// Refuse a token from the next request on, on every node.
+    Revoke {
+        /// The token itself, or its id (tok_…) together with --org.
+        token: String,
+        #[arg(long, value_parser = org_id)]
+        org: Option<OrgId>,
+    },
+    /// List the tokens of an organization that have not ended.
+    List {
+        #[arg(long, value_parser = org_id)]
+        org: OrgId,
+    },
+}
+
+#[derive(Args)]
+pub struct Issue {
+    #[arg(long, value_parser = org_id)]
+    org: OrgId,
+    #[arg(long)]
+    email: String,
+    /// admin, compliance or member.
+    #[arg(long, value_parser = role)]
+    role: Role,
+    /// For example 30m or 8h; at most `auth.max_token_ttl`.
+    #[arg(long, default_value = "8h", value_parser = duration)]
+    ttl: Duration,
+}
+
+pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
+    let store = app::open_store(config).await?;
+    let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+    match command {
+        Command::Issue(request) => issue(&store, config, output, &request, now).await,
+        Command::Revoke { token, org } => revoke(&store, config, output, &token, org, now).await,
+        Command::List { org } => {
+            organizations::existing(&store, &org).await?;
+            let listed = unended(&store, &org, now).await?;
+            let lines: Vec<String> = listed.iter().map(line).collect();
+            output.one(&Value::Array(listed), &lines.join("\n"));
+            Ok(())
+        }
+    }
+}
+
+async fn issue(
+    store: &Store,
+    config: &Config,
+    output: &Output,
+    request: &Issue,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    organizations::existing(store, &request.org).await?;
+    let most = config.auth.max_token_ttl;
+    let ttl = request.ttl.min(most);
+    let keys = app::keys(config)?.generations(BEARER_TOKENS);
+    let issued = access::issue_bearer(&keys, &request.org, &request.email, request.role, ttl, now)?;
+    let details = json!({
+        "token_id": issued.id,
+        "email": request.email,
+        "role": request.role,
+        "expires_at": issued.expires_at,
+    });
+    let mut tx = store.begin().await?;
+    credentials::record(&mut tx, Some(&request.org), ISSUED, details, now).await?;
+    tx.commit().await?;
+    let view = json!({
+        "token": issued.text,
+        "token_id": issued.id,
+        "expires_at": issued.expires_at,
+    });
+    let mut note = format!("{} expires at {}", issued.id, issued.expires_at);
+    if ttl < request.ttl {
+        note += &format!(
+            ": a token lives for at most {} s (auth.max_token_ttl)",
+            most.as_secs()
+        );
+    }
+    output.with_note(&view, &issued.text, &note);
+    Ok(())
+}
+
+async fn revoke(
+    store: &Store,
+    config: &Config,
+    output: &Output,
+    token: &str,
+    org: Option<OrgId>,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let (org, id, expires_at) = match (TokenId::parse(token), org) {
+        (Some(id), Some(org)) => {
+            let expires_at = end_of(store, &org, &id, now).await?;
+            (org, id, expires_at)
+        }
+        (Some(_), None) => return Err("a token's id needs --org beside it".into()),
+        (None, _) => {
+            let keys = app::keys(config)?.generations(BEARER_TOKENS);
+            access::own_token(&keys, token, now)
+                .ok_or("this is no token of this installation, or one that has ended")?
+        }
+    };
+    let mut tx = store.begin().await?;
+    if tokens::revoke(&mut tx, &org, &id, expires_at, now).await? {
+        let details = json!({ "token_id": id });
+        credentials::record(&mut tx, Some(&org), "token.revoked", details, now).await?;
+    }
+    tx.commit().await?;
+    output.one(
+        &json!({ "token_id": id, "org_id": org, "revoked": true }),
+        &format!("{id} is revoked"),
+    );
+    Ok(())
+}
+
+/// When a token ends, by the record of its issuing.
+async fn end_of(
+    store: &Store,
+    org: &OrgId,
+    id: &TokenId,
+    now: Timestamp,
+) -> Result<Timestamp, Failure> {
+    let listed = unended(store, org, now).await?;
+    let found = listed.iter().find(|token| token["token_id"] == id.as_str());
+    let end = found.and_then(|token| Timestamp::parse(token["expires_at"].as_str()?));
+    end.ok_or_else(|| format!("{org} has no token {id} that has not ended").into())
+}
+
+/// The tokens of an organization that have not ended, as they were issued.
+async fn unended(store: &Store, org: &OrgId, now: Timestamp) -> Result<Vec<Value>, Failure> {
+    let mut connection = store.read().await?;
+    let history = credentials::history(&mut connection, Some(org)).await?;
+    let mut listed = Vec::new();
+    for entry in history.into_iter().filter(|entry| entry.action == ISSUED) {
+        let mut token = entry.details;
+        let ends = token["expires_at"].as_str().and_then(Timestamp::parse);
+        let id = token["token_id"].as_str().and_then(TokenId::parse);
+        if let (Some(id), true) = (id, ends > Some(now)) {
+            token["issued_at"] = json!(entry.at);
+            token["revoked"] = tokens::is_revoked(&mut connection, org, &id).await?.into();
+            listed.push(token);
+        }
+    }
+    Ok(listed)
+}
+
+fn line(token: &Value) -> String {
+    let text = |name: &str| token[name].as_str().unwrap_or_default().to_owned();
+    let state = match token["revoked"].as_bool() {
+        Some(true) => "revoked",
+        _ => "active",
+    };
+    format!(
+        "{}  {state}  {}  {}  until {}",
+        text("token_id"),
+        text("role"),
+        text("email"),
+        text("expires_at")
+    )
+}

@@ -1,0 +1,54 @@
+//! What operators did with the credentials of an organization, and with the keys of the
+//! installation: chained as the custody ledgers are, and in the log with them.
+
+use serde_json::Value;
+use sqlx::AnyConnection;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::id::OrgId;
+use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
+use crate::store::{StoreError, Tx, ledger};
+
+/// The chain of one owner: an organization, or the installation.
+struct Credentials(String);
+
+impl Credentials {
+    fn of(org: Option<&OrgId>) -> Self {
+        Self(match org {
+            Some(org) => format!("credentials:{org}"),
+            None => "credentials".into(),
+        })
+    }
+}
+
+impl Chain for Credentials {
+    fn chain(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Records an act of the operator. Part of the transaction that it is about.
+pub async fn record(
+    tx: &mut Tx,
+    org: Option<&OrgId>,
+    action: &str,
+    details: Value,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let entry = NewEntry {
+        at,
+        actor: "operator".into(),
+        action: action.into(),
+        details,
+    };
+    ledger::append(tx, org, &Credentials::of(org), entry).await?;
+    Ok(())
+}
+
+/// What was recorded, oldest first.
+pub async fn history(
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+) -> Result<Vec<LedgerEntry>, StoreError> {
+    ledger::list(connection, org, &Credentials::of(org)).await
+}

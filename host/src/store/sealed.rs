@@ -1,0 +1,91 @@
+//! Texts that stay sealed for long, wherever they are kept: to seal them with another key.
+
+use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
+
+use super::{StoreError, Tx};
+
+/// A column of sealed texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Secrets of webhook endpoints.
+    Webhook,
+    /// The ones before, while they still sign.
+    PreviousWebhook,
+    /// Settings of organizations' provider instances.
+    Instance,
+}
+
+impl Place {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Webhook, Self::PreviousWebhook, Self::Instance];
+
+    /// Table, its id, the column, and what names the instance.
+    fn columns(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Webhook => ("webhook_endpoint", "endpoint_id", "secret", "''"),
+            Self::PreviousWebhook => ("webhook_endpoint", "endpoint_id", "previous_secret", "''"),
+            Self::Instance => (
+                "component_activation",
+                "activation_id",
+                "config",
+                "instance",
+            ),
+        }
+    }
+}
+
+/// A sealed text and where it belongs.
+#[derive(Clone, Debug)]
+pub struct Text {
+    bucket: i64,
+    pub id: String,
+    /// Empty: the installation.
+    pub org: String,
+    pub instance: String,
+    pub sealed: String,
+}
+
+/// All texts of a place, of every organization.
+pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Text>, StoreError> {
+    let (table, id, column, instance) = place.columns();
+    let text = format!(
+        "select bucket, {id} as id, org_id, {instance} as instance, {column} as sealed
+         from {table} where {column} is not null order by bucket, {id}"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .fetch_all(connection)
+        .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Text {
+                bucket: row.try_get("bucket")?,
+                id: row.try_get("id")?,
+                org: row.try_get("org_id")?,
+                instance: row.try_get("instance")?,
+                sealed: row.try_get("sealed")?,
+            })
+        })
+        .collect()
+}
+
+/// Replaces a text that has not changed since. False when it has.
+pub async fn replace(
+    tx: &mut Tx,
+    place: Place,
+    text: &Text,
+    sealed: &str,
+) -> Result<bool, StoreError> {
+    let (table, id, column, _) = place.columns();
+    let update = format!(
+        "update {table} set {column} = $4 where bucket = $1 and {id} = $2 and {column} = $3"
+    );
+    let replaced = sqlx::query(AssertSqlSafe(update))
+        .bind(text.bucket)
+        .bind(&text.id)
+        .bind(&text.sealed)
+        .bind(sealed)
+        .execute(&mut **tx)
+        .await?
+        .rows_affected();
+    Ok(replaced == 1)
+}
