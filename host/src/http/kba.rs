@@ -4,7 +4,7 @@
 use std::future::Future;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
@@ -19,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::identity::entry;
 use crate::service::ServiceError;
 use crate::service::kba::{self, Asked, Field, Gate, Given, KbaResult, Notice, Question, Shown};
+use crate::service::links::MAIL_LIFE;
 use crate::traces;
 
 /// An envelope's results.
@@ -28,6 +29,48 @@ pub async fn results(
     ResourceId(id): ResourceId,
 ) -> Result<Found<Vec<KbaResult>>, HttpError> {
     Ok(Reply::new(&kba::results(&app, &caller, &id).await?))
+}
+
+/// Recognises the browser of a signer who has passed, and records one that is new. Returns
+/// the cookie that it is given.
+pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, ServiceError> {
+    if !visit.signer.challenged {
+        return Ok(None);
+    }
+    let (envelope, signer) = (&visit.envelope, &visit.signer);
+    let cookie = visit.browser.as_deref();
+    let given = kba::recognise(app, envelope, signer, cookie, &visit.origin).await?;
+    Ok(given.and_then(|token| {
+        let secure = app.config.signing_url().starts_with("https:");
+        // Lax: the first visit comes from a link in a mail. These documents are in no widget.
+        let secure = if secure { "; Secure" } else { "" };
+        let (value, path) = (token.reveal(), visit.path());
+        let life = MAIL_LIFE.as_secs();
+        let cookie = format!(
+            "{BROWSER}={value}; Path={path}; Max-Age={life}; HttpOnly; SameSite=Lax{secure}"
+        );
+        HeaderValue::from_str(&cookie).ok()
+    }))
+}
+
+/// The cookie by which a browser is recognised.
+pub const BROWSER: &str = "holdfast_identity";
+
+/// Whether the document may be shown, to a browser that is recorded then.
+pub async fn is_open(app: &App, visit: &Visit) -> Result<bool, ServiceError> {
+    let open = kba::is_open(app, &visit.envelope, &visit.signer).await?;
+    if open {
+        recognise(app, visit).await?;
+    }
+    Ok(open)
+}
+
+/// The answer, with the cookie where there is one to give.
+pub fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
 }
 
 /// The gate's page, unless the way is free.
@@ -40,12 +83,20 @@ pub async fn closed(app: &App, visit: &Visit, ip: Option<String>) -> Option<Resp
     }
 }
 
-/// One step through the gate.
+/// One step through the gate. The browser of the last one is the signer's.
 pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let step = async move { kba::go_on(&app_, &envelope, &signer, given).await };
+    let gate = to_its_end(step).await;
+    let cookie = match &gate {
+        Ok(Gate::Open) => match recognise(app, visit).await {
+            Ok(cookie) => cookie,
+            Err(error) => return HttpError::from(error).into_response(),
+        },
+        _ => None,
+    };
     // An open way leads to the document by a request of its own.
-    answer(app, visit, to_its_end(step).await)
+    with_cookie(answer(app, visit, gate), cookie)
 }
 
 /// A phone that hangs up does not leave half a step.
@@ -78,6 +129,7 @@ fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
         ),
         Asked::Again { left } => ("That was not right", again(visit, *left)),
         Asked::Wait { until } => ("Come back later", wait(*until, now)),
+        Asked::Exhausted => ("No more attempts", exhausted()),
         Asked::Busy => ("One moment", busy(visit)),
         Asked::Unavailable { again } => (
             "Your identity could not be checked",
@@ -246,6 +298,13 @@ fn again(visit: &Visit, left: usize) -> Markup {
     html! {
         p { "At least one answer was wrong. You can try " (times) " more, with other questions." }
         (once_more(visit))
+    }
+}
+
+fn exhausted() -> Markup {
+    html! {
+        p { "You have tried too often, and cannot try again." }
+        p { "The sender can arrange another way to sign." }
     }
 }
 

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::caller::{Admin, bearer_token};
 use super::error::HttpError;
 use super::extract::ResourceId;
+use super::kba;
 use super::look::{Framing, Happening, Look};
 use super::openapi;
 use super::reply::{Found, Reply};
@@ -25,7 +26,6 @@ use crate::app::App;
 use crate::domain::organization::written_amount;
 use crate::service::ServiceError;
 use crate::service::embed::{self, Opened};
-use crate::service::kba::is_open;
 use crate::service::payments::{self, PaymentIntent, Standing};
 use crate::store::sandbox::Intent;
 
@@ -94,7 +94,7 @@ pub fn sandbox_routes() -> Router<App> {
 
 /// On to the provider's page, or a page with the provider's own form.
 async fn pay(State(app): State<App>, visit: Visit) -> Response {
-    match is_open(&app, &visit.envelope, &visit.signer).await {
+    match kba::is_open(&app, &visit).await {
         Ok(true) if !visit.expired => {}
         // The link says why not.
         Ok(_) => return Redirect::to(visit.path()).into_response(),

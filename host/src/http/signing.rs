@@ -53,6 +53,10 @@ pub struct Visit {
     /// What this signer has to pay, as a person reads it.
     pub owes: Option<String>,
     pub look: Look,
+    /// The cookie of a browser that came before.
+    pub browser: Option<String>,
+    /// Where the request came from.
+    pub origin: Origin,
     /// Where this signer's pages are.
     path: String,
 }
@@ -69,7 +73,11 @@ impl FromRequestParts<App> for Visit {
         limits::admit(app, Credential::SigningLink, token.reveal(), parts)
             .map_err(IntoResponse::into_response)?;
         match visits::find(app, &token).await {
-            Ok(Some(visitor)) => Ok(Self::of(app, &token, visitor)),
+            Ok(Some(visitor)) => Ok(Self {
+                browser: cookie(parts),
+                origin: origin(app, parts),
+                ..Self::of(app, &token, visitor)
+            }),
             Ok(None) => Err(unknown_link()),
             Err(error) => Err(HttpError::from(error).into_response()),
         }
@@ -81,6 +89,8 @@ impl Visit {
         let path = format!("{}/{}", app.config.signing_path(), token.reveal());
         Self {
             token: token.clone(),
+            browser: None,
+            origin: Origin::default(),
             look: Look::of(visitor.organization, path.clone()),
             path,
             envelope: visitor.envelope,
@@ -98,7 +108,11 @@ impl Visit {
     /// As it is after what was just done.
     async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {
-            Ok(Some(visitor)) => Self::of(app, &self.token, visitor),
+            Ok(Some(visitor)) => Self {
+                browser: self.browser,
+                origin: self.origin,
+                ..Self::of(app, &self.token, visitor)
+            },
             _ => self,
         }
     }
@@ -221,27 +235,48 @@ impl Visit {
     }
 }
 
-/// Opening the document makes the signer `viewed`.
-async fn show(State(app): State<App>, visit: Visit, request: Request) -> Response {
+/// What a browser sends back by which a signer is recognised.
+fn cookie(parts: &Parts) -> Option<String> {
+    let cookies = parts.headers.get_all(header::COOKIE);
+    let mut pairs = cookies
+        .iter()
+        .filter_map(|header| header.to_str().ok())
+        .flat_map(|header| header.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(name, _)| *name == kba::BROWSER)?;
+    Some(value.to_owned())
+}
+
+async fn show(State(app): State<App>, visit: Visit) -> Response {
     if let Some(page) = visit.closed() {
         return page;
     }
-    let (parts, _) = request.into_parts();
-    let origin = origin(&app, &parts);
-    if let Some(page) = kba::closed(&app, &visit, origin.ip.clone()).await {
+    if let Some(page) = kba::closed(&app, &visit, visit.origin.ip.clone()).await {
         return page;
     }
+    match kba::recognise(&app, &visit).await {
+        Ok(cookie) => kba::with_cookie(opened(&app, visit).await, cookie),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Opening the document makes the signer `viewed`.
+async fn opened(app: &App, visit: Visit) -> Response {
     let Some(submitter) = visit.room_submitter() else {
-        return elsewhere(&app, &visit).await;
+        return elsewhere(app, &visit).await;
     };
     if visit.signer.status == SignerStatus::Pending {
-        match app.room.open(&visit.envelope.org, submitter, &origin).await {
-            Ok(()) => follow(&app, &visit, None).await,
+        match app
+            .room
+            .open(&visit.envelope.org, submitter, &visit.origin)
+            .await
+        {
+            Ok(()) => follow(app, &visit, None).await,
             Err(FormError::NotYourTurn) => {}
             Err(error) => return visit.failed(error),
         }
     }
-    render(&app, &visit, submitter, Outcome::default()).await
+    render(app, &visit, submitter, Outcome::default()).await
 }
 
 /// At another provider: our link leads there, after our own checks.
@@ -349,20 +384,27 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
         Ok(false) => return kba::go_on(&app, &visit, sent.about_identity()).await,
         Err(error) => return HttpError::from(error).into_response(),
     }
+    match kba::recognise(&app, &visit).await {
+        Ok(cookie) => kba::with_cookie(submitted(&app, visit, sent).await, cookie),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
     let Some(submitter) = visit.room_submitter() else {
-        return elsewhere(&app, &visit).await;
+        return elsewhere(app, &visit).await;
     };
-    let done = act(&app, &visit.envelope, submitter, &sent).await;
+    let done = act(app, &visit.envelope, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
     // Of what is saved, only the first shows in the envelope.
     if ended {
-        follow(&app, &visit, Some(submitter)).await;
+        follow(app, &visit, Some(submitter)).await;
     } else if done.is_ok() && visit.signer.status != SignerStatus::Started {
-        follow(&app, &visit, None).await;
+        follow(app, &visit, None).await;
     }
     match done {
         Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
-        Ok(_) if sent.action == "finish" => visit.again(&app).await.signed_page("Thank you"),
+        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("Thank you"),
         Ok(_) if sent.action == "decline" => visit.declined_page(),
         Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
         Ok(problems) | Err(FormError::Invalid(problems)) => {
@@ -373,11 +415,11 @@ async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Respo
                 reason: sent.reason,
                 problems,
             };
-            render(&app, &visit, submitter, outcome).await
+            render(app, &visit, submitter, outcome).await
         }
         // Done already, for example by a second press of the button.
         Err(FormError::Closed) => {
-            let visit = visit.again(&app).await;
+            let visit = visit.again(app).await;
             visit
                 .closed()
                 .unwrap_or_else(|| visit.failed(FormError::Closed))
@@ -448,6 +490,17 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
             let body = html! { p { "Look into the mailbox to which your invitation was sent." } };
             let title = "An e-mail is on its way";
             visit.look.notice(StatusCode::OK, title, None, body)
+        }
+        Ok(Renewal::TooSoon) => {
+            let body = html! {
+                p { "An e-mail was sent to you a few minutes ago. Look into your mailbox, and try again later." }
+            };
+            let title = "An e-mail was sent already";
+            let page = visit
+                .look
+                .notice(StatusCode::TOO_MANY_REQUESTS, title, None, body);
+            let wait = visits::COOL_DOWN.as_secs().to_string();
+            ([(header::RETRY_AFTER, wait)], page).into_response()
         }
         Ok(Renewal::NotYet) => visit.failed(FormError::NotYourTurn),
         Ok(Renewal::Closed) => {

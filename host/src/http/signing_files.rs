@@ -10,10 +10,10 @@ use axum::routing::get;
 use serde_json::json;
 
 use super::error::HttpError;
+use super::kba;
 use super::signing::{Visit, room_error, unknown_link};
 use crate::app::App;
 use crate::domain::envelope::SignerStatus;
-use crate::service::kba::is_open;
 use crate::service::{ServiceError, copies, pages};
 
 /// Below the form's own path.
@@ -41,7 +41,7 @@ async fn page(
         return unknown_link();
     };
     let read = async {
-        if !is_open(&app, &visit.envelope, &visit.signer).await? {
+        if !kba::is_open(&app, &visit).await? {
             return Ok(unknown_link());
         }
         let form = app.room.form(&visit.envelope.org, submitter).await;

@@ -1,11 +1,18 @@
 //! What the compliance rules may know of an envelope.
 
+use serde_json::json;
 use sqlx::AnyConnection;
 
 use crate::components::rules::{compliance, to_compliance};
-use crate::domain::envelope::{CustodianStatus, Envelope, SecuredParty, Signer};
+use crate::config::EMBEDDED;
+use crate::domain::envelope::{CustodianStatus, Envelope, PaymentStatus, SecuredParty, Signer};
 use crate::domain::identity::{KbaSession, KbaStatus};
-use crate::store::{StoreError, kba, signers};
+use crate::store::{StoreError, kba, payments, signers};
+
+/// A payment or an identity result came from a sandbox.
+pub const SANDBOX: &str = "provenance.sandbox";
+/// A signer came with another browser than the one that passed the identity questions.
+pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
 /// The record as it stands.
 pub async fn compliance_facts(
@@ -14,13 +21,16 @@ pub async fn compliance_facts(
 ) -> Result<compliance::EnvelopeFacts, StoreError> {
     let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
     let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
-    // The attempts that identified somebody; what failed is in the ledger.
-    let identity_verifications = kba::list(connection, &envelope.org, &envelope.id)
-        .await?
+    // The attempts that identified a signer; what failed is in the ledger.
+    let mut passed = kba::list(connection, &envelope.org, &envelope.id).await?;
+    passed.retain(|session| {
+        session.status == KbaStatus::Passed
+            // Another person may have signed in the place of the one who passed.
+            && signers.iter().any(|signer| session.is_of(signer))
+    });
+    let attributes = provenance(connection, envelope, &passed).await?;
+    let identity_verifications = passed
         .into_iter()
-        .filter(|session| session.status == KbaStatus::Passed)
-        // Not of those in whose place somebody else has signed.
-        .filter(|session| signers.iter().any(|signer| session.is_of(signer)))
         .filter_map(identity_verification)
         .collect();
     Ok(compliance::EnvelopeFacts {
@@ -47,8 +57,36 @@ pub async fn compliance_facts(
             })
             .collect(),
         identity_verifications,
-        attributes: Vec::new(),
+        attributes,
     })
+}
+
+/// Marks of results that prove less than others of their kind: members of the certificate's
+/// `provenance`.
+async fn provenance(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    passed: &[KbaSession],
+) -> Result<Vec<(String, String)>, StoreError> {
+    let (org, id) = (&envelope.org, &envelope.id);
+    let payment = payments::get(connection, org, id).await?;
+    let collected = payment.and_then(|payment| payment.intent);
+    let pretended = envelope.payment == Some(PaymentStatus::Paid)
+        && collected.is_some_and(|(instance, _)| instance == EMBEDDED)
+        || passed.iter().any(|session| session.instance == EMBEDDED);
+    let rebound = kba::rebound(connection, org, id).await?;
+    let mut marks = Vec::new();
+    if pretended {
+        marks.push((SANDBOX.to_owned(), json!(true).to_string()));
+    }
+    if !rebound.is_empty() {
+        let rebound: Vec<_> = rebound
+            .into_iter()
+            .map(|(email, at)| json!({ "signer_email": email, "at": at }))
+            .collect();
+        marks.push((IDENTITY_REBOUND.to_owned(), json!(rebound).to_string()));
+    }
+    Ok(marks)
 }
 
 fn identity_verification(session: KbaSession) -> Option<compliance::IdentityVerification> {

@@ -9,6 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::{EnvelopeId, KbaId, OrgId};
 use crate::domain::identity::{KbaSession, KbaStatus, KbaStep};
+use crate::domain::token::SecretHash;
 
 /// Adds a session that has just begun.
 pub async fn insert(tx: &mut Tx, session: &KbaSession) -> Result<(), StoreError> {
@@ -63,6 +64,103 @@ pub async fn of_signer(
     let mut all = list(connection, &envelope.org, &envelope.id).await?;
     all.retain(|session| session.is_of(signer));
     Ok(all)
+}
+
+/// A browser in which a signer came to the document.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    /// Of its cookie.
+    pub hash: SecretHash,
+    pub ip: Option<String>,
+    /// None of the one in which the questions were answered.
+    pub rebound_at: Option<Timestamp>,
+}
+
+/// The browsers of one signer, as whom the signer is now.
+pub async fn browsers(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Vec<Browser>, StoreError> {
+    sqlx::query(
+        "select * from kba_browser
+         where bucket = $1 and envelope_id = $2 and position = $3 and org_id = $4 and email = $5",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(envelope.org.as_str())
+    .bind(signer.email.to_lowercase())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = Columns {
+            row,
+            table: "kba_browser",
+            id: "envelope_id",
+        };
+        Ok(Browser {
+            hash: SecretHash::kept(columns.text("hash")?),
+            ip: columns.optional_text("ip_address")?,
+            rebound_at: columns.optional_time("rebound_at")?,
+        })
+    })
+    .collect()
+}
+
+/// When signers of an envelope came with another browser than the one that passed, oldest
+/// first: their addresses and times.
+pub async fn rebound(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Vec<(String, Timestamp)>, StoreError> {
+    sqlx::query(
+        "select * from kba_browser
+         where bucket = $1 and envelope_id = $2 and org_id = $3 and rebound_at is not null
+         order by rebound_at, hash",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .bind(org.as_str())
+    .fetch_all(connection)
+    .await?
+    .iter()
+    .map(|row| {
+        let columns = Columns {
+            row,
+            table: "kba_browser",
+            id: "envelope_id",
+        };
+        Ok((columns.text("email")?, columns.time("rebound_at")?))
+    })
+    .collect()
+}
+
+/// Adds a browser of a signer.
+pub async fn add_browser(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &Signer,
+    browser: &Browser,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into kba_browser (bucket, envelope_id, position, hash, org_id, email, ip_address,
+             rebound_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(browser.hash.as_str())
+    .bind(envelope.org.as_str())
+    .bind(signer.email.to_lowercase())
+    .bind(browser.ip.as_deref())
+    .bind(browser.rebound_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Moves an open session on, from the step it is in. False when it is elsewhere by now.

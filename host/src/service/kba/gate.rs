@@ -26,6 +26,8 @@ const WINDOW: Duration = Duration::from_secs(86_400);
 const FAILURES: usize = 3;
 /// … and begin so often: each beginning may cost the provider something.
 const BEGINNINGS: usize = 10;
+/// In all, however long a signer tries: guessing day after day leads nowhere.
+const BEGINNINGS_IN_ALL: usize = 30;
 /// … and give so many wrong codes each time.
 const WRONG_CODES: usize = 3;
 
@@ -69,6 +71,8 @@ pub enum Asked {
     Again { left: usize },
     /// To come back then.
     Wait { until: Timestamp },
+    /// Nothing more: they have tried too often.
+    Exhausted,
     /// To look again in a moment: what they sent is being looked at.
     Busy,
     /// Nothing: the provider knows too little about them, as they described themselves.
@@ -162,6 +166,7 @@ pub async fn gate(
         Standing::At(session) => challenge.show(session)?,
         Standing::Unavailable => challenge.unavailable().await?,
         Standing::Locked(until) => Asked::Wait { until },
+        Standing::Exhausted => Asked::Exhausted,
         Standing::Failed { left } => Asked::Again { left },
         Standing::Fresh => {
             let fields = challenge.fields().await?;
@@ -189,6 +194,7 @@ pub async fn go_on(
     match challenge.standing() {
         Standing::Passed => Ok(Gate::Open),
         Standing::Locked(until) => Ok(Gate::Shown(Shown::new(Asked::Wait { until }))),
+        Standing::Exhausted => Ok(Gate::Shown(Shown::new(Asked::Exhausted))),
         Standing::At(session) => challenge.answer(session.clone(), given).await,
         Standing::Fresh | Standing::Failed { .. } | Standing::Unavailable => {
             challenge.begin(given).await
@@ -202,6 +208,7 @@ enum Standing<'a> {
     At(&'a KbaSession),
     Unavailable,
     Locked(Timestamp),
+    Exhausted,
     Failed { left: usize },
     Fresh,
 }
@@ -397,6 +404,7 @@ impl<'a> Challenge<'a> {
             Standing::Locked(until) => {
                 return Ok(Gate::Shown(Shown::new(Asked::Wait { until })));
             }
+            Standing::Exhausted => return Ok(Gate::Shown(Shown::new(Asked::Exhausted))),
             Standing::Unavailable | Standing::Failed { .. } | Standing::Fresh => {}
         }
         kba::insert(&mut tx, &session).await?;
@@ -596,6 +604,7 @@ impl<'a> Challenge<'a> {
             Standing::At(session) => now.show(session)?,
             Standing::Unavailable => now.unavailable().await?,
             Standing::Locked(until) => Asked::Wait { until },
+            Standing::Exhausted => Asked::Exhausted,
             Standing::Failed { left } => Asked::Again { left },
             Standing::Fresh => Asked::Identity(now.fields().await?),
         };
@@ -614,6 +623,9 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> Standing<'_> {
         |session: &&KbaSession| session.status == KbaStatus::Open && session.expires_at > now;
     if let Some(session) = sessions.iter().rev().find(open) {
         return Standing::At(session);
+    }
+    if sessions.len() >= BEGINNINGS_IN_ALL {
+        return Standing::Exhausted;
     }
     let recent: Vec<&KbaSession> = sessions
         .iter()
@@ -719,6 +731,7 @@ mod tests {
             Standing::At(_) => "at".into(),
             Standing::Unavailable => "unavailable".into(),
             Standing::Locked(until) => format!("locked until {}", until.as_seconds()),
+            Standing::Exhausted => "exhausted".into(),
             Standing::Failed { left } => format!("{left} left"),
             Standing::Fresh => "fresh".into(),
         }
@@ -751,6 +764,16 @@ mod tests {
         assert_eq!(stands(&begun[..9], 100), "fresh");
         assert_eq!(stands(&begun, 100), format!("locked until {DAY}"));
         assert_eq!(stands(&begun, DAY), "fresh");
+    }
+
+    #[test]
+    fn attempts_are_capped_for_good() {
+        let daily: Vec<KbaSession> = (0..30)
+            .map(|day| session(KbaStatus::Failed, day * DAY))
+            .collect();
+        assert_eq!(stands(&daily[..29], 40 * DAY), "3 left");
+        assert_eq!(stands(&daily, 40 * DAY), "exhausted");
+        assert_eq!(stands(&daily, 4000 * DAY), "exhausted");
     }
 
     #[test]

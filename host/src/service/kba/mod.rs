@@ -4,12 +4,14 @@
 //! | File | Holds |
 //! |---|---|
 //! | `mod.rs` | who is asked, and what is told of it afterwards |
+//! | `binding.rs` | the browser in which a signer passed, and other ones |
 //! | `gate.rs` | what a signer meets at the door, and one step through it |
 //! | `outcome.rs` | recording a result and its price |
 //!
 //! What a signer enters goes to the provider and is kept nowhere: not in the database,
 //! not in a log line, not in an error.
 
+mod binding;
 mod gate;
 mod outcome;
 
@@ -19,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::AnyConnection;
 
+pub use binding::recognise;
 pub use gate::{Asked, Field, Gate, Given, Notice, Question, Shown, gate, go_on, is_open};
 
 use super::envelopes as envelope_service;

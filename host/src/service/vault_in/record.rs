@@ -4,6 +4,7 @@ use crate::components::Identity;
 use crate::components::rules::{compliance, documents};
 use crate::domain::envelope::{Custodian, Envelope, StoredFile};
 use crate::domain::ledger::LedgerEntry;
+use crate::service::facts::{IDENTITY_REBOUND, SANDBOX};
 use crate::store::vault::Intent;
 
 /// What the custody record is made from.
@@ -71,8 +72,30 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
             component.name, component.version, component.sha256
         ),
         certificate_json: source.certificate_json,
-        attributes: source.further,
+        attributes: source.further.into_iter().chain(notes(facts)).collect(),
     }
+}
+
+/// What a reader has to know of results that prove less than others of their kind.
+fn notes(facts: &compliance::EnvelopeFacts) -> Vec<(String, String)> {
+    let known = [
+        (
+            SANDBOX,
+            "Sandbox",
+            "a payment or an identity check was simulated and proves nothing",
+        ),
+        (
+            IDENTITY_REBOUND,
+            "Identity",
+            "a signer came with another browser than the one that passed the identity check",
+        ),
+    ];
+    let noted = |mark: &str| facts.attributes.iter().any(|(name, _)| name == mark);
+    known
+        .into_iter()
+        .filter(|(mark, _, _)| noted(mark))
+        .map(|(_, name, text)| (name.to_owned(), text.to_owned()))
+        .collect()
 }
 
 fn timeline_entry(entry: &LedgerEntry) -> documents::TimelineEntry {

@@ -1,0 +1,71 @@
+//! The browser in which a signer proved who they are. The pass counts for everyone who has
+//! the link, as a signer may go on with another device; but whoever comes with another
+//! browser, or by another link, did not prove anything, and that is recorded.
+
+use serde_json::json;
+
+use crate::app::App;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::token::LinkToken;
+use crate::room::form::Origin;
+use crate::service::{ServiceError, envelopes as envelope_service, events};
+use crate::store::{envelopes, kba};
+
+/// What an unknown browser is called in the ledger.
+const REBOUND: &str = "identity.rebound";
+
+/// Recognises the browser of a signer who has passed. Returns what a browser that is new
+/// has to be given: the value of its cookie.
+pub async fn recognise(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+    cookie: Option<&str>,
+    origin: &Origin,
+) -> Result<Option<LinkToken>, ServiceError> {
+    let cookie = cookie.and_then(LinkToken::parse);
+    let mut connection = app.store.read().await?;
+    let known = kba::browsers(&mut connection, envelope, signer).await?;
+    drop(connection);
+    if is_known(&known, cookie.as_ref(), origin) {
+        return Ok(None);
+    }
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let known = kba::browsers(&mut tx, &envelope, signer).await?;
+    if is_known(&known, cookie.as_ref(), origin) {
+        return Ok(None);
+    }
+    let given = LinkToken::generate(envelope.org.bucket());
+    let browser = kba::Browser {
+        hash: given.hash(),
+        ip: origin.ip.clone(),
+        rebound_at: (!known.is_empty()).then_some(now),
+    };
+    kba::add_browser(&mut tx, &envelope, signer, &browser).await?;
+    if browser.rebound_at.is_some() {
+        let details = json!({
+            "signer": envelope_service::signer_view(signer),
+            "ip_address": origin.ip,
+            "user_agent": origin.user_agent,
+        });
+        let actor = format!("signer:{}", signer.email);
+        events::record(&mut tx, &envelope, &actor, REBOUND, details, now).await?;
+    }
+    tx.commit().await?;
+    Ok(Some(given))
+}
+
+/// A browser that keeps no cookie is recorded once for each address that it comes from.
+fn is_known(known: &[kba::Browser], cookie: Option<&LinkToken>, origin: &Origin) -> bool {
+    let by_cookie = cookie.is_some_and(|cookie| {
+        let hash = cookie.hash();
+        known.iter().any(|browser| browser.hash == hash)
+    });
+    let recorded = known
+        .iter()
+        .any(|browser| browser.rebound_at.is_some() && browser.ip == origin.ip);
+    by_cookie || recorded
+}
