@@ -51,6 +51,7 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
+    serve_metrics(&app).await?;
     app.files
         .check()
         .await
@@ -121,6 +122,20 @@ fn connections_for_files() -> usize {
         usize::try_from(files).unwrap_or(usize::MAX)
     });
     files.saturating_sub(OWN_FILES).max(files / 4)
+}
+
+/// Serves metrics where they have a listener of their own.
+async fn serve_metrics(app: &App) -> Result<(), ServeError> {
+    let Some(address) = app.config.metrics_listen else {
+        return Ok(());
+    };
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|source| ServeError::Listen { address, source })?;
+    let stopping = app.stopping.clone().cancelled_owned();
+    let served = axum::serve(listener, http::metrics_router(app.clone()));
+    tokio::spawn(async move { served.with_graceful_shutdown(stopping).await });
+    Ok(())
 }
 
 /// Does the background work until told to stop: what `serve` does beside HTTP.

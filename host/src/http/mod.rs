@@ -32,10 +32,11 @@ mod unknown;
 mod web;
 mod webhooks;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -81,7 +82,7 @@ pub fn router(app: App) -> Router {
         .merge(assets::routes())
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(local_metrics))
         .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
         .method_not_allowed_fallback(|| async {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
@@ -190,6 +191,27 @@ fn say(allowance: &Allowance, headers: &mut header::HeaderMap) {
     headers.insert(RATE_LIMIT, allowance.limit.into());
     headers.insert(RATE_REMAINING, allowance.remaining.into());
     headers.insert(RATE_RESET, allowance.reset.as_seconds().into());
+}
+
+/// Metrics alone, for a listener of their own.
+pub fn metrics_router(app: App) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .with_state(app)
+}
+
+/// Without a listener of their own, metrics are for this machine. What a proxy passes on
+/// comes from elsewhere, wherever the proxy runs.
+async fn local_metrics(State(app): State<App>, request: Request) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let local = peer.is_none_or(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback());
+    let passed_on = ["forwarded", "x-forwarded-for", "x-real-ip"]
+        .iter()
+        .any(|name| request.headers().contains_key(*name));
+    if app.config.metrics_listen.is_some() || !local || passed_on {
+        return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
+    }
+    metrics(State(app)).await
 }
 
 async fn metrics(State(app): State<App>) -> Response {

@@ -182,10 +182,21 @@ pub async fn completed(app: &App, token: &LinkToken) -> Result<(), ServiceError>
     Ok(tx.commit().await?)
 }
 
-/// The read broke off: the link can be used again.
+/// The read broke off: the link can be used again. Recorded, as most of the copy may have
+/// been read all the same.
 pub async fn broken_off(app: &App, token: &LinkToken) -> Result<(), ServiceError> {
     let mut tx = app.store.begin().await?;
     downloads::release(&mut tx, token).await?;
+    if let Some(link) = downloads::get(&mut tx, token).await?
+        && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
+    {
+        let (action, details) = (
+            "authoritative.download_broken_off",
+            json!({ "file": link.file }),
+        );
+        let now = app.clock.now();
+        events::record(&mut tx, &envelope, "download", action, details, now).await?;
+    }
     Ok(tx.commit().await?)
 }
 

@@ -1,5 +1,7 @@
 //! Signers who come by a link of ours: who they are, and how they get another one.
 
+use std::time::Duration;
+
 use super::ServiceError;
 use super::envelopes::invited_now;
 use super::{mails, payments};
@@ -8,6 +10,9 @@ use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::organization::{Organization, written_amount};
 use crate::domain::token::LinkToken;
 use crate::store::{envelopes, organizations, signers};
+
+/// Time between two mails that a signer asks for.
+pub const COOL_DOWN: Duration = Duration::from_secs(300);
 
 /// A link's signer.
 pub struct Visitor {
@@ -24,6 +29,8 @@ pub struct Visitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
     Mailed,
+    /// One was mailed a moment ago.
+    TooSoon,
     /// Somebody else signs before.
     NotYet,
     /// There is nothing to be mailed any more.
@@ -72,15 +79,20 @@ pub async fn renew(
     let mut tx = app.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
-    if signer.status == SignerStatus::Completed && envelope.status.is_signed() {
-        mails::copy_again(&mut tx, envelope, signer, now).await?;
-    } else if envelope.status.is_out_for_signing() && turn {
-        mails::invite(&mut tx, envelope, signer, now).await?;
-    } else {
+    let signed = signer.status == SignerStatus::Completed && envelope.status.is_signed();
+    let invited = envelope.status.is_out_for_signing() && turn;
+    if !(signed || invited) {
         return Ok(match signer.status {
             SignerStatus::Pending => Renewal::NotYet,
             _ => Renewal::Closed,
         });
+    }
+    if !signers::claim_renewal(&mut tx, envelope, signer, now - COOL_DOWN, now).await? {
+        return Ok(Renewal::TooSoon);
+    }
+    match signed {
+        true => mails::copy_again(&mut tx, envelope, signer, now).await?,
+        false => mails::invite(&mut tx, envelope, signer, now).await?,
     }
     tx.commit().await?;
     Ok(Renewal::Mailed)

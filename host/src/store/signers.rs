@@ -151,6 +151,32 @@ pub struct LinkTarget {
     pub expires_at: Timestamp,
 }
 
+/// Notes that a signer is mailed a fresh link or a copy. False when one was mailed after
+/// `before`.
+pub async fn claim_renewal(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    signer: &Signer,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let claimed = sqlx::query(
+        "update signer set renewed_at = $5
+         where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
+             and (renewed_at is null or renewed_at <= $6)",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(envelope.id.as_str())
+    .bind(signer.position)
+    .bind(now.to_string())
+    .bind(before.to_string())
+    .execute(connection)
+    .await?
+    .rows_affected();
+    Ok(claimed == 1)
+}
+
 pub async fn insert_link(
     connection: &mut AnyConnection,
     token: &LinkToken,
