@@ -11,7 +11,7 @@ ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
   & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 
-.PHONY: demo serve test test-nodes test-shards test-citus test-upgrade test-image lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve deny test test-nodes test-shards test-citus test-upgrade test-image lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -31,6 +31,7 @@ test:
 	@cargo fmt --all --check
 	@cargo nextest run --no-run $(CRATES)
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
+	@tests/deny
 	@tests/with-postgres cargo nextest run $(CRATES)
 	@cargo test -q --doc $(CRATES)
 
@@ -64,6 +65,11 @@ test-upgrade:
 	@cargo nextest run --no-run $(CRATES)
 	@old="$(OLD)"; TEST_OLD_HOLDFAST="$${old:-$$(tests/older-version)}" tests/with-postgres \
 	  cargo nextest run $(CRATES) --run-ignored only --no-capture -E 'test(an_old_and_a_new_version)'
+
+# Licences, sources and advisories of the dependencies.
+deny:
+	@tests/set-up test
+	@tests/deny
 
 lint:
 	@tests/set-up test
