@@ -7,7 +7,7 @@ create table kba_browser (
     -- Of the cookie.
     hash text not null,
     org_id text not null,
-    -- The signer at that time: somebody else may sign in their place later.
+    -- The signer at that time: another person may sign in their place later.
     email text not null,
     ip_address text,
     -- Null of the browser in which the questions were answered.

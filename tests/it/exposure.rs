@@ -73,7 +73,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Whatever umask the server was started with, and whatever an older release left.
+/// With any umask, and with folders that an older release made.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_of_a_server_is_for_its_user_only() {
     let data = tempfile::tempdir().unwrap();

@@ -858,8 +858,8 @@ async fn with_cookie(
     (answer, given)
 }
 
-/// The pass of a browser is told apart from the visits of others: whoever got hold of the
-/// link, or of another link of the same signer, answered no questions.
+/// The browser that passed is distinguished from others: a visitor who got hold of the link,
+/// or of another link of the same signer, answered no questions.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_browser_or_link_than_the_one_that_passed_is_recorded() {
     let app = TestApp::start().await;

@@ -82,7 +82,7 @@ fn settings_in_packages_are_known() {
     }
 }
 
-/// Nobody serves contracts from a package with pretended payments and identities.
+/// A package never serves contracts with pretended payments and identities.
 #[test]
 fn packages_are_for_production() {
     let text = |file: &str| std::fs::read_to_string(packaging().join(file)).unwrap();

@@ -194,7 +194,7 @@ async fn an_authoritative_link_is_used_up_over_a_real_connection() {
     }
 }
 
-/// Nobody reads most of the copy without leaving a trace.
+/// Reading most of the copy leaves a trace.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
     let app = TestApp::start().await;

@@ -1,6 +1,6 @@
 //! The browser in which a signer proved who they are. The pass counts for everyone who has
-//! the link, as a signer may go on with another device; but whoever comes with another
-//! browser, or by another link, did not prove anything, and that is recorded.
+//! the link, as a signer may go on with another device. A visitor with another browser, or by
+//! another link, did not prove anything, and that is recorded.
 
 use serde_json::json;
 
