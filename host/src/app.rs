@@ -99,7 +99,7 @@ pub struct Service {
     pub(crate) windows: Windows,
     /// Bytes of uploads that may be held in memory.
     pub(crate) document_memory: FairQueue,
-    /// Copies of documents that are not vaulted yet.
+    /// Copies that signers asked for lately.
     pub(crate) copies: Copies,
     /// Pages of documents that were shown lately.
     pub(crate) pages: Pages,

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(status(Failure::Trap("stack".into()), true), 422);
         assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);
         assert_eq!(status(Failure::Link("missing".into()), true), 500);
-        assert_eq!(status(Failure::Busy, true), 500);
+        assert_eq!(status(Failure::Busy, true), 503);
         assert_eq!(status(Failure::Timeout, false), 500);
     }
 }

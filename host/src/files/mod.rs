@@ -580,6 +580,33 @@ impl Files {
         Ok(checked.boxed())
     }
 
+    /// A file in a nameless one of `folder`, re-hashed on the way: nothing of a file that
+    /// was changed is handed out.
+    pub async fn spooled(
+        &self,
+        file: &StoredFile,
+        folder: &FilePath,
+    ) -> Result<Spooled, FilesError> {
+        let read = self.spool_object(file, folder).await;
+        self.or_tampered(file, read).await
+    }
+
+    async fn spool_object(
+        &self,
+        file: &StoredFile,
+        folder: &FilePath,
+    ) -> Result<Spooled, FilesError> {
+        let (mut pieces, size) = self.open_object(file).await?;
+        let mut spool = Spool::new(folder).await.map_err(FilesError::Spool)?;
+        while let Some(piece) = pieces.try_next().await? {
+            spool.write(&piece).await.map_err(FilesError::Spool)?;
+        }
+        whole(spool.size(), size)?;
+        let spooled = spool.finish().await.map_err(FilesError::Spool)?;
+        same(file, spooled.sha256().to_owned())?;
+        Ok(spooled)
+    }
+
     /// A file's bytes, re-hashed.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let read = self.get_object(file).await;

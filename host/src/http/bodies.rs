@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,10 +18,9 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use super::error::HttpError;
+use super::pace::Pace;
 use crate::app::App;
 
-/// Bytes a second below which a body is too slow, however steadily it arrives.
-const SLOWEST: u64 = 8 * 1024;
 /// Bytes that a request may hold even when the others hold all there is: ordinary
 /// requests are not refused because of large ones.
 const ALWAYS: usize = 64 * 1024;
@@ -136,32 +135,8 @@ struct Arriving {
     body: Body,
     held: Arc<Held>,
     pace: Pace,
-    alarm: Pin<Box<Sleep>>,
-}
-
-/// How long the client let us wait. Time that the handler takes does not count.
-struct Pace {
     patience: Duration,
-    received: u64,
-    waited: Duration,
-    waiting_since: Option<Instant>,
-}
-
-impl Pace {
-    /// How much longer the next piece may take.
-    fn left(&self) -> Duration {
-        let earned = Duration::from_millis(self.received * 1000 / SLOWEST);
-        (self.patience + earned)
-            .saturating_sub(self.waited)
-            .min(self.patience)
-    }
-
-    fn received(&mut self, bytes: usize) {
-        if let Some(since) = self.waiting_since.take() {
-            self.waited += since.elapsed();
-        }
-        self.received += bytes as u64;
-    }
+    alarm: Pin<Box<Sleep>>,
 }
 
 impl Arriving {
@@ -170,12 +145,8 @@ impl Arriving {
             body,
             held,
             alarm: Box::pin(tokio::time::sleep(patience)),
-            pace: Pace {
-                patience,
-                received: 0,
-                waited: Duration::ZERO,
-                waiting_since: None,
-            },
+            pace: Pace::new(),
+            patience,
         }
     }
 }
@@ -192,7 +163,7 @@ impl HttpBody for Arriving {
         match Pin::new(&mut this.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
-                this.pace.received(bytes);
+                this.pace.moved(bytes);
                 match this.held.count(bytes) {
                     true => Poll::Ready(Some(Ok(frame))),
                     false => Poll::Ready(Some(Err(this.held.fail(Failure::Full)))),
@@ -201,9 +172,8 @@ impl HttpBody for Arriving {
             Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(this.held.fail(Failure::Broken)))),
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => {
-                if this.pace.waiting_since.is_none() {
-                    this.pace.waiting_since = Some(Instant::now());
-                    let until = tokio::time::Instant::now() + this.pace.left();
+                if this.pace.wait() {
+                    let until = tokio::time::Instant::now() + this.pace.left(this.patience);
                     this.alarm.as_mut().reset(until);
                 }
                 match this.alarm.as_mut().poll(context) {
@@ -220,32 +190,5 @@ impl HttpBody for Arriving {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pace(received: u64, waited: u64) -> Pace {
-        Pace {
-            patience: Duration::from_secs(30),
-            received,
-            waited: Duration::from_secs(waited),
-            waiting_since: None,
-        }
-    }
-
-    #[test]
-    fn a_client_that_drips_runs_out_of_time() {
-        assert_eq!(pace(0, 0).left(), Duration::from_secs(30));
-        assert_eq!(pace(100, 29).left().as_secs(), 1);
-        assert_eq!(pace(100, 31).left(), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_slow_and_steady_client_has_its_time() {
-        let an_hour = 3600;
-        assert_eq!(pace(an_hour * SLOWEST, an_hour).left().as_secs(), 30);
     }
 }

@@ -72,7 +72,7 @@ impl FromRequestParts<App> for Officer {
 impl OperationInput for Officer {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         openapi::security(operation, "bearer", &["admin", "compliance"]);
-        for status in [401, 403] {
+        for status in [401, 403, 429] {
             openapi::error(operation, status);
         }
     }

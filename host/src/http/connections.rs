@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+use super::pace::Pace;
 use crate::config::HttpSettings;
 
 /// The beginning of every HTTP/2 connection.
@@ -108,8 +109,8 @@ struct Activity {
     waiting_since: Instant,
     /// Since when a request's head is awaited or incomplete.
     head_since: Option<Instant>,
-    /// Since when the client takes no bytes.
-    blocked_since: Option<Instant>,
+    /// How fast the client takes bytes.
+    reading: Pace,
     /// Answers of which a piece was handed out and no further one asked for.
     unasked: BTreeMap<u64, Instant>,
 }
@@ -136,7 +137,7 @@ impl Connection {
                 next_request: 0,
                 waiting_since: now,
                 head_since: Some(now),
-                blocked_since: None,
+                reading: Pace::new(),
                 unasked: BTreeMap::new(),
             }),
         }
@@ -145,11 +146,9 @@ impl Connection {
     /// Which limit is exceeded, if any.
     pub fn overdue(&self, settings: &HttpSettings) -> Option<Overdue> {
         let activity = self.lock();
-        let longest_unread = activity.unasked.values().chain(&activity.blocked_since);
-        if longest_unread
-            .min()
-            .is_some_and(|since| since.elapsed() > settings.write_timeout)
-        {
+        let patience = settings.write_timeout;
+        let mut unasked = activity.unasked.values();
+        if activity.reading.is_over(patience) || unasked.any(|since| since.elapsed() > patience) {
             return Some(Overdue::Reading);
         }
         if activity.requests > 0 {
@@ -204,14 +203,14 @@ impl Connection {
         }
     }
 
-    fn wrote<T>(&self, written: &Poll<io::Result<T>>) {
+    fn wrote(&self, written: &Poll<io::Result<usize>>) {
         let mut activity = self.lock();
         match written {
             Poll::Pending => {
-                activity.blocked_since.get_or_insert_with(Instant::now);
+                activity.reading.wait();
             }
-            Poll::Ready(_) => {
-                activity.blocked_since = None;
+            Poll::Ready(written) => {
+                activity.reading.moved(*written.as_ref().unwrap_or(&0));
                 if activity.requests == 0 {
                     activity.waiting_since = Instant::now();
                 }

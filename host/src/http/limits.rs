@@ -4,6 +4,7 @@
 //! `service/rate_limit.rs`.
 
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -94,7 +95,7 @@ pub fn admit(
         Credential::Ledger => limits.ledger,
         Credential::Address => limits.address,
     };
-    let address = origin(app, parts).ip;
+    let address = origin(app, parts).ip.map(network);
     let counted = match address {
         Some(address) => {
             let windows = &app.windows;
@@ -120,6 +121,18 @@ pub fn admit(
             .with_details(json!({ "retry_after": wait }))
             .retry_after(wait)
     })
+}
+
+/// The address itself for IPv4. A host of IPv6 has a whole network of addresses, so that
+/// they count together.
+fn network(address: String) -> String {
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => {
+            let [first, second, third, fourth, ..] = address.segments();
+            format!("{first:x}:{second:x}:{third:x}:{fourth:x}::/64")
+        }
+        Err(_) => address,
+    }
 }
 
 /// A reader of the log, who needs no credential.
@@ -152,6 +165,15 @@ mod tests {
         assert_eq!(take("a"), Ok(()));
         assert!((1..=60).contains(&take("a").unwrap_err()));
         assert_eq!(take("b"), Ok(()));
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        assert_eq!(network("203.0.113.7".into()), "203.0.113.7");
+        let (one, other) = ("2001:db8::1", "2001:db8::ffff:2");
+        assert_eq!(network(one.into()), "2001:db8:0:0::/64");
+        assert_eq!(network(one.into()), network(other.into()));
+        assert_ne!(network(one.into()), network("2001:db8:0:1::1".into()));
     }
 
     #[test]

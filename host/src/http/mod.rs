@@ -20,6 +20,7 @@ mod look;
 mod notes;
 mod once;
 mod openapi;
+mod pace;
 mod partner;
 mod payments;
 mod people;

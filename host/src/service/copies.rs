@@ -17,19 +17,22 @@ use crate::domain::id::EnvelopeId;
 use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
 
-/// How long a copy of an envelope that is not vaulted yet is kept.
-const KEPT: Duration = Duration::from_secs(600);
+/// How long a copy that was asked for is kept.
+const KEPT: Duration = Duration::from_secs(120);
 /// Bytes of such copies that are kept on the disk.
 const KEPT_BYTES: u64 = 512 * 1024 * 1024;
 
-/// Copies of envelopes that are not vaulted yet, in nameless files: each is made once,
-/// however many ask for it.
-pub struct Copies(Cache<EnvelopeId, Arc<Spooled>>);
+/// Copies that signers asked for lately, in nameless files of this process: each is made
+/// or read and re-hashed once, however many ask for it.
+pub struct Copies(Cache<CopyKey, Arc<Spooled>>);
+
+/// An envelope, and whether its copy is in the vault.
+type CopyKey = (EnvelopeId, bool);
 
 impl Default for Copies {
     fn default() -> Self {
         let weight =
-            |_: &EnvelopeId, copy: &Arc<Spooled>| u32::try_from(copy.size()).unwrap_or(u32::MAX);
+            |_: &CopyKey, copy: &Arc<Spooled>| u32::try_from(copy.size()).unwrap_or(u32::MAX);
         Self(
             Cache::builder()
                 .weigher(weight)
@@ -65,19 +68,21 @@ impl OutgoingCopy {
 /// Before the envelope is vaulted it is made of what the provider executed, and
 /// the same each time.
 pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy, ServiceError> {
-    if let Some(copy) = &envelope.copy {
-        let pieces = untouched(app, envelope, app.files.read_in_pieces(copy).await).await?;
-        let size = copy.size.unsigned_abs();
-        return Ok(OutgoingCopy { pieces, size });
-    }
-    if envelope.status != EnvelopeStatus::Completed {
-        return Err(ServiceError::Conflict("Envelope is not completed".into()));
-    }
-    let made = app
-        .copies
-        .0
-        .try_get_with(envelope.id.clone(), unvaulted(app, envelope));
-    let made = made.await.map_err(ServiceError::shared)?;
+    let make = async {
+        match &envelope.copy {
+            Some(copy) => {
+                let read = app.files.spooled(copy, &app.config.spool_folder()).await;
+                Ok(Arc::new(untouched(app, envelope, read).await?))
+            }
+            None if envelope.status != EnvelopeStatus::Completed => {
+                Err(ServiceError::Conflict("Envelope is not completed".into()))
+            }
+            None => unvaulted(app, envelope).await,
+        }
+    };
+    let key = (envelope.id.clone(), envelope.copy.is_some());
+    let made = app.copies.0.try_get_with(key, make).await;
+    let made = made.map_err(ServiceError::shared)?;
     Ok(OutgoingCopy {
         pieces: made.pieces(),
         size: made.size(),

@@ -1,0 +1,94 @@
+//! How fast a client sends or reads.
+
+use std::time::{Duration, Instant};
+
+/// Bytes a second below which a client is too slow, however steady it is.
+const SLOWEST: u64 = 8 * 1024;
+
+/// How long a client let the server wait, and for how many bytes. Time that the server
+/// takes for itself does not count.
+pub(super) struct Pace {
+    bytes: u64,
+    waited: Duration,
+    waiting_since: Option<Instant>,
+}
+
+impl Pace {
+    pub fn new() -> Self {
+        Self {
+            bytes: 0,
+            waited: Duration::ZERO,
+            waiting_since: None,
+        }
+    }
+
+    /// Notes that the server waits for the client. False when it did before.
+    pub fn wait(&mut self) -> bool {
+        let begins = self.waiting_since.is_none();
+        self.waiting_since.get_or_insert_with(Instant::now);
+        begins
+    }
+
+    /// Notes that the client sent or took bytes.
+    pub fn moved(&mut self, bytes: usize) {
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += since.elapsed();
+        }
+        self.bytes += bytes as u64;
+    }
+
+    /// How long the current wait may take in all: never more than `patience`, and less when
+    /// the client was slow before.
+    pub fn left(&self, patience: Duration) -> Duration {
+        let earned = Duration::from_millis(self.bytes.saturating_mul(1000) / SLOWEST);
+        (patience + earned)
+            .saturating_sub(self.waited)
+            .min(patience)
+    }
+
+    /// Whether the current wait takes too long.
+    pub fn is_over(&self, patience: Duration) -> bool {
+        let waiting = self.waiting_since.map(|since| since.elapsed());
+        waiting.is_some_and(|waiting| waiting > self.left(patience))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn pace(bytes: u64, waited: u64) -> Pace {
+        Pace {
+            bytes,
+            waited: Duration::from_secs(waited),
+            waiting_since: None,
+        }
+    }
+
+    #[test]
+    fn a_client_that_drips_runs_out_of_time() {
+        assert_eq!(pace(0, 0).left(PATIENCE), PATIENCE);
+        assert_eq!(pace(100, 29).left(PATIENCE).as_secs(), 1);
+        assert_eq!(pace(100, 31).left(PATIENCE), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_slow_and_steady_client_has_its_time() {
+        let an_hour = 3600;
+        assert_eq!(pace(an_hour * SLOWEST, an_hour).left(PATIENCE), PATIENCE);
+    }
+
+    #[test]
+    fn only_a_wait_can_be_over() {
+        let mut pace = pace(0, 31);
+        assert!(!pace.is_over(PATIENCE));
+        assert!(pace.wait());
+        assert!(!pace.wait());
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(pace.is_over(PATIENCE));
+        pace.moved(1);
+        assert!(!pace.is_over(PATIENCE));
+    }
+}
