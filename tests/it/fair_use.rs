@@ -104,6 +104,23 @@ async fn a_signing_link_has_a_limit_of_requests_and_its_signer_sees_a_page() {
     assert_eq!(other.status, 200);
 }
 
+/// A copy is as large as its document: a link gets fewer of them than of other answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signing_link_has_a_limit_of_copies() {
+    let limited = |config: &mut Config| config.rate_limits.copies = 1;
+    let app = TestApp::with(limited, OrgSettings::default()).await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    form::sign(&app, url).await;
+    let id = envelope["envelope_id"].as_str().unwrap();
+    app.wait_for(id, "vaulted").await;
+    let path = url[url.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
+    assert_eq!(get(&app, &path, None).await.status, 200);
+    is_refused(&get(&app, &path, None).await);
+    // The form says where the signer stands all the same.
+    assert_eq!(form::open(&app, url).await.status, 200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_web_token_and_a_builder_session_have_limits_of_requests() {
     let limited = |config: &mut Config| {
