@@ -9,6 +9,8 @@ use serde::Deserialize;
 pub struct RateLimitSettings {
     /// Of one signing link: the form, its pages, and saves.
     pub signing_link: u32,
+    /// Of one signing link for the signer's copy, which is as large as the document.
+    pub copies: u32,
     /// Of one web-app token.
     pub web_token: u32,
     /// Of one session of the field builder.
@@ -23,6 +25,7 @@ impl Default for RateLimitSettings {
     fn default() -> Self {
         Self {
             signing_link: 1_200,
+            copies: 120,
             web_token: 1_200,
             builder_session: 1_200,
             ledger: 600,

@@ -30,6 +30,7 @@ const MOST: usize = 20_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credential {
     SigningLink,
+    Copies,
     WebToken,
     BuilderSession,
     Ledger,
@@ -90,6 +91,7 @@ pub fn admit(
     let limits = &app.config.rate_limits;
     let limit = match credential {
         Credential::SigningLink => limits.signing_link,
+        Credential::Copies => limits.copies,
         Credential::WebToken => limits.web_token,
         Credential::BuilderSession => limits.builder_session,
         Credential::Ledger => limits.ledger,

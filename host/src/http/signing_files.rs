@@ -3,7 +3,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::error::HttpError;
 use super::kba;
+use super::limits::{self, Credential};
 use super::signing::{Visit, room_error, unknown_link};
 use crate::app::App;
 use crate::domain::envelope::SignerStatus;
@@ -89,7 +90,11 @@ fn kept(content_type: &'static str, body: Body) -> Response {
 }
 
 /// The signer's copy, once everybody has signed.
-async fn copy(State(app): State<App>, visit: Visit) -> Response {
+async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(refused) = limits::admit(&app, Credential::Copies, visit.token.reveal(), &parts) {
+        return refused.into_response();
+    }
     if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
         return visit.closed().unwrap_or_else(unknown_link);
     }
