@@ -395,19 +395,23 @@ async fn what_was_decided_is_verified_with_the_component_that_decided() {
     let report = crate::support::operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
 
-    // Whoever has only the bundle needs the component's file too.
+    // A reader of the four files and the ledger needs the component's file too.
     let bundle = bundle.path().to_str().unwrap();
-    let without = crate::support::operator_output(app.data.path(), &["verify", bundle]);
-    let without = String::from_utf8(without.stdout).unwrap();
+    let key = app.ledger_key().await;
+    let arguments = ["verify", bundle, "--key", &key];
+    let without = crate::support::operator_output(app.data.path(), &arguments);
+    assert_eq!(without.status.code(), Some(4));
+    let without: Value = serde_json::from_slice(&without.stdout).unwrap();
+    assert_eq!(without["verdict"], "INTACT, NOT RE-EVALUATED");
     assert!(
-        without.contains("give its file with --component"),
+        without.to_string().contains("with --component"),
         "{without}"
     );
     let file = app.data.path().join("acme-rules.wasm");
     std::fs::write(&file, variant(Slot::Compliance, "acme-rules 2.0.0")).unwrap();
-    let arguments = ["verify", bundle, "--component", file.to_str().unwrap()];
+    let arguments = [&arguments[..], &["--component", file.to_str().unwrap()]].concat();
     let report = crate::support::operator(app.data.path(), &arguments);
-    assert_eq!(report["valid"], true, "{report:#}");
+    assert_eq!(report["verdict"], "VALID", "{report:#}");
 }
 
 /// What a candidate would have said of the last records, before it decides anything.

@@ -26,6 +26,7 @@ mod docuseal;
 mod embed;
 mod envelopes;
 mod exposure;
+mod evidence;
 mod fair_use;
 mod field_builder;
 mod full_disk;

@@ -271,10 +271,8 @@ async fn documents_are_encrypted_before_they_leave() {
     key_file(folder.path(), &[("2027", 2), ("2026", 1)]);
     let rotated = app.another_node(configure).await;
     let bundle = rotated.released_bundle(&id).await;
-    let verified = operator_output(
-        app.data.path(),
-        &["verify", bundle.path().to_str().unwrap()],
-    );
+    let (folder, key) = (bundle.path().to_str().unwrap(), app.ledger_key().await);
+    let verified = operator_output(app.data.path(), &["verify", folder, "--key", &key]);
     assert!(verified.status.success());
     // A large upload is encrypted piece by piece.
     upload(&app, &padded(6 * 1024 * 1024)).await;

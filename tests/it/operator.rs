@@ -253,8 +253,9 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
 
     let nothing = tempfile::tempdir().unwrap();
     let folder = bundle.path().to_str().unwrap().to_owned();
-    let report = json(nothing.path(), &["verify", &folder]);
-    assert_eq!(report["valid"], true, "{report}");
+    let key = app.ledger_key().await;
+    let report = json(nothing.path(), &["verify", &folder, "--key", &key]);
+    assert_eq!(report["verdict"], "VALID", "{report}");
     assert_eq!(report["envelope_id"], id.as_str());
 
     for (file, check) in [
@@ -320,7 +321,8 @@ fn expect_failure(folder: &str, check: &str) {
     let output = holdfast(nothing.path(), &["--json", "verify", folder]);
     assert!(!output.status.success(), "{check}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(report["verdict"], "NOT VALID", "{report}");
+    let findings = report["checks"].as_array().unwrap();
     let finding = findings
         .iter()
         .find(|finding| finding["check"] == check)

@@ -22,6 +22,110 @@ async fn stored(app: &TestApp, id: &str) -> Value {
     app.entry(id, "vault.stored").await
 }
 
+/// The certificate's statement about the time of the seal.
+async fn certified(app: &TestApp, id: &str) -> Value {
+    let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&certificate).await.data(200);
+    certificate["provenance"]["trusted_time"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_states_that_the_time_of_an_unknown_authority_is_not_checked() {
+    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
+    let app = stamped_by(&authority).await;
+    let id = app.vaulted_envelope().await;
+    let time = certified(&app, &id).await;
+    assert_eq!(time["status"], "stamped", "{time}");
+    assert_eq!(time["checked"], false, "{time}");
+    assert_eq!(
+        time["statement"],
+        "time from an authority that is not checked"
+    );
+    assert_eq!(stored(&app, &id).await["trusted_time"], time);
+}
+
+/// An installation that trusts the roots in `trust`.
+async fn trusting(authority: &Authority, trust: &std::path::Path) -> TestApp {
+    let (url, trust) = (authority.url.parse().unwrap(), trust.to_owned());
+    TestApp::with(
+        |config| {
+            config.seal.timestamp_url = Some(url);
+            config.seal.timestamp_trust_file = Some(trust);
+        },
+        OrgSettings::default(),
+    )
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_an_authority_with_a_trusted_root_is_checked() {
+    let rsa = ["-newkey", "rsa:3072", "-sha256"];
+    let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    for key in [&rsa[..], &curve[..]] {
+        let authority = Authority::start(key, Manner::Right).await;
+        let app = trusting(&authority, &authority.root()).await;
+        let id = app.vaulted_envelope().await;
+        let time = stored(&app, &id).await["trusted_time"].clone();
+        assert_eq!(time["status"], "stamped", "{time}");
+        assert_eq!(time["checked"], true, "{time}");
+        assert_eq!(time.get("statement"), None, "{time}");
+        assert_eq!(certified(&app, &id).await, time);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_stamp_that_leads_to_no_trusted_root_is_refused() {
+    let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
+    let other = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
+    let app = trusting(&authority, &other.root()).await;
+    let id = app.vaulted_envelope().await;
+    let time = stored(&app, &id).await["trusted_time"].clone();
+    assert_eq!(time["status"], "no trusted time", "{time}");
+    let reason = time["reason"].as_str().unwrap();
+    assert!(reason.contains("leads to no trusted root"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_roots_that_cannot_be_used_is_refused_at_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("roots.pem");
+    let start = async |text: Option<&str>| {
+        if let Some(text) = text {
+            std::fs::write(&file, text).unwrap();
+        }
+        let mut config = holdfast::config::Config {
+            data_dir: folder.path().join("data"),
+            ..holdfast::config::Config::default()
+        };
+        config.seal.timestamp_trust_file = Some(file.clone());
+        holdfast::app::start(config)
+            .await
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    for text in [None, Some(""), Some("no certificate")] {
+        let refused = start(text).await;
+        assert!(refused.contains("seal.timestamp_trust_file"), "{refused}");
+        assert!(refused.contains("roots.pem"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authority_without_roots_has_to_be_reached_by_https() {
+    let with = |url: &str, trust: Option<&str>| {
+        let mut config = holdfast::config::Config::default();
+        config.seal.timestamp_url = Some(url.parse().unwrap());
+        config.seal.timestamp_trust_file = trust.map(Into::into);
+        config.checked().err().map(|error| error.to_string())
+    };
+    let refused = with("http://tsa.example/", None).unwrap();
+    assert!(refused.contains("seal.timestamp_url"), "{refused}");
+    assert!(refused.contains("timestamp_trust_file"), "{refused}");
+    assert_eq!(with("https://tsa.example/", None), None);
+    assert_eq!(with("http://tsa.example/", Some("roots.pem")), None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
     let rsa = ["-newkey", "rsa:3072", "-sha256"];
@@ -45,6 +149,7 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
         let time = &stored(&app, &id).await["trusted_time"];
         assert_eq!(time["status"], "stamped");
         assert_eq!(time["at"], stamp.at.to_string());
+        assert_eq!(certified(&app, &id).await, *time);
         let types = app.event_types(&id).await;
         assert!(
             !types.contains(&"vault.without_trusted_time".to_owned()),
@@ -77,6 +182,7 @@ async fn without_a_usable_time_stamp_the_seal_is_made_and_everybody_is_told() {
         let id = app.vaulted_envelope().await;
         let time = &stored(&app, &id).await["trusted_time"];
         assert_eq!(time["status"], "no trusted time", "{manner:?}");
+        assert_eq!(certified(&app, &id).await, *time, "{manner:?}");
         let told = time["reason"].as_str().unwrap();
         assert!(told.contains(reason), "{manner:?}: {told}");
         let events = app.events(&id).await;
@@ -128,7 +234,7 @@ async fn an_authority_that_is_not_there_delays_nothing_for_long() {
 }
 
 fn finding<'a>(report: &'a Value, check: &str) -> &'a Value {
-    let findings = report["findings"].as_array().unwrap();
+    let findings = report["checks"].as_array().unwrap();
     findings
         .iter()
         .find(|finding| finding["check"] == check)

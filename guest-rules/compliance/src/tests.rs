@@ -282,6 +282,29 @@ fn the_certificate_has_the_specified_members() {
     assert_eq!(json["rules_component"]["sha256"], "b".repeat(64));
     assert_eq!(json.get("identity_verification"), None);
     assert_eq!(json.get("ledger_checkpoint"), None);
+    assert_eq!(json.get("provenance"), None);
+}
+
+#[test]
+fn provenance_attributes_become_one_additive_object() {
+    let mut facts = vaulted();
+    let attribute = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    facts.attributes = vec![
+        attribute("provenance.sandbox", "true"),
+        attribute("provenance.trusted_time", r#"{"checked":false}"#),
+        attribute("provenance.note", "not JSON"),
+        attribute("provenance.", "a member needs a name"),
+        attribute("elsewhere", "not about provenance"),
+    ];
+    let json = certified(&facts);
+    let expected = serde_json::json!({
+        "sandbox": true,
+        "trusted_time": { "checked": false },
+        "note": "not JSON",
+    });
+    assert_eq!(json["provenance"], expected);
+    assert_eq!(json["ucc_9105_compliance"]["score"], 100);
+    assert_eq!(json["ucc_9105_compliance"]["compliant"], true);
 }
 
 #[test]

@@ -841,6 +841,12 @@ impl TestApp {
         }
     }
 
+    /// The public key of the installation's log.
+    pub async fn ledger_key(&self) -> String {
+        let head = self.get_as("", "/ledger/head").await.data(200);
+        head["public_key"].as_str().unwrap().to_owned()
+    }
+
     /// Releases an envelope, and what `holdfast verify` then says of it.
     pub async fn released_and_verified(&self, id: &str) -> Value {
         let path = format!("/partner/envelopes/{id}/vault-out");

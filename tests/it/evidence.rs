@@ -1,0 +1,811 @@
+//! Evidence: its statements, its anchors, and the tampering it reveals.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use holdfast::components::{Artifact, Identity, built_in, compliance_alone};
+use holdfast::domain::checkpoint::{CheckpointSigner, VerifierKey};
+use holdfast::domain::clock::Clock;
+use holdfast::domain::component::{Activation, Component, Conformance, Slot};
+use holdfast::domain::hash::sha256;
+use holdfast::domain::id::{ActivationId, ComponentId};
+use holdfast::domain::organization::{OrgSettings, Scope};
+use holdfast::evidence::{self, Bundle, Report, Rules, Trusted, Verdict};
+use holdfast::store::components;
+use serde_json::{Value, json};
+
+use crate::component_registry::variant;
+use crate::support::{CONTRACT, TestApp, envelope_body, operator, operator_output, release_form};
+
+/// The files of a bundle by their names.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Releases an envelope and fetches its bundle.
+async fn released(app: &TestApp, id: &str) -> Vec<u8> {
+    let release = format!("/partner/envelopes/{id}/vault-out");
+    app.post(&release, release_form()).await.data(200);
+    let bundle = format!("/partner/envelopes/{id}/bundle");
+    let bundle = app.get(&bundle).await;
+    assert_eq!(bundle.status, 200, "{}", bundle.text());
+    bundle.bytes
+}
+
+fn unzipped(zip: &[u8]) -> Files {
+    let mut zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
+    let mut files = Files::new();
+    for index in 0..zip.len() {
+        let mut entry = zip.by_index(index).unwrap();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        files.insert(entry.name().to_owned(), bytes);
+    }
+    files
+}
+
+fn zipped(files: &Files) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// Runs `holdfast verify` where nothing is installed: its exit code and report.
+async fn verified(zip: &[u8], more: &[&str]) -> (i32, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("bundle.zip");
+    std::fs::write(&bundle, zip).unwrap();
+    let bundle = bundle.to_str().unwrap().to_owned();
+    let more: Vec<String> = more.iter().map(|text| (*text).to_owned()).collect();
+    let output = tokio::task::spawn_blocking(move || {
+        let mut arguments = vec!["verify", &bundle];
+        arguments.extend(more.iter().map(String::as_str));
+        operator_output(folder.path(), &arguments)
+    });
+    let output = output.await.unwrap();
+    let code = output.status.code().unwrap();
+    (code, serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[track_caller]
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let mut checks = report["checks"].as_array().unwrap().iter();
+    let found = checks.find(|check| check["check"] == name);
+    found.unwrap_or_else(|| panic!("no check {name}: {report:#}"))
+}
+
+fn file(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Another installation, with a log of another name.
+async fn elsewhere() -> TestApp {
+    let named = |config: &mut holdfast::config::Config| {
+        config.public_url = Some("https://elsewhere.example".parse().unwrap());
+    };
+    TestApp::with(named, OrgSettings::default()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verdict_states_how_the_bundle_is_anchored() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let folder = tempfile::tempdir().unwrap();
+    let size = check(&verified(&zip, &[]).await.1, "log")["detail"]
+        .as_str()
+        .and_then(|detail| detail.split(' ').nth(5)?.parse::<u64>().ok())
+        .unwrap();
+    let head = app.get_as("", &format!("/ledger/head?since={size}")).await;
+    let head = file(folder.path(), "head.json", &head.bytes);
+    let trust = file(
+        folder.path(),
+        "trust",
+        format!("# logs that we know\n\n{key}\n"),
+    );
+
+    let (code, report) = verified(&zip, &[]).await;
+    assert_eq!(report["verdict"], "CONSISTENT, NOT ANCHORED", "{report:#}");
+    assert_eq!(
+        (code, &report["anchored"], &report["anchor"]),
+        (3, &json!(false), &Value::Null)
+    );
+    assert_eq!(report["valid"], false);
+    for (arguments, kind) in [
+        (["--key", &key], "key"),
+        (["--head", &head], "head"),
+        (["--trust", &trust], "trust"),
+    ] {
+        let (code, report) = verified(&zip, &arguments).await;
+        assert_eq!(report["verdict"], "VALID", "{report:#}");
+        assert_eq!((code, &report["anchored"]), (0, &json!(true)));
+        let anchor = json!({
+            "kind": kind, "log": "127.0.0.1:8080/api/v2/ledger", "public_key": key,
+        });
+        assert_eq!(report["anchor"], anchor);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_of_another_installation_is_not_valid_to_readers_of_this_one() {
+    let app = TestApp::start().await;
+    app.custody(&app.vaulted_envelope().await).await;
+    let other = elsewhere().await;
+    let (id, _) = vaulted_upload(&other, "application/pdf", CONTRACT).await;
+    let zip = released(&other, &id).await;
+    let key = app.ledger_key().await;
+    let folder = tempfile::tempdir().unwrap();
+    let trust = file(folder.path(), "trust", &key);
+
+    let (code, report) = verified(&zip, &["--key", &key]).await;
+    assert_eq!((code, &report["verdict"]), (1, &json!("NOT VALID")));
+    assert_eq!(report["anchored"], false);
+    let (code, report) = verified(&zip, &["--trust", &trust]).await;
+    let expected = json!("CONSISTENT, NOT ANCHORED");
+    assert_eq!((code, &report["verdict"]), (3, &expected), "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_cannot_be_used_are_a_usage_error() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let folder = tempfile::tempdir().unwrap();
+    let garbage = file(folder.path(), "garbage.json", "{}");
+    let text = file(folder.path(), "text", "no key\n");
+    let missing = folder.path().join("missing");
+    let missing = missing.to_str().unwrap();
+    for (arguments, message) in [
+        (
+            ["--key", "vault.example+00000000+AAAA"],
+            "--key: not a verifier key",
+        ),
+        (["--head", &garbage], "the given head cannot be read"),
+        (["--head", missing], "missing: No such file"),
+        (["--trust", &text], "line 1: not a verifier key: no key"),
+    ] {
+        let (code, answer) = verified(&zip, &arguments).await;
+        let error = answer["error"].as_str().unwrap();
+        assert_eq!(code, 2, "{answer}");
+        assert!(error.contains(message), "{error}");
+    }
+    let (code, answer) = verified(b"no zip", &[]).await;
+    assert_eq!(code, 2, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_in_the_vault_is_verified_by_its_id() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let verify = async |id: &str| {
+        let (data, id) = (app.data.path().to_owned(), id.to_owned());
+        let output = tokio::task::spawn_blocking(move || operator_output(&data, &["verify", &id]));
+        let output = output.await.unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code().unwrap(), report)
+    };
+    let (code, report) = verify(&id).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+    assert_eq!(report["anchor"]["kind"], "installation");
+    let history = check(&report, "history")["detail"].as_str().unwrap();
+    assert!(history.contains("is in the vault"), "{history}");
+
+    let sent = app.sent_envelope().await;
+    let (code, report) = verify(sent["envelope_id"].as_str().unwrap()).await;
+    assert_eq!(code, 1, "{report}");
+    assert_eq!(report["error"], "Envelope has not been vaulted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_vault_release_fetches_the_bundle() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let path = format!("/partner/envelopes/{id}/bundle");
+    let early = app.get(&path).await;
+    assert_eq!(early.error(409), "Envelope has not been released");
+    let zip = released(&app, &id).await;
+    let of_web_app = app
+        .get_with_bearer(&app.admin(), &format!("/envelopes/{id}/bundle"))
+        .await;
+    assert_eq!(unzipped(&zip), unzipped(&of_web_app.bytes));
+    let reader = app.key_with(&[Scope::VaultRead]).await;
+    app.get_as(&reader, &path).await.error(403);
+    let stranger = app.other_organization().await;
+    app.get_as(&stranger, &path).await.error(404);
+}
+
+/// A bundle carries its rules, so that it can be evaluated again anywhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_under_the_rules_of_2022_are_valid() {
+    let app = TestApp::start().await;
+    let pack = built_in()
+        .find(|artifact| artifact.identity.name == "holdfast-compliance-ucc2022")
+        .unwrap();
+    let listed = operator(app.data.path(), &["component", "list"]);
+    let mut listed = listed.as_array().unwrap().iter();
+    let listed = listed.find(|one| one["sha256"] == pack.identity.sha256);
+    activate(&app, listed.unwrap()).await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let (code, report) = verified(&zip, &["--key", &key]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+    let files = unzipped(&zip);
+    let carried = format!("components/{}.wasm", pack.identity.sha256);
+    assert_eq!(files[&carried], pack.bytes.as_ref());
+    let ledger = check(&report, "component ledger")["detail"].clone();
+    assert!(
+        ledger.as_str().unwrap().contains("the activations of 1"),
+        "{ledger}"
+    );
+}
+
+async fn activate(app: &TestApp, component: &Value) -> Value {
+    let slot = component["slot"].as_str().unwrap();
+    let path = format!("/component-slots/{slot}/activate");
+    let body = json!({ "component_id": component["component_id"] });
+    app.post_with_bearer(&app.admin(), &path, body)
+        .await
+        .data(201)
+}
+
+/// Uploads and activates a component that behaves like the slot's default.
+async fn own(app: &TestApp, slot: Slot, name: &str) -> (Vec<u8>, Value) {
+    let bytes = variant(slot, name);
+    let upload = app
+        .upload_component(&app.admin(), name, "1.0.0", &bytes)
+        .await;
+    let component = upload.data(201);
+    let activation = activate(app, &component).await;
+    (bytes, activation)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_are_not_at_hand_leave_the_bundle_intact_and_not_re_evaluated() {
+    let app = TestApp::start().await;
+    let (rules, _) = own(&app, Slot::Compliance, "acme-rules").await;
+    let id = app.vaulted_envelope().await;
+    let zip = released(&app, &id).await;
+    let key = app.ledger_key().await;
+    let (code, report) = verified(&zip, &["--key", &key]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+
+    let mut files = unzipped(&zip);
+    files.retain(|name, _| !name.starts_with("components/"));
+    let bare = zipped(&files);
+    let (code, report) = verified(&bare, &["--key", &key]).await;
+    let expected = json!("INTACT, NOT RE-EVALUATED");
+    assert_eq!((code, &report["verdict"]), (4, &expected), "{report:#}");
+    assert_eq!(check(&report, "re-evaluation")["ok"], Value::Null);
+    assert_eq!(report["anchored"], true);
+
+    let folder = tempfile::tempdir().unwrap();
+    let right = file(folder.path(), "right.wasm", &rules);
+    let wrong = file(
+        folder.path(),
+        "wrong.wasm",
+        variant(Slot::Compliance, "another"),
+    );
+    let (code, _) = verified(&bare, &["--key", &key, "--component", &wrong]).await;
+    assert_eq!(code, 4);
+    let (code, report) = verified(&bare, &["--key", &key, "--component", &right]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_can_be_downloaded() {
+    let app = TestApp::start().await;
+    let (bytes, activation) = own(&app, Slot::Lifecycle, "acme-moves").await;
+    let id = activation["component_id"].as_str().unwrap();
+    let path = format!("/components/{id}/artifact");
+    let answer = app.get_with_bearer(&app.admin(), &path).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.headers["content-type"], "application/wasm");
+    let disposition = answer.headers["content-disposition"].to_str().unwrap();
+    assert_eq!(
+        disposition,
+        "attachment; filename=\"acme-moves-1.0.0.wasm\""
+    );
+    assert!(answer.bytes == bytes);
+    let member = app.token("member");
+    app.get_with_bearer(&member, &path).await.error(403);
+    let other = app.get_with_bearer(&app.other_admin(), &path).await;
+    assert_eq!(other.error(404), "Component not found");
+
+    let defaults = operator(app.data.path(), &["component", "list"]);
+    let mut defaults = defaults.as_array().unwrap().iter();
+    let default = defaults
+        .find(|one| one["slot"] == "rules.compliance")
+        .unwrap();
+    let id = default["component_id"].as_str().unwrap();
+    let path = format!("/components/{id}/artifact");
+    let answer = app.get_with_bearer(&app.admin(), &path).await;
+    assert_eq!(sha256(&answer.bytes), default["sha256"].as_str().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ledger_certificate_and_bundle_name_every_component() {
+    let app = TestApp::start().await;
+    let (_, activation) = own(&app, Slot::Documents, "acme-documents").await;
+    let (_, lifecycle) = own(&app, Slot::Lifecycle, "acme-moves").await;
+    let id = app.vaulted_envelope().await;
+    let stored = app.entry(&id, "vault.stored").await;
+    let named: Vec<(&str, &str, &str)> = stored["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let text = |member: &str| one[member].as_str().unwrap();
+            assert_eq!(text("sha256").len(), 64);
+            assert!(!text("version").is_empty());
+            (text("slot"), text("name"), text("owner"))
+        })
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("rules.compliance", "holdfast-compliance", "default"),
+            ("rules.lifecycle", "acme-moves", "organization"),
+            ("rules.placement", "holdfast-placement", "default"),
+            ("rules.documents", "acme-documents", "organization"),
+            ("provider.signing", "holdfast-signing-docuseal", "default"),
+        ]
+    );
+    let ids = |component: &Value| component["activation_id"].clone();
+    assert_eq!(ids(&stored["components"][0]), Value::Null);
+    assert_eq!(ids(&stored["components"][1]), lifecycle["activation_id"]);
+    assert_eq!(ids(&stored["components"][3]), activation["activation_id"]);
+
+    let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&certificate).await.data(200);
+    assert_eq!(
+        certificate["provenance"]["components"],
+        stored["components"]
+    );
+
+    let zip = released(&app, &id).await;
+    let files = unzipped(&zip);
+    let ledger: Value = serde_json::from_slice(&files["component-ledger.json"]).unwrap();
+    let actions: Vec<&str> = ledger["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            assert_eq!(entry["chain"], app.org.as_str());
+            entry["action"].as_str().unwrap()
+        })
+        .collect();
+    let both = ["component.uploaded", "component.activated"];
+    assert_eq!(actions, [both, both].concat());
+    let (code, report) = verified(&zip, &["--key", &app.ledger_key().await]).await;
+    assert_eq!(
+        (code, &report["verdict"]),
+        (0, &json!("VALID")),
+        "{report:#}"
+    );
+    let components = check(&report, "components")["detail"].as_str().unwrap();
+    assert!(
+        components.contains("acme-documents 1.0.0 (the organization's own)"),
+        "{components}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_uploaded_component_answers_for_the_built_in_instance() {
+    let app = TestApp::start().await;
+    for slot in [Slot::Signing, Slot::Payment, Slot::Kba] {
+        let name = format!("acme-{}", slot.as_str().rsplit('.').next().unwrap());
+        let bytes = variant(slot, &name);
+        let upload = app
+            .upload_component(&app.admin(), &name, "1.0.0", &bytes)
+            .await;
+        let component = upload.data(201);
+        let path = format!("/component-slots/{slot}/activate");
+        for body in [
+            json!({ "component_id": component["component_id"] }),
+            json!({ "component_id": component["component_id"], "instance": "embedded" }),
+        ] {
+            let answer = app.post_with_bearer(&app.admin(), &path, body).await;
+            assert_eq!(answer.json()["details"][0]["path"], json!(["instance"]));
+            assert_eq!(answer.error(422), "Validation failed");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_default_components_are_reserved() {
+    let app = TestApp::start().await;
+    let bytes = variant(Slot::Compliance, "looks like a default");
+    for name in ["holdfast-compliance", "holdfast-documents"] {
+        for version in ["0.1.0", "9.0.0"] {
+            let answer = app
+                .upload_component(&app.admin(), name, version, &bytes)
+                .await;
+            assert_eq!(answer.json()["details"][0]["path"], json!(["name"]));
+            assert_eq!(answer.error(422), "Validation failed");
+        }
+    }
+}
+
+/// Vaults an upload, and its authoritative copy.
+async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String, Vec<u8>) {
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap().to_owned();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    app.upload(&upload, kind, bytes, &[]).await.data(201);
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.post(&vault_in, json!({})).await.data(200);
+    let mut objects = app.objects("vault").into_iter();
+    let copy = objects.find(|path| path.to_string_lossy().contains(&id));
+    (id, std::fs::read(copy.unwrap()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn executed_bytes_are_kept_or_their_replacement_is_recorded() {
+    let app = TestApp::start().await;
+    let (id, copy) = vaulted_upload(&app, "application/pdf", CONTRACT).await;
+    assert!(copy.starts_with(CONTRACT));
+    let stored = app.entry(&id, "vault.stored").await;
+    assert_eq!(stored["rewritten"], Value::Null);
+    assert_eq!(stored["signed_document_size"], CONTRACT.len());
+
+    let picture: &[u8] = include_bytes!("../fixtures/scan.png");
+    let mut damaged = CONTRACT.to_vec();
+    let at = damaged
+        .windows(9)
+        .rposition(|window| window == b"startxref");
+    damaged.truncate(at.unwrap());
+    damaged.extend_from_slice(b"startxref\n99999999\n%%EOF\n");
+    for (kind, bytes, reason) in [
+        ("image/png", picture, "the upload is a picture (image/png)"),
+        (
+            "application/pdf",
+            &damaged,
+            "the document's structure had to be repaired to add to it",
+        ),
+    ] {
+        let (id, copy) = vaulted_upload(&app, kind, bytes).await;
+        assert!(!copy.starts_with(bytes));
+        let rewritten = app.entry(&id, "vault.stored").await["rewritten"].clone();
+        let size = rewritten["rewritten_size"].as_u64().unwrap();
+        let beginning = &copy[..usize::try_from(size).unwrap()];
+        assert_eq!(rewritten["rewritten_hash"], sha256(beginning));
+        assert_eq!(rewritten["executed_hash"], sha256(bytes));
+        assert_eq!(rewritten["reason"], reason);
+        assert_eq!(rewritten["component"]["name"], "holdfast-documents");
+        let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+        let certificate = app.get(&certificate).await.data(200);
+        assert_eq!(certificate["provenance"]["rewritten"], rewritten);
+        let report = operator(app.data.path(), &["verify", &id]);
+        let executed = check(&report, "executed document")["detail"].as_str();
+        let expected = format!("REWRITTEN: {reason}");
+        assert!(executed.unwrap().starts_with(&expected), "{report:#}");
+    }
+}
+
+/// The rules that the ledger of `files` names: of this release, or carried.
+fn rules(files: &Files, cache: &Path) -> Rules {
+    let bundle = Bundle::from_zip(zipped(files)).unwrap();
+    let named: Identity = bundle.deciding_component().ok_or("names none")?;
+    let known = holdfast::components::known_compliance(&named);
+    let artifact = match (known, bundle.component(&named.sha256)) {
+        (Some(known), _) => known,
+        (None, Some(bytes)) => {
+            Artifact::uploaded(Slot::Compliance, &named.name, &named.version, bytes)
+        }
+        (None, None) => return Err("not at hand".into()),
+    };
+    let loaded = compliance_alone(cache.into(), [9; 32], &artifact, None);
+    loaded.map_err(|error| error.to_string())
+}
+
+/// The report on a bundle; none where a file that it needs is missing.
+fn judged(files: &Files, key: &str, rules: &Rules) -> Option<Report> {
+    let mut trusted = Trusted::default();
+    trusted.key(key).unwrap();
+    let bundle = Bundle::from_zip(zipped(files)).unwrap();
+    evidence::verify(&bundle, rules, &trusted).ok()
+}
+
+/// Every file is exchanged for the same file of another bundle that is valid, every
+/// component for another one, and every proof for one of another log.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_tampered_bundle_is_valid() {
+    let (app, other) = (TestApp::start().await, elsewhere().await);
+    own(&app, Slot::Compliance, "acme-rules").await;
+    own(&app, Slot::Lifecycle, "acme-moves").await;
+    let mut bundles = Vec::new();
+    for _ in 0..2 {
+        let id = app.vaulted_envelope().await;
+        bundles.push(unzipped(&released(&app, &id).await));
+    }
+    let (foreign, _) = vaulted_upload(&other, "application/pdf", CONTRACT).await;
+    let foreign = unzipped(&released(&other, &foreign).await);
+    let (key, foreign_key) = (app.ledger_key().await, other.ledger_key().await);
+    let cache = tempfile::tempdir().unwrap();
+    let [one, another] = &bundles[..] else {
+        panic!("two bundles");
+    };
+    let (own_rules, default_rules) = (rules(one, cache.path()), rules(&foreign, cache.path()));
+    for (files, key, rules) in [
+        (one, &key, &own_rules),
+        (another, &key, &own_rules),
+        (&foreign, &foreign_key, &default_rules),
+    ] {
+        let report = judged(files, key, rules).unwrap();
+        assert_eq!(report.verdict, Verdict::Valid, "{report:#?}");
+    }
+
+    let mut tampered = vec![("another installation".to_owned(), foreign.clone())];
+    for name in one.keys() {
+        let mut add = |what: &str, bytes: Vec<u8>| {
+            let mut files = one.clone();
+            files.insert(name.clone(), bytes);
+            tampered.push((format!("{name}: {what}"), files));
+        };
+        for (what, source) in [("of another envelope", another), ("foreign", &foreign)] {
+            // Components, and the entries about them, may be the same.
+            let bytes = source.get(name).filter(|bytes| **bytes != one[name]);
+            if let Some(bytes) = bytes {
+                add(what, bytes.clone());
+            }
+        }
+        for percent in [0, 1, 50, 99] {
+            let mut bytes = one[name].clone();
+            let at = bytes.len() * percent / 100;
+            bytes[at] ^= 1;
+            add(&format!("a bit flipped at {percent} %"), bytes);
+        }
+        if name.starts_with("components/") {
+            add("another component", variant(Slot::Compliance, "x"));
+            add("no component", b"no component".to_vec());
+        }
+    }
+    tampered.extend(forged_ledgers(one, another, &foreign));
+    for (what, files) in &tampered {
+        if let Some(report) = judged(files, &key, &own_rules) {
+            assert_eq!(report.verdict, Verdict::NotValid, "{what}: {report:#?}");
+        }
+    }
+    println!("{} tampered bundles", tampered.len());
+    assert!(tampered.len() > 50, "{}", tampered.len());
+}
+
+/// Ledgers with whole chains, and other contents or other proofs.
+fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String, Files)> {
+    const LEDGER: &str = "custody-ledger.json";
+    const COMPONENTS: &str = "component-ledger.json";
+    let read =
+        |files: &Files, name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
+    let with = |name: &str, value: &Value| {
+        let mut files = one.clone();
+        files.insert(name.to_owned(), value.to_string().into_bytes());
+        files
+    };
+    let own = read(one, LEDGER);
+    let mut forged = Vec::new();
+    for (what, source) in [("another envelope", another), ("another log", foreign)] {
+        let mut ledger = own.clone();
+        ledger["log"] = read(source, LEDGER)["log"].clone();
+        forged.push((format!("proofs of {what}"), with(LEDGER, &ledger)));
+        let mut ledger = own.clone();
+        ledger["log"]["checkpoint"] = read(source, LEDGER)["log"]["checkpoint"].clone();
+        forged.push((format!("checkpoint of {what}"), with(LEDGER, &ledger)));
+    }
+    let mut ledger = own.clone();
+    ledger["log"] = Value::Null;
+    forged.push(("no proofs".into(), with(LEDGER, &ledger)));
+
+    // A log of the same name, signed with a key of the forger's.
+    let signer = CheckpointSigner::new(&[3; 32]).unwrap();
+    let key = VerifierKey::parse(own["log"]["public_key"].as_str().unwrap()).unwrap();
+    let head = key
+        .open(own["log"]["checkpoint"].as_str().unwrap())
+        .unwrap();
+    let mut ledger = own.clone();
+    ledger["log"]["checkpoint"] = signer.sign(&head).into();
+    forged.push(("another signature".into(), with(LEDGER, &ledger)));
+    ledger["log"]["public_key"] = signer.verifier(&head.origin).to_string().into();
+    forged.push(("another key".into(), with(LEDGER, &ledger)));
+
+    // Members of the entries about vaulting and evaluation, in a chain computed anew.
+    for (action, member) in [
+        ("vault.stored", "document_hash"),
+        ("vault.stored", "signed_document_hash"),
+        ("vault.stored", "signed_document_size"),
+        ("vault.stored", "components"),
+        ("vault.stored", "rewritten"),
+        ("compliance.evaluated", "component"),
+        ("compliance.evaluated", "facts"),
+    ] {
+        let mut ledger = own.clone();
+        let entries = ledger["entries"].as_array_mut().unwrap();
+        let entry = entries.iter_mut().find(|entry| entry["action"] == action);
+        entry.unwrap()["details"][member] = json!("other");
+        rechain(entries);
+        let what = format!("{action}: other {member}");
+        forged.push((what, with(LEDGER, &ledger)));
+    }
+    let named = own["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["action"] == "vault.stored")
+        .unwrap()["details"]["components"]
+        .as_array()
+        .unwrap()
+        .len();
+    for index in 0..named {
+        let mut ledger = own.clone();
+        let entries = ledger["entries"].as_array_mut().unwrap();
+        let entry = entries
+            .iter_mut()
+            .find(|entry| entry["action"] == "vault.stored")
+            .unwrap();
+        entry["details"]["components"][index]["sha256"] = "0".repeat(64).into();
+        rechain(entries);
+        forged.push((format!("component {index} swapped"), with(LEDGER, &ledger)));
+    }
+
+    let activations = read(one, COMPONENTS);
+    for index in 0..activations["entries"].as_array().unwrap().len() {
+        let mut changed = activations.clone();
+        changed["entries"][index]["actor"] = "someone else".into();
+        forged.push((
+            format!("component entry {index} changed"),
+            with(COMPONENTS, &changed),
+        ));
+        let mut changed = activations.clone();
+        changed["entries"][index]["chain"] = "org_01jdk7m3e8f4x9s2w5v6b0c1dd".into();
+        forged.push((
+            format!("component entry {index} of another chain"),
+            with(COMPONENTS, &changed),
+        ));
+    }
+    let mut without = activations.clone();
+    without["entries"] = json!([]);
+    forged.push(("no activations".into(), with(COMPONENTS, &without)));
+    forged
+}
+
+/// Computes the hashes of changed entries, as a forger would.
+fn rechain(entries: &mut [Value]) {
+    use holdfast::domain::ledger::{GENESIS, LedgerEntry};
+    let mut previous = GENESIS.to_owned();
+    for value in entries {
+        let mut entry: LedgerEntry = serde_json::from_value(value.clone()).unwrap();
+        entry.previous_hash = previous;
+        entry.hash = entry.computed_hash();
+        *value = serde_json::to_value(&entry).unwrap();
+        previous = entry.hash;
+    }
+}
+
+/// The default writer of documents, unable to find the end of a document: it writes
+/// each one anew.
+fn rewriting_writer() -> Vec<u8> {
+    let mut bytes = variant(Slot::Documents, "acme-writer");
+    let marker = b"startxref";
+    let found: Vec<usize> = bytes
+        .windows(marker.len() + 1)
+        .enumerate()
+        .filter(|(_, window)| window.starts_with(marker) && window[marker.len()] != b'\n')
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!found.is_empty(), "the reader's marker");
+    for at in found {
+        bytes[at] = b'S';
+    }
+    bytes
+}
+
+/// Activates a component that an admission would refuse, as one that earlier releases
+/// admitted.
+async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]) {
+    let folder = app.objects_folder().join("components");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{}.wasm", sha256(bytes))), bytes).unwrap();
+    let now = Clock::default().now();
+    let component = Component {
+        id: ComponentId::new(),
+        org: Some(app.org.clone()),
+        slot,
+        name: name.into(),
+        version: "1.0.0".into(),
+        sha256: sha256(bytes),
+        size: i64::try_from(bytes.len()).unwrap(),
+        imports: Vec::new(),
+        conformance: Conformance {
+            vectors_version: "1.0.0".into(),
+            vectors: 1,
+            memory_bytes: 0,
+            fuel: None,
+            slowest_us: 0,
+        },
+        signed_by: None,
+        uploaded_by: "user:ada@acme.example".into(),
+        created_at: now,
+    };
+    let activation = Activation {
+        id: ActivationId::new(),
+        org: Some(app.org.clone()),
+        slot,
+        instance: String::new(),
+        component: component.id.clone(),
+        config: None,
+        reason: None,
+        activated_by: "user:ada@acme.example".into(),
+        created_at: now,
+        effective_at: now,
+        rolled_back: None,
+    };
+    let mut tx = app.store.begin().await.unwrap();
+    components::begin_change(&mut tx).await.unwrap();
+    components::insert(&mut tx, &component).await.unwrap();
+    components::activate(&mut tx, &activation, &component)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    loop {
+        let slots = app.get_with_bearer(&app.admin(), "/component-slots").await;
+        let slots = slots.data(200);
+        let mut slots = slots.as_array().unwrap().iter();
+        let found = slots.find(|shown| shown["slot"] == slot.as_str()).unwrap();
+        if found["active"]["name"] == name {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{found:#}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_own_writer_that_replaces_the_executed_document_is_refused() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    activate_unexamined(&app, Slot::Documents, "acme-writer", &rewriting_writer()).await;
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let upload = format!("/partner/envelopes/{id}/upload");
+    app.upload(&upload, "application/pdf", CONTRACT, &[])
+        .await
+        .data(201);
+    let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
+    app.post(&vault_in, json!({})).await.error(500);
+    assert!(app.objects("vault").is_empty());
+    let shown = app
+        .get_with_bearer(&admin, &format!("/envelopes/{id}"))
+        .await;
+    let why = shown.data(200)["vault_error"]["message"].clone();
+    let why = why.as_str().unwrap();
+    assert!(why.contains("acme-writer 1.0.0"), "{why}");
+    assert!(why.contains("is not the beginning"), "{why}");
+}
