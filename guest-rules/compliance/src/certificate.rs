@@ -1,11 +1,15 @@
 //! The compliance certificate, version 1.0.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::checks::{CERTIFICATE_TYPE, ESIGN_CHECKS, LEGAL_NOTICES, RULES};
 use crate::evaluate::evaluate;
 use crate::record::status_text;
 use crate::types::{ComponentIdentity, EnvelopeFacts};
+
+/// Attributes with this prefix become members of the certificate's `provenance`.
+const PROVENANCE: &str = "provenance.";
 
 /// The certificate of `facts` as pretty-printed JSON with a final newline.
 ///
@@ -14,7 +18,9 @@ use crate::types::{ComponentIdentity, EnvelopeFacts};
 /// says a certificate holds. `identity_verification` is there only when a
 /// signer was challenged, and changes neither checks nor score;
 /// `ledger_checkpoint` is the signed head of the log of all custody ledgers that
-/// the facts name in their attribute of that name.
+/// the facts name in their attribute of that name. `provenance` repeats the
+/// attributes `provenance.<member>`: how the evidence came to be, which is for
+/// readers to weigh and changes no check either.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -71,6 +77,7 @@ pub fn certificate(
             sha256: &component.sha256,
         },
         ledger_checkpoint: attribute(facts, "ledger_checkpoint"),
+        provenance: provenance(facts),
     };
     // A struct of strings, numbers and lists always serializes.
     let mut text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
@@ -82,6 +89,23 @@ fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
     let mut attributes = facts.attributes.iter();
     let found = attributes.find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str())
+}
+
+/// The attributes whose names begin with `provenance.`, as one object. A value is
+/// JSON, or a plain string where it does not parse as JSON.
+fn provenance(facts: &EnvelopeFacts) -> Option<Map<String, Value>> {
+    let members: Map<String, Value> = facts
+        .attributes
+        .iter()
+        .filter_map(|(name, text)| Some((name.strip_prefix(PROVENANCE)?, text)))
+        .filter(|(member, _)| !member.is_empty())
+        .map(|(member, text)| {
+            let value = serde_json::from_str(text);
+            let value = value.unwrap_or_else(|_| Value::from(text.as_str()));
+            (member.to_owned(), value)
+        })
+        .collect();
+    (!members.is_empty()).then_some(members)
 }
 
 fn all_signed(checks: &[crate::types::Check]) -> bool {
@@ -144,6 +168,8 @@ struct Certificate<'a> {
     rules_component: RulesComponent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger_checkpoint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<Map<String, Value>>,
 }
 
 #[derive(Serialize)]
