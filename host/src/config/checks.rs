@@ -39,6 +39,7 @@ impl Config {
         check_filter(&self.log.filter)?;
         self.seal.key()?;
         self.http.check()?;
+        self.check_timestamps()?;
         if self.storage.encryption_key_file.is_some() && self.storage.encryption_kms_key.is_some() {
             return Err(ConfigError::refused(
                 "storage.encryption_kms_key",
@@ -49,6 +50,17 @@ impl Config {
             self.check_providers(slot)?;
         }
         Ok(self)
+    }
+
+    /// Without roots only the connection tells who stamped a time.
+    fn check_timestamps(&self) -> Result<(), ConfigError> {
+        let url = self.seal.timestamp_url.as_ref();
+        let open = url.is_some_and(|url| url.scheme() != "https");
+        if open && self.seal.timestamp_trust_file.is_none() {
+            let why = "must begin with https:// where seal.timestamp_trust_file is not set";
+            return Err(ConfigError::refused("seal.timestamp_url", why));
+        }
+        Ok(())
     }
 
     /// Refuses to serve other machines where nothing says what this installation is for:

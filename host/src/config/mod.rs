@@ -27,6 +27,7 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::domain::component::Slot;
+use crate::sealing::{SealError, TimestampTrust};
 
 /// Variables with our prefix that belong to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
@@ -151,6 +152,9 @@ pub struct Seal {
     /// A time stamping authority (RFC 3161); without one a seal has no time but
     /// this host's.
     pub timestamp_url: Option<Url>,
+    /// Roots that the authority's certificate has to lead to, in PEM. Without them
+    /// its time counts as not checked, and `https` is required.
+    pub timestamp_trust_file: Option<PathBuf>,
 }
 
 /// Where the sealing key is.
@@ -165,6 +169,12 @@ pub enum SealingKeyFiles {
 }
 
 impl Seal {
+    /// The roots of time stamping authorities, where there are any.
+    pub fn timestamp_trust(&self) -> Result<Option<TimestampTrust>, SealError> {
+        let file = self.timestamp_trust_file.as_deref();
+        file.map(TimestampTrust::read).transpose()
+    }
+
     /// Which of the three it is.
     pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
         let given = (

@@ -9,6 +9,7 @@
 mod authority;
 mod signed;
 mod timestamp;
+mod trust;
 
 use std::io;
 use std::ops::Range;
@@ -30,6 +31,7 @@ use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 use crate::disk;
 use crate::domain::clock::Timestamp;
 pub use timestamp::{Stamp, TimestampAuthority, TimestampError};
+pub use trust::TimestampTrust;
 
 const ID_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
 const ID_SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
@@ -53,6 +55,9 @@ pub enum SealError {
     /// What is in them.
     #[error("the sealing key or its certificates are not usable: {0}")]
     Unusable(String),
+    /// The file with the roots of time stamping authorities.
+    #[error("seal.timestamp_trust_file {0}: {1}")]
+    TimestampTrust(String, String),
     /// Nobody should trust a seal that was made with it.
     #[error("the sealing key's certificate ended at {0}")]
     Expired(String),

@@ -13,6 +13,7 @@ use x509_cert::ext::pkix::ExtendedKeyUsage;
 use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion, TstInfo};
 
+use super::TimestampTrust;
 use super::signed;
 use crate::domain::clock::Timestamp;
 use crate::domain::token::random;
@@ -63,8 +64,15 @@ impl Stamp {
         self.token.len()
     }
 
+    /// Checks that the authority's certificate leads to one of the roots.
+    pub fn leads_to(&self, trust: &TimestampTrust) -> Result<(), String> {
+        let message = signed::read(&self.token).map_err(|error| error.to_string())?;
+        let (_, certificate) = signed::signer(&message)?;
+        trust.check(&message, certificate, self.at)
+    }
+
     /// Checks a token: that it is about `digest`, and that its signature is of a
-    /// certificate that may stamp times. Whom to trust is for the reader to say.
+    /// certificate that may stamp times. [`Stamp::leads_to`] checks the certificate.
     pub fn open(token: Vec<u8>, digest: &[u8; 32]) -> Result<Self, String> {
         Self::checked(token, digest, None)
     }
@@ -112,17 +120,24 @@ impl Stamp {
 pub struct TimestampAuthority {
     url: Url,
     http: reqwest::Client,
+    trust: Option<TimestampTrust>,
 }
 
 impl TimestampAuthority {
-    /// The authority at an address that the operator chose.
-    pub fn new(url: Url) -> reqwest::Result<Self> {
+    /// The authority at an address that the operator chose. Without `trust` its
+    /// certificate is not checked.
+    pub fn new(url: Url, trust: Option<TimestampTrust>) -> reqwest::Result<Self> {
         let http = reqwest::Client::builder()
             .timeout(TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()?;
-        Ok(Self { url, http })
+        Ok(Self { url, http, trust })
+    }
+
+    /// Whether its tokens are checked against roots.
+    pub fn is_checked(&self) -> bool {
+        self.trust.is_some()
     }
 
     /// A token about a SHA-256 digest.
@@ -161,7 +176,12 @@ impl TimestampAuthority {
             }
         }
         let token = token(&answer).map_err(TimestampError::Unusable)?;
-        Stamp::checked(token, digest, Some(&nonce)).map_err(TimestampError::Unusable)
+        let stamp = Stamp::checked(token, digest, Some(&nonce));
+        let stamp = stamp.map_err(TimestampError::Unusable)?;
+        if let Some(trust) = &self.trust {
+            stamp.leads_to(trust).map_err(TimestampError::Unusable)?;
+        }
+        Ok(stamp)
     }
 }
 

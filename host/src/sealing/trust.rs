@@ -1,0 +1,82 @@
+//! The roots that time stamping authorities are checked against.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cms::cert::CertificateChoices;
+use cms::signed_data::SignedData;
+use der::Encode as _;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+use x509_cert::Certificate;
+
+use super::{SealError, unusable};
+use crate::domain::clock::Timestamp;
+
+/// Contents of the object identifier id-kp-timeStamping (RFC 3161, section 2.3).
+const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
+
+/// Roots of time stamping authorities.
+pub struct TimestampTrust {
+    roots: Vec<CertificateDer<'static>>,
+}
+
+impl TimestampTrust {
+    /// Reads the roots from a file of PEM certificates.
+    pub fn read(file: &Path) -> Result<Self, SealError> {
+        let about = |error: &dyn std::fmt::Display| {
+            SealError::TimestampTrust(file.display().to_string(), error.to_string())
+        };
+        let pem = std::fs::read(file).map_err(|error| about(&error))?;
+        let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let roots = roots.map_err(|error| about(&error))?;
+        if roots.is_empty() {
+            return Err(about(&"it holds no certificate"));
+        }
+        for root in &roots {
+            anchor_from_trusted_cert(root).map_err(|error| about(&error))?;
+        }
+        Ok(Self { roots })
+    }
+
+    /// Checks that a path leads from the signer of a token to a root: signatures,
+    /// validity at the token's time, and the purpose.
+    pub(super) fn check(
+        &self,
+        message: &SignedData,
+        signer: &Certificate,
+        at: Timestamp,
+    ) -> Result<(), String> {
+        let anchors: Vec<_> = self
+            .roots
+            .iter()
+            .filter_map(|root| anchor_from_trusted_cert(root).ok())
+            .collect();
+        let between: Vec<_> = message
+            .certificates
+            .iter()
+            .flat_map(|certificates| certificates.0.iter())
+            .filter_map(|choice| match choice {
+                CertificateChoices::Certificate(certificate) => encoded(certificate).ok(),
+                CertificateChoices::Other(_) => None,
+            })
+            .collect();
+        let signer = encoded(signer).map_err(|error| error.to_string())?;
+        let seconds = at.as_seconds().unsigned_abs();
+        let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        // That the signer's own certificate names the purpose is checked with the token.
+        let purpose = KeyUsage::required_if_present(TIME_STAMPING);
+        let path = EndEntityCert::try_from(&signer).and_then(|signer| {
+            let algorithms = ALL_VERIFICATION_ALGS;
+            signer
+                .verify_for_usage(algorithms, &anchors, &between, at, purpose, None, None)
+                .map(|_| ())
+        });
+        path.map_err(|error| format!("its certificate leads to no trusted root: {error}"))
+    }
+}
+
+fn encoded(certificate: &Certificate) -> Result<CertificateDer<'static>, SealError> {
+    Ok(certificate.to_der().map_err(unusable)?.into())
+}
