@@ -280,7 +280,8 @@ impl Demo {
         }
 
         steps.step("Verify the bundle offline");
-        let report = verify(&bundle)?;
+        let key = text(&self.get("/ledger/head").await?, "public_key")?;
+        let report = verify(&bundle, &key)?;
         print_report(&report);
         if !report.0 {
             return Err("the bundle does not verify".into());
@@ -289,7 +290,7 @@ impl Demo {
         steps.step("Flip one bit in a copy of the bundle and verify that");
         let changed = work.join("changed-bundle");
         flip_one_bit(&bundle, &changed)?;
-        let report = verify(&changed)?;
+        let report = verify(&changed, &key)?;
         print_report(&report);
         if report.0 {
             return Err("a changed bundle was called valid".into());
@@ -517,12 +518,14 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     Ok(json!([by_coordinates]))
 }
 
-/// Runs `holdfast verify` on a folder: whether it is valid, and what it said.
-fn verify(bundle: &Path) -> Result<(bool, String)> {
+/// Runs `holdfast verify` on a folder, for a reader who knows the log's key: whether
+/// it is valid, and the report.
+fn verify(bundle: &Path, key: &str) -> Result<(bool, String)> {
     let empty = tempfile::tempdir()?;
     let output = Server::program(empty.path())
         .arg("verify")
         .arg(bundle)
+        .args(["--key", key])
         .output()?;
     Ok((output.status.success(), String::from_utf8(output.stdout)?))
 }

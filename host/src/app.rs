@@ -254,8 +254,9 @@ pub async fn start_over(
         SealingKeyFiles::Pkcs12(file, password) => SealingKey::read_pkcs12(&file, &password)?,
     };
     sealing.check(clock.now())?;
+    let trust = config.seal.timestamp_trust()?;
     let timestamps = match &config.seal.timestamp_url {
-        Some(url) => Some(TimestampAuthority::new(url.clone())?),
+        Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
         None => None,
     };
     let log = Sequencer::new(keys.log()).ok_or(StartError::Log)?;

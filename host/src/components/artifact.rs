@@ -12,6 +12,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -63,22 +64,30 @@ pub struct Artifact {
     native: Option<&'static [u8]>,
 }
 
-/// The default components of this binary, one per slot.
-pub fn embedded() -> impl Iterator<Item = Artifact> {
-    DEFAULT_COMPONENTS.iter().filter_map(|component| {
+/// Digests are computed once: the document components have megabytes.
+static EMBEDDED: LazyLock<Vec<Artifact>> = LazyLock::new(|| {
+    let artifact = |component: &DefaultComponent| {
         let mut artifact = Artifact::of(component)?;
         artifact.native = NATIVE_CODE
             .iter()
             .find(|(slot, _)| *slot == component.slot)
             .map(|(_, native)| *native);
         Some(artifact)
-    })
+    };
+    DEFAULT_COMPONENTS.iter().filter_map(artifact).collect()
+});
+static FURTHER: LazyLock<Vec<Artifact>> =
+    LazyLock::new(|| FURTHER_COMPONENTS.iter().filter_map(Artifact::of).collect());
+
+/// The default components of this binary, one per slot.
+pub fn embedded() -> impl Iterator<Item = Artifact> {
+    EMBEDDED.iter().cloned()
 }
 
 /// Every component of this binary: the default ones, and those that wait to be
 /// activated.
 pub fn built_in() -> impl Iterator<Item = Artifact> {
-    embedded().chain(FURTHER_COMPONENTS.iter().filter_map(Artifact::of))
+    embedded().chain(FURTHER.iter().cloned())
 }
 
 /// Two versions of the program may share a folder while one takes over from the other.

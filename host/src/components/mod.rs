@@ -7,6 +7,7 @@
 //! | `limits.rs` | what one call may use, by slot |
 //! | `gate.rs` | how many calls there may be at once |
 //! | `artifact.rs` | from bytes to native code, through the cache on disk |
+//! | `released.rs` | rules packs of earlier releases |
 //! | `bindings.rs` | what `bindgen!` makes of `wit/` |
 //! | `slot.rs` | the components of a slot on this node, and one call |
 //! | `registry.rs` | which of them is active for whom, since when |
@@ -41,6 +42,7 @@ mod lent;
 mod limits;
 pub mod providers;
 mod registry;
+mod released;
 pub mod rules;
 pub mod script;
 mod settings;
@@ -56,6 +58,7 @@ pub use engine::Engines;
 pub use error::{ComponentError, Failure};
 pub use limits::{AllLimits, LimitSettings, Limits};
 pub use registry::{Activations, Components, Live};
+pub use released::{is_known, is_reserved_name, known_compliance};
 
 /// The default compliance rules alone, with their native code in `cache`.
 pub fn load_compliance(
@@ -66,6 +69,27 @@ pub fn load_compliance(
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
     let compliance = rules::Compliance::load(&engines, &cache)?;
     Ok((engines, compliance))
+}
+
+/// One compliance component alone, with its native code in `cache`: `native`, or
+/// code that this process makes. Only components that came with a release may be
+/// compiled in this process.
+pub fn compliance_alone(
+    cache: PathBuf,
+    cache_key: [u8; 32],
+    artifact: &Artifact,
+    native: Option<&[u8]>,
+) -> Result<rules::Compliance, ComponentError> {
+    let engines = engines(AllLimits::default())?;
+    let cache = artifact::NativeCodeCache::new(cache, cache_key);
+    if let Some(native) = native {
+        let kept = cache.put(&engines.rules, artifact, native);
+        kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
+    }
+    let default = slot::Loaded::new(&engines, &cache).get(None);
+    let baselines = baseline::Baselines::new(&engines, &cache, default);
+    let active = slot::load(&engines, &cache, artifact)?;
+    Ok(rules::Compliance::new(slot::ready(active), baselines))
 }
 
 fn engines(limits: AllLimits) -> Result<Engines, ComponentError> {

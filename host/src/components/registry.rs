@@ -101,7 +101,8 @@ impl Activations {
     }
 
     /// What counts at a time: the organization's own, else the installation's,
-    /// else none, which is the default component.
+    /// else none, which is the default component. The built-in instance always has
+    /// the default: earlier releases let others be activated for it.
     pub fn at(
         &self,
         slot: Slot,
@@ -109,6 +110,9 @@ impl Activations {
         instance: &str,
         now: Timestamp,
     ) -> Option<(&Live, bool)> {
+        if instance == EMBEDDED {
+            return None;
+        }
         let of = |org: Option<&OrgId>| {
             let there = self
                 .by_place
@@ -267,9 +271,19 @@ impl Components {
         }
     }
 
+    /// The writer of documents that came with the program, whatever is active.
+    pub fn embedded_documents(&self, org: &OrgId) -> Documents {
+        Documents::new(self.documents.get(None), self.turns(Some(org)))
+    }
+
+    /// The reader of documents that came with the program, whatever is active.
+    pub fn embedded_placement(&self, org: &OrgId) -> Placement {
+        Placement::new(self.placement.get(None), self.turns(Some(org)))
+    }
+
     /// The plugin of a signing provider's instance. A plain name is one of the
-    /// installation's, which nobody else's component answers for; the built-in one
-    /// may be answered by a component of the organization's.
+    /// installation's, which no organization's component answers for. The built-in
+    /// instance is always run by the component that came with the program.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
         self.provider(&self.signing, org, instance)
     }
@@ -585,7 +599,7 @@ mod tests {
         let answers = |instance: &str| components.signing(Some(&oak), instance).identity();
         assert_eq!(answers("cloud").unwrap().name, "holdfast-signing-docuseal");
         assert!(answers(&Instance::own(&oak, "cloud").to_string()).is_err());
-        assert!(answers(EMBEDDED).is_err());
+        assert_eq!(answers(EMBEDDED).unwrap().name, "holdfast-signing-docuseal");
         let elm = OrgId::new();
         assert!(components.signing(Some(&elm), EMBEDDED).identity().is_ok());
     }

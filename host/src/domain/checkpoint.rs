@@ -110,6 +110,11 @@ impl VerifierKey {
         (hex::encode(found.id()) == id).then_some(found)
     }
 
+    /// The log's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// C2SP `signed-note`: the first bytes of SHA-256 of name and key.
     fn id(&self) -> [u8; 4] {
         let digest = Sha256::new()

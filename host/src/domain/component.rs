@@ -172,6 +172,31 @@ pub struct RolledBack {
     pub reason: Option<String>,
 }
 
+/// A component that took part in making an envelope's evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Participant {
+    pub slot: Slot,
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub sha256: String,
+    pub owner: Origin,
+    /// The activation that put it into its slot; none for a slot's default.
+    pub activation_id: Option<ActivationId>,
+}
+
+/// Where a component comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It came with the program.
+    Default,
+    /// The operator uploaded it.
+    Operator,
+    /// The organization uploaded it.
+    Organization,
+}
+
 /// Whose instance, and its name. Written `name`, or `org_….name` where it is an
 /// organization's own: so it stands in templates and in the path of callbacks.
 #[derive(Clone, Debug, PartialEq, Eq)]

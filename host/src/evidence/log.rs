@@ -4,88 +4,185 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Finding, finding};
+use super::report::{Anchor, AnchorKind, Finding};
 use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use crate::domain::merkle::{self, Hash};
+use crate::sealing::TimestampTrust;
 use crate::service::custody::CustodyLedger;
 use crate::service::log::{LogEvidence, LogHead};
 
-/// What the reader brings along and believes.
-#[derive(Clone, Debug, Default)]
+const LOG: &str = "log";
+const HEAD: &str = "head";
+const CERTIFIED: &str = "certified head";
+
+/// What the reader knows of logs from elsewhere than the evidence.
+#[derive(Default)]
 pub struct Trusted {
-    /// The log's public key.
-    pub key: Option<String>,
-    /// A head of the log: a signed note, or JSON that holds one.
-    pub head: Option<String>,
+    key: Option<VerifierKey>,
+    head: Option<Head>,
+    logs: Vec<VerifierKey>,
+    installation: Option<VerifierKey>,
+    pub(super) timestamps: Option<TimestampTrust>,
 }
 
-/// The findings about the log.
-pub(super) fn findings(
-    ledger: &CustodyLedger,
-    certificate: &Value,
-    trusted: &Trusted,
-) -> Vec<Finding> {
-    const CHECK: &str = "log";
+impl Trusted {
+    /// Adds the log's public key.
+    ///
+    /// # Errors
+    /// It is not a verifier key.
+    pub fn key(&mut self, text: &str) -> Result<(), String> {
+        self.key = Some(verifier(text)?);
+        Ok(())
+    }
+
+    /// Adds a head of the log: a signed note, or JSON that holds one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn head(&mut self, text: &str) -> Result<(), String> {
+        self.head = Some(Head::parse(text)?);
+        Ok(())
+    }
+
+    /// Adds known logs: a verifier key on each line, with `#` in front of comments.
+    ///
+    /// # Errors
+    /// A line is not a verifier key.
+    pub fn logs(&mut self, text: &str) -> Result<(), String> {
+        for (line, number) in text.lines().map(str::trim).zip(1..) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let key = verifier(line).map_err(|error| format!("line {number}: {error}"))?;
+            self.logs.push(key);
+        }
+        Ok(())
+    }
+
+    /// Adds the roots that time stamping authorities have to lead to.
+    pub fn timestamps(&mut self, roots: TimestampTrust) {
+        self.timestamps = Some(roots);
+    }
+
+    /// Adds the log of the installation that runs the verification.
+    pub fn installation(&mut self, key: VerifierKey) {
+        self.installation = Some(key);
+    }
+}
+
+fn verifier(text: &str) -> Result<VerifierKey, String> {
+    VerifierKey::parse(text).ok_or_else(|| format!("not a verifier key: {text}"))
+}
+
+/// What the log's checks give.
+#[derive(Default)]
+pub(super) struct Checked {
+    pub(super) findings: Vec<Finding>,
+    /// None where only the evidence itself vouches for the log.
+    pub(super) anchor: Option<Anchor>,
+    /// The head that the evidence's proofs lead to, once its signature holds.
+    pub(super) checkpoint: Option<Checkpoint>,
+}
+
+impl Checked {
+    fn failed(finding: Finding) -> Self {
+        Self {
+            findings: vec![finding],
+            ..Self::default()
+        }
+    }
+}
+
+/// Checks the log.
+pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trusted) -> Checked {
     let Some(evidence) = &ledger.log else {
         let why = "the bundle holds no proof that its ledger is in the log";
-        return vec![finding(CHECK, false, why.into())];
+        return Checked::failed(Finding::fails(LOG, why));
     };
-    let given = match trusted.head.as_deref().map(Head::parse).transpose() {
-        Ok(given) => given,
-        Err(why) => return vec![finding("head", false, why)],
+    let (key, known, checkpoint) = match believed(trusted, evidence) {
+        Ok(believed) => believed,
+        Err(why) => return Checked::failed(Finding::fails(LOG, why)),
     };
-    let (key, known) = match key(trusted, given.as_ref(), evidence) {
-        Ok(key) => key,
-        Err(why) => return vec![finding(CHECK, false, why)],
-    };
-    let checkpoint = match key.open(&evidence.checkpoint) {
-        Ok(checkpoint) => checkpoint,
-        Err(error) => return vec![finding(CHECK, false, error.to_string())],
-    };
+    if verifier(&evidence.public_key).ok().as_ref() != Some(&key) {
+        let why = format!(
+            "the bundle names the key {}, not {key}",
+            evidence.public_key
+        );
+        return Checked::failed(Finding::fails(LOG, why));
+    }
     let mut findings = vec![match included(ledger, evidence, &checkpoint) {
-        Ok(()) => finding(
-            CHECK,
-            true,
+        Ok(()) => Finding::holds(
+            LOG,
             format!(
                 "every entry is among the {} of the log {}, signed with {key}{}",
                 checkpoint.size,
                 checkpoint.origin,
-                if known {
-                    ""
-                } else {
-                    " (by its own word: give --head or --key to check that it is the log you know)"
+                match known {
+                    Some(_) => "",
+                    None => " (by its own word: give --key, --head or --trust to anchor it)",
                 },
             ),
         ),
-        Err(why) => finding(CHECK, false, why),
+        Err(why) => Finding::fails(LOG, why),
     }];
-    findings.extend(given.map(|head| match head.leads_to(&key, &checkpoint) {
-        Ok(size) => finding(
-            "head",
-            true,
-            format!("the given head of {size} entries goes on from the bundle's"),
-        ),
-        Err(why) => finding("head", false, why),
-    }));
+    if let Some(head) = &trusted.head {
+        findings.push(match head.leads_to(&key, &checkpoint) {
+            Ok(size) => Finding::holds(
+                HEAD,
+                format!("the given head of {size} entries goes on from the bundle's"),
+            ),
+            Err(why) => Finding::fails(HEAD, why),
+        });
+    }
     if let Some(note) = certificate["ledger_checkpoint"].as_str() {
         findings.push(certified(note, &key, &checkpoint, evidence));
     }
-    findings
+    let holds = findings.iter().all(|finding| finding.ok == Some(true));
+    Checked {
+        anchor: known.filter(|_| holds).map(|kind| Anchor {
+            kind,
+            log: checkpoint.origin.clone(),
+            public_key: key.to_string(),
+        }),
+        findings,
+        checkpoint: Some(checkpoint),
+    }
 }
 
-/// The key to believe, and whether the reader knew it before.
-fn key(
+/// The key that the bundle's checkpoint is verified with, why the reader knows it,
+/// and the checkpoint.
+fn believed(
     trusted: &Trusted,
-    head: Option<&Head>,
     evidence: &LogEvidence,
-) -> Result<(VerifierKey, bool), String> {
-    let known = trusted
-        .key
-        .as_ref()
-        .or(head.and_then(|head| head.public_key.as_ref()));
-    let text = known.unwrap_or(&evidence.public_key);
-    let key = VerifierKey::parse(text).ok_or_else(|| format!("not a verifier key: {text}"))?;
-    Ok((key, known.is_some()))
+) -> Result<(VerifierKey, Option<AnchorKind>, Checkpoint), String> {
+    let note = evidence.checkpoint.as_str();
+    let opened = |key: &VerifierKey, kind| {
+        let checkpoint = key.open(note).map_err(|error| error.to_string())?;
+        Ok((key.clone(), kind, checkpoint))
+    };
+    if let Some(key) = &trusted.key {
+        return opened(key, Some(AnchorKind::Key));
+    }
+    let head = trusted.head.as_ref();
+    if let Some(key) = head.and_then(|head| head.public_key.as_ref()) {
+        return opened(key, Some(AnchorKind::Head));
+    }
+    let origin = note.lines().next().unwrap_or_default();
+    let known: Vec<&VerifierKey> = trusted
+        .logs
+        .iter()
+        .filter(|key| key.name() == origin)
+        .collect();
+    if let Some(first) = known.first() {
+        let fits = known.iter().find(|key| key.open(note).is_ok());
+        return opened(fits.unwrap_or(first), Some(AnchorKind::Trust));
+    }
+    if let Some(key) = &trusted.installation {
+        return opened(key, Some(AnchorKind::Installation));
+    }
+    // A kept note without its key: it counts if the evidence's key signed it as well.
+    let own = verifier(&evidence.public_key)?;
+    opened(&own, head.map(|_| AnchorKind::Head))
 }
 
 fn included(
@@ -120,10 +217,9 @@ fn included(
 
 /// The head that was copied into the certificate.
 fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvidence) -> Finding {
-    const CHECK: &str = "certified head";
     let then = match key.open(note) {
         Ok(then) => then,
-        Err(error) => return finding(CHECK, false, error.to_string()),
+        Err(error) => return Finding::fails(CERTIFIED, error.to_string()),
     };
     let proof = evidence.certified.as_ref();
     let proof = proof.filter(|proof| proof.from == then.size);
@@ -132,18 +228,19 @@ fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvid
     let goes_on = proof
         .is_some_and(|proof| merkle::extends(then.size, &then.root, &proof, now.size, &now.root));
     let (old, new) = (then.size, now.size);
-    let told = if goes_on {
-        format!("the log of {new} entries goes on from the {old} that the certificate saw")
+    let verb = if goes_on {
+        "goes on from"
     } else {
-        format!("the log of {new} entries does not begin with the {old} that the certificate saw")
+        "does not begin with"
     };
-    finding(CHECK, goes_on, told)
+    let detail = format!("the log of {new} entries {verb} the {old} that the certificate saw");
+    Finding::new(CERTIFIED, goes_on, detail)
 }
 
 /// A head that the reader brings along.
 struct Head {
     note: String,
-    public_key: Option<String>,
+    public_key: Option<VerifierKey>,
     /// That it goes on from a tree of some size.
     consistency: Option<(u64, Vec<String>)>,
 }
@@ -168,7 +265,7 @@ impl Head {
             .map_err(|error| format!("the given head cannot be read: {error}"))?;
         Ok(Self {
             note: head.checkpoint,
-            public_key: Some(head.public_key),
+            public_key: Some(verifier(&head.public_key)?),
             consistency: head.consistency.map(|proof| (proof.from, proof.proof)),
         })
     }

@@ -1,19 +1,17 @@
-//! Checking a released bundle, offline.
+//! Checking the evidence of an envelope, offline.
 //!
-//! A bundle is a folder or zip with the four files of a vault-out and
-//! `custody-ledger.json`. Nothing of the installation that made it is needed
-//! but the rules component that it names.
+//! A bundle is a folder or zip with the four files of a vault-out, the custody
+//! ledger, the entries of the component ledger that activated its components, and
+//! the small rules components that decided. Nothing of the installation that made
+//! it is needed but a key or head of its log, which anchors the verdict.
 
+mod bundle;
+mod components;
 mod log;
+mod report;
 
-use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::Path;
-
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::components::Identity;
 use crate::components::rules::{Compliance, compliance};
 use crate::domain::hash::sha256;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
@@ -22,318 +20,267 @@ use crate::service::custody::{
     AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER,
 };
 
+pub use bundle::{Bundle, BundleError};
 pub use log::Trusted;
+pub use report::{Anchor, AnchorKind, Finding, Report, Verdict};
 
-/// Files larger than this are no part of a bundle.
-const FILE_LIMIT: u64 = 256 * 1024 * 1024;
+/// The rules component that made the certificate, or why it is not at hand.
+pub type Rules = Result<Compliance, String>;
 
-/// One thing that was checked.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// What was checked.
-    pub check: &'static str,
-    /// It holds.
-    pub ok: bool,
-    /// In plain words.
-    pub detail: String,
-}
-
-/// What verification found.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Every check holds.
-    pub valid: bool,
-    /// The envelope the bundle is about.
-    pub envelope_id: String,
-    /// Each check.
-    pub findings: Vec<Finding>,
-}
-
-/// Why a bundle could not be checked at all.
-#[derive(Debug, thiserror::Error)]
-pub enum BundleError {
-    /// Not a folder or zip, or it cannot be read.
-    #[error("cannot read the bundle: {0}")]
-    Read(String),
-    /// A file is missing.
-    #[error("the bundle has no {0}")]
-    Missing(&'static str),
-}
-
-/// The files of a bundle.
-pub struct Bundle {
-    files: BTreeMap<String, Vec<u8>>,
-}
-
-impl Bundle {
-    /// Reads a folder or a zip.
-    pub fn read(path: &Path) -> Result<Self, BundleError> {
-        let broken = |error: &dyn std::fmt::Display| BundleError::Read(error.to_string());
-        if !path.is_dir() {
-            let file = std::fs::read(path).map_err(|error| broken(&error))?;
-            return Self::from_zip(file);
-        }
-        let mut files = BTreeMap::new();
-        for name in [AUTHORITATIVE, COPY, CERTIFICATE, CUSTODY_RECORD, LEDGER] {
-            if let Ok(bytes) = std::fs::read(path.join(name)) {
-                files.insert(name.to_owned(), bytes);
-            }
-        }
-        Ok(Self { files })
-    }
-
-    /// Reads a zip.
-    pub fn from_zip(bytes: Vec<u8>) -> Result<Self, BundleError> {
-        let broken = |error: &dyn std::fmt::Display| BundleError::Read(error.to_string());
-        let mut zip =
-            zip::ZipArchive::new(std::io::Cursor::new(bytes)).map_err(|error| broken(&error))?;
-        let mut files = BTreeMap::new();
-        for name in [AUTHORITATIVE, COPY, CERTIFICATE, CUSTODY_RECORD, LEDGER] {
-            if let Ok(entry) = zip.by_name(name) {
-                let mut bytes = Vec::new();
-                entry
-                    .take(FILE_LIMIT)
-                    .read_to_end(&mut bytes)
-                    .map_err(|error| broken(&error))?;
-                files.insert(name.to_owned(), bytes);
-            }
-        }
-        Ok(Self { files })
-    }
-
-    fn file(&self, name: &'static str) -> Result<&[u8], BundleError> {
-        self.files
-            .get(name)
-            .map(Vec::as_slice)
-            .ok_or(BundleError::Missing(name))
-    }
-}
-
-/// The rules component that made a bundle's certificate, as its ledger says.
-pub fn deciding_component(bundle: &Bundle) -> Option<Identity> {
-    let ledger: CustodyLedger = serde_json::from_slice(bundle.file(LEDGER).ok()?).ok()?;
-    let entry = last(&ledger.entries, "compliance.evaluated")?;
-    serde_json::from_value(entry.details["component"].clone()).ok()
-}
-
-/// Runs every check on a bundle.
-pub fn verify(
-    bundle: &Bundle,
-    rules: &Compliance,
-    trusted: &Trusted,
-) -> Result<Report, BundleError> {
-    let authoritative = bundle.file(AUTHORITATIVE)?;
-    let copy = bundle.file(COPY)?;
-    let certificate_text = bundle.file(CERTIFICATE)?;
-    let record = bundle.file(CUSTODY_RECORD)?;
-    let ledger = bundle.file(LEDGER)?;
-    let certificate: Value = serde_json::from_slice(certificate_text).unwrap_or_default();
-    let ledger: Result<CustodyLedger, _> = serde_json::from_slice(ledger);
+/// Runs every check on the evidence of an envelope.
+///
+/// # Errors
+/// A file is missing.
+pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Report, BundleError> {
+    let certificate = bundle.file(CERTIFICATE)?;
+    let text = bundle.file(LEDGER)?;
     let mut findings = Vec::new();
-    let entries = match &ledger {
-        Ok(ledger) => ledger.entries.as_slice(),
+    let ledger: CustodyLedger = match serde_json::from_slice(text) {
+        Ok(ledger) => ledger,
         Err(error) => {
-            findings.push(finding(
-                "ledger",
-                false,
-                format!("the ledger cannot be read: {error}"),
-            ));
-            &[]
+            let why = format!("the ledger cannot be read: {error}");
+            findings.push(Finding::fails("ledger", why));
+            return Ok(Report::new(String::new(), None, findings));
         }
     };
-    if ledger.is_ok() {
-        findings.push(match verify_chain(entries) {
-            Ok(()) => finding(
-                "ledger",
-                true,
-                format!(
-                    "{} entries, each follows from the one before",
-                    entries.len()
-                ),
+    let certified: Value = serde_json::from_slice(certificate).unwrap_or_default();
+    let stored = last(&ledger.entries, "vault.stored").map(|entry| &entry.details);
+    findings.push(chain(&ledger.entries));
+    let authoritative = bundle.file(AUTHORITATIVE)?;
+    findings.push(history(&ledger.entries, authoritative, bundle.in_vault));
+    findings.extend(files(bundle, stored)?);
+    findings.extend(executed(authoritative, stored));
+    let log = log::check(&ledger, &certified, trusted);
+    findings.extend(log.findings);
+    findings.extend(seal(authoritative, stored, trusted));
+    findings.push(hash_finding(
+        "certified hash",
+        "authoritative copy",
+        authoritative,
+        certified["document_integrity"]["document_hash"].as_str(),
+    ));
+    let envelope_id = ledger.envelope_id.to_string();
+    let subject = certified["subject"]["envelope_id"].as_str();
+    findings.push(Finding::new(
+        "subject",
+        subject == Some(envelope_id.as_str()),
+        format!("ledger and certificate are about {envelope_id}"),
+    ));
+    let checkpoint = log.checkpoint.as_ref();
+    findings.extend(components::findings(
+        bundle, &ledger, &certified, checkpoint,
+    ));
+    findings.push(re_evaluation(&ledger.entries, certificate, rules));
+    Ok(Report::new(envelope_id, log.anchor, findings))
+}
+
+fn chain(entries: &[LedgerEntry]) -> Finding {
+    match verify_chain(entries) {
+        Ok(()) => Finding::holds(
+            "ledger",
+            format!(
+                "{} entries, each follows from the one before",
+                entries.len()
             ),
-            Err(error) => finding("ledger", false, error.to_string()),
-        });
+        ),
+        Err(error) => Finding::fails("ledger", error.to_string()),
     }
-    findings.push(single(entries, authoritative));
-    let stored = last(entries, "vault.stored").map(|entry| &entry.details);
+}
+
+/// The files have the hashes that the ledger holds.
+fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<Finding>, BundleError> {
     let files = [
         (
             "document",
-            authoritative,
+            AUTHORITATIVE,
             "document_hash",
             "authoritative copy",
         ),
-        ("copy", copy, "copy_hash", "non-authoritative copy"),
+        ("copy", COPY, "copy_hash", "non-authoritative copy"),
         (
             "certificate",
-            certificate_text,
+            CERTIFICATE,
             "certificate_hash",
             "certificate",
         ),
         (
             "custody record",
-            record,
+            CUSTODY_RECORD,
             "custody_record_hash",
             "custody record",
         ),
     ];
-    for (check, bytes, member, name) in files {
-        let recorded = stored
-            .and_then(|stored| stored.get(member))
-            .and_then(Value::as_str);
-        findings.push(hash_finding(check, name, bytes, recorded));
-    }
-    if let Ok(ledger) = &ledger {
-        findings.extend(log::findings(ledger, &certificate, trusted));
-    }
-    findings.extend(seal(authoritative, stored));
-    let certified = certificate["document_integrity"]["document_hash"].as_str();
-    findings.push(hash_finding(
-        "certified hash",
-        "authoritative copy",
-        authoritative,
-        certified,
-    ));
-    let envelope_id = ledger.as_ref().map(|ledger| ledger.envelope_id.to_string());
-    let envelope_id = envelope_id.unwrap_or_default();
-    let subject = certificate["subject"]["envelope_id"]
-        .as_str()
-        .unwrap_or_default();
-    findings.push(finding(
-        "subject",
-        !envelope_id.is_empty() && subject == envelope_id,
-        format!("ledger and certificate are about {envelope_id}"),
-    ));
-    findings.push(re_evaluation(entries, certificate_text, rules));
-    Ok(Report {
-        valid: findings.iter().all(|finding| finding.ok),
-        envelope_id,
-        findings,
-    })
+    let finding = |(check, file, member, name): (&'static str, &'static str, &str, &str)| {
+        let recorded = stored.and_then(|stored| stored[member].as_str());
+        Ok(hash_finding(check, name, bundle.file(file)?, recorded))
+    };
+    files.into_iter().map(finding).collect()
 }
 
-/// One vaulting, one evaluation, one release, and that of this document. Later
-/// entries than those of a bundle cannot be ruled out by it.
-fn single(entries: &[LedgerEntry], authoritative: &[u8]) -> Finding {
+/// The executed document is the beginning of the authoritative copy, or the ledger
+/// has the reason why it could not be. Earlier releases did not record its size.
+fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<Finding> {
+    const CHECK: &str = "executed document";
+    let stored = stored?;
+    let rewritten = stored.get("rewritten").filter(|value| !value.is_null());
+    let (hash, size) = match rewritten {
+        Some(rewritten) => (&rewritten["rewritten_hash"], &rewritten["rewritten_size"]),
+        None => (
+            &stored["signed_document_hash"],
+            stored.get("signed_document_size")?,
+        ),
+    };
+    let size = size.as_u64().and_then(|size| usize::try_from(size).ok());
+    let beginning = size.and_then(|size| authoritative.get(..size));
+    let holds = beginning.is_some_and(|bytes| hash.as_str() == Some(&sha256(bytes)));
+    let detail = match (holds, rewritten) {
+        (false, _) => "the authoritative copy does not begin with the executed document".into(),
+        (true, None) => format!(
+            "the authoritative copy begins with the executed document of {} bytes",
+            size.unwrap_or_default()
+        ),
+        (true, Some(rewritten)) => format!(
+            "REWRITTEN: {}; executed was {}, the authoritative copy begins with {}",
+            rewritten["reason"].as_str().unwrap_or_default(),
+            rewritten["executed_hash"].as_str().unwrap_or_default(),
+            rewritten["rewritten_hash"].as_str().unwrap_or_default(),
+        ),
+    };
+    Some(Finding::new(CHECK, holds, detail))
+}
+
+/// One vaulting and one evaluation; for a bundle also one release, and that of this
+/// document. A bundle cannot rule out later entries than its own.
+fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Finding {
     const CHECK: &str = "history";
-    for action in ["vault.stored", "compliance.evaluated", "vault.released"] {
-        let times = entries
-            .iter()
-            .filter(|entry| entry.action == action)
-            .count();
-        if times != 1 {
-            let why = format!("the ledger tells of {action} {times} times and not once");
-            return finding(CHECK, false, why);
+    let released = usize::from(!in_vault);
+    for (action, expected) in [
+        ("vault.stored", 1),
+        ("compliance.evaluated", 1),
+        ("vault.released", released),
+    ] {
+        let found = entries.iter().filter(|entry| entry.action == action);
+        let times = found.count();
+        if times != expected {
+            let why = format!("the ledger has {times} entries {action}, expected are {expected}");
+            return Finding::fails(CHECK, why);
         }
+    }
+    if in_vault {
+        return Finding::holds(CHECK, "the document was vaulted once and is in the vault");
     }
     let released = last(entries, "vault.released").map(|entry| &entry.details);
     let released = released.and_then(|released| released["document_hash"].as_str());
-    let same = released == Some(sha256(authoritative).as_str());
-    let told = if same {
-        "the document was vaulted once and released once"
-    } else {
-        "the ledger tells of the release of another document"
-    };
-    finding(CHECK, same, told.into())
+    match released == Some(sha256(authoritative).as_str()) {
+        true => Finding::holds(CHECK, "the document was vaulted once and released once"),
+        false => Finding::fails(CHECK, "the ledger has the release of another document"),
+    }
 }
 
 fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<&str>) -> Finding {
     let actual = sha256(bytes);
     match recorded {
-        Some(recorded) if recorded == actual => finding(
+        Some(recorded) if recorded == actual => Finding::holds(
             check,
-            true,
             format!("the {name} has the recorded SHA-256 {actual}"),
         ),
-        Some(recorded) => finding(
+        Some(recorded) => Finding::fails(
             check,
-            false,
             format!("the {name} was changed: its SHA-256 is {actual}, recorded is {recorded}"),
         ),
-        None => finding(check, false, format!("no hash of the {name} is recorded")),
+        None => Finding::fails(check, format!("no hash of the {name} is recorded")),
     }
 }
 
 /// The seal holds, and was made with the certificate that the ledger names.
-fn seal(authoritative: &[u8], stored: Option<&Value>) -> Vec<Finding> {
+fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<Finding> {
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
     let Some(recorded) = recorded else {
         let why = "no seal is recorded: the document is certified against any change";
-        return vec![finding(CHECK, stored.is_some(), why.into())];
+        return vec![Finding::new(CHECK, stored.is_some(), why)];
     };
-    let seal = sealing::verify(authoritative);
-    let told = stored.map(|stored| &stored["trusted_time"]);
-    let time = seal.as_ref().ok().and_then(|seal| time(seal, told));
-    let seal = match seal {
-        Ok(seal) if seal.certificate == recorded => finding(
+    let seal = match sealing::verify(authoritative) {
+        Ok(seal) => seal,
+        Err(why) => return vec![Finding::fails(CHECK, why)],
+    };
+    let sealed = match seal.certificate == recorded {
+        true => Finding::holds(
             CHECK,
-            true,
             format!("the authoritative copy is sealed by {}", seal.subject),
         ),
-        Ok(seal) => finding(
+        false => Finding::fails(
             CHECK,
-            false,
             format!(
                 "the seal is of the certificate {}, recorded is {recorded}",
                 seal.certificate
             ),
         ),
-        Err(why) => finding(CHECK, false, why),
     };
-    [Some(seal), time].into_iter().flatten().collect()
+    let recorded = stored.map(|stored| &stored["trusted_time"]);
+    [Some(sealed), time(&seal, recorded, trusted)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-/// What a time stamping authority says, and that it agrees with the ledger. That
-/// there was none to ask is nothing to tell.
-fn time(seal: &sealing::Seal, told: Option<&Value>) -> Option<Finding> {
+/// Whether the time stamp in the seal is the one in the ledger. None where no
+/// authority was asked.
+fn time(seal: &sealing::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Option<Finding> {
     const CHECK: &str = "trusted time";
-    let told = told.filter(|told| !told.is_null());
-    Some(match (&seal.stamp, told) {
+    let recorded = recorded.filter(|recorded| !recorded.is_null());
+    Some(match (&seal.stamp, recorded) {
         (None, None) => return None,
-        (Some(Ok(stamp)), Some(told)) if told["at"] == stamp.at.to_string() => finding(
+        (Some(Ok(stamp)), Some(recorded)) if recorded["at"] == stamp.at.to_string() => {
+            let chain = trusted.timestamps.as_ref();
+            let chain = chain.map(|roots| stamp.leads_to(roots));
+            let note = match (&chain, recorded["statement"].as_str()) {
+                (Some(Ok(())), _) => " (its certificate leads to a given root)".to_owned(),
+                (Some(Err(why)), _) => {
+                    return Some(Finding::fails(CHECK, format!("the time stamp: {why}")));
+                }
+                (None, Some(statement)) => format!(" ({statement})"),
+                (None, None) => String::new(),
+            };
+            let (authority, at) = (&stamp.authority, stamp.at);
+            Finding::holds(CHECK, format!("{authority} saw the seal at {at}{note}"))
+        }
+        (None, Some(recorded)) if recorded["status"] == "no trusted time" => {
+            let reason = recorded["reason"].as_str().unwrap_or_default();
+            Finding::holds(CHECK, format!("no trusted time: {reason}"))
+        }
+        (Some(Err(why)), _) => Finding::fails(CHECK, format!("the time stamp: {why}")),
+        _ => Finding::fails(
             CHECK,
-            true,
-            format!("{} saw the seal at {}", stamp.authority, stamp.at),
+            "the time stamp in the seal is not the one in the ledger",
         ),
-        (None, Some(told)) if told["status"] == "no trusted time" => {
-            let reason = told["reason"].as_str().unwrap_or_default();
-            finding(CHECK, true, format!("no trusted time: {reason}"))
-        }
-        (Some(Err(why)), _) => finding(CHECK, false, format!("the time stamp: {why}")),
-        _ => {
-            let why = "the time stamp in the seal is not the one in the ledger";
-            finding(CHECK, false, why.into())
-        }
     })
 }
 
-/// Evaluates the recorded facts again with the very component that is named,
-/// and compares the certificate it writes byte for byte.
-fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance) -> Finding {
+/// Evaluates the recorded facts again with the very component that is named, and
+/// compares the certificate it writes byte for byte.
+fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> Finding {
     const CHECK: &str = "re-evaluation";
     let Some(entry) = last(entries, "compliance.evaluated") else {
-        return finding(CHECK, false, "the ledger holds no evaluation".into());
+        return Finding::fails(CHECK, "the ledger holds no evaluation");
+    };
+    let rules = match rules {
+        Ok(rules) => rules,
+        Err(why) => return Finding::unchecked(CHECK, why.as_str()),
     };
     let details = &entry.details;
-    let identity = match rules.identity() {
-        Ok(identity) => identity,
-        Err(error) => return finding(CHECK, false, error.to_string()),
-    };
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
-    if named != identity.sha256 {
-        return finding(
-            CHECK,
-            false,
-            format!(
-                "the rules component {named} that made the certificate is not at hand: \
-                 give its file with --component"
-            ),
-        );
+    match rules.identity() {
+        Ok(identity) if identity.sha256 == named => {}
+        Ok(identity) => {
+            let why = format!("the rules component {named} is not at hand, only {identity}");
+            return Finding::unchecked(CHECK, why);
+        }
+        Err(error) => return Finding::unchecked(CHECK, error.to_string()),
     }
     let facts: compliance::EnvelopeFacts = match serde_json::from_value(details["facts"].clone()) {
         Ok(facts) => facts,
-        Err(error) => return finding(CHECK, false, format!("the recorded facts: {error}")),
+        Err(error) => return Finding::fails(CHECK, format!("the recorded facts: {error}")),
     };
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();
@@ -342,27 +289,18 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Compliance
         false => rules.certificate_alone(&facts, issued_at, issuer),
     };
     match certified {
-        Ok((text, identity)) if text.as_bytes() == certificate => finding(
+        Ok((text, identity)) if text.as_bytes() == certificate => Finding::holds(
             CHECK,
-            true,
             format!(
                 "{} {} gives the same certificate again",
                 identity.name, identity.version
             ),
         ),
-        Ok(_) => finding(
-            CHECK,
-            false,
-            "the rules give another certificate for these facts".into(),
-        ),
-        Err(error) => finding(CHECK, false, error.to_string()),
+        Ok(_) => Finding::fails(CHECK, "the rules give another certificate for these facts"),
+        Err(error) => Finding::fails(CHECK, error.to_string()),
     }
 }
 
 fn last<'a>(entries: &'a [LedgerEntry], action: &str) -> Option<&'a LedgerEntry> {
     entries.iter().rev().find(|entry| entry.action == action)
-}
-
-fn finding(check: &'static str, ok: bool, detail: String) -> Finding {
-    Finding { check, ok, detail }
 }

@@ -14,7 +14,7 @@ use super::caller::member;
 use super::error::HttpError;
 use super::extract::{Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit};
 use super::openapi;
-use super::reply::{Created, Found, Page, Reply};
+use super::reply::{Created, Found, Page, Reply, WasmReply};
 use super::unknown::check_query;
 use crate::app::App;
 use crate::components::worlds::{self, World};
@@ -153,6 +153,18 @@ pub async fn read(
 ) -> Result<Found<ComponentView>, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
     Ok(Reply::new(&component.into()))
+}
+
+/// The component's bytes: for readers of evidence that names it.
+pub async fn artifact(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+) -> Result<WasmReply, HttpError> {
+    let component = components::get(&app, &officer.owner, &id).await?;
+    let bytes = components::kept(&app, &component).await?;
+    let name = format!("{}-{}.wasm", component.name, component.version);
+    WasmReply::new(&app, &name, &bytes).await
 }
 
 pub async fn shadow(

@@ -3,19 +3,25 @@
 //! The type of an answer says its status and what `data` is, and documents both.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation, Response as Documented, StatusCode as Status};
 use axum::Json;
+use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::error::HttpError;
 use super::openapi::content;
+use crate::app::App;
 use crate::domain::warning::Warning;
+use crate::files::{FilesError, Spool};
+use crate::service::ServiceError;
 
 /// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.
 pub struct Reply<const STATUS: u16, T, const WARNS: bool = false> {
@@ -188,6 +194,79 @@ fn with_status(status: u16, response: Option<Documented>) -> Vec<(Option<Status>
 /// 200 with a file.
 pub struct FileReply<const ZIP: bool>(pub Response);
 
+impl FileReply<true> {
+    /// An archive to be saved under `name`.
+    pub async fn zip(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
+        Ok(Self(attachment(app, "application/zip", name, bytes).await?))
+    }
+}
+
+/// 200 with a WebAssembly component.
+pub struct WasmReply(Response);
+
+impl WasmReply {
+    /// A component to be saved under `name`.
+    pub async fn new(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
+        Ok(Self(attachment(app, WASM, name, bytes).await?))
+    }
+}
+
+const WASM: &str = "application/wasm";
+
+impl IntoResponse for WasmReply {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl OperationOutput for WasmReply {
+    type Inner = ();
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        with_status(200, Some(file(&[WASM])))
+    }
+}
+
+/// A file to be saved under `name`. A client that reads slowly holds a file and no
+/// memory.
+async fn attachment(
+    app: &App,
+    kind: &str,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Response, HttpError> {
+    let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
+    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+    spool.write(bytes).await.map_err(lost)?;
+    let file = Arc::new(spool.finish().await.map_err(lost)?);
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_LENGTH, file.size().to_string()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{name}\""),
+        ),
+    ];
+    let body = Body::from_stream(file.pieces());
+    Ok((headers, body).into_response())
+}
+
+/// A file of one of these media types.
+fn file(types: &[&str]) -> Documented {
+    let content = types
+        .iter()
+        .map(|name| ((*name).to_owned(), MediaType::default()))
+        .collect();
+    Documented {
+        description: format!("The file, with {}", header::CONTENT_DISPOSITION),
+        content,
+        ..Documented::default()
+    }
+}
+
 impl<const ZIP: bool> IntoResponse for FileReply<ZIP> {
     fn into_response(self) -> Response {
         self.0
@@ -206,15 +285,6 @@ impl<const ZIP: bool> OperationOutput for FileReply<ZIP> {
         } else {
             &["application/pdf", "application/json"]
         };
-        let content = types
-            .iter()
-            .map(|name| ((*name).to_owned(), MediaType::default()))
-            .collect();
-        let response = Documented {
-            description: format!("The file, with {}", header::CONTENT_DISPOSITION),
-            content,
-            ..Documented::default()
-        };
-        with_status(200, Some(response))
+        with_status(200, Some(file(types)))
     }
 }

@@ -151,6 +151,17 @@ pub fn api() -> ApiRouter<App> {
                 ),
             ),
         )
+        .api_route(
+            "/partner/envelopes/{id}/bundle",
+            get_with(
+                vault::bundle,
+                describe(
+                    "getEvidenceBundle",
+                    "The evidence bundle of a released envelope",
+                    &[409],
+                ),
+            ),
+        )
         // Templates (partner).
         .api_route(
             "/partner/templates",
@@ -510,6 +521,13 @@ pub fn api() -> ApiRouter<App> {
             get_with(
                 components::read,
                 describe("getComponent", "What is known of a component", &[]),
+            ),
+        )
+        .api_route(
+            "/components/{id}/artifact",
+            get_with(
+                components::artifact,
+                describe("getComponentArtifact", "Download a component", &[]),
             ),
         )
         .api_route(

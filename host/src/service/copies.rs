@@ -11,6 +11,7 @@ use super::ServiceError;
 use super::downloads::untouched;
 use crate::app::App;
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked};
+use crate::components::{Documents, Identity, Placement};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::EnvelopeId;
@@ -91,9 +92,14 @@ pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy
 
 /// Makes the copy of an envelope that is not vaulted yet.
 async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
-    let executed = signed_document(app, envelope).await?;
+    let (executed, _) = signed_document(app, envelope).await?;
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
-    let copy = non_authoritative(app, envelope, executed, at).await?;
+    let owner = Owner::new(&envelope.org, envelope.id.as_str());
+    let documents = app.components.documents(Some(&envelope.org));
+    let documents = documents.for_owner(owner.clone());
+    let reader = app.components.placement(Some(&envelope.org));
+    let reader = reader.for_owner(owner);
+    let copy = non_authoritative(&documents, &reader, envelope, executed, at).await?;
     let mut spool = Spool::new(&app.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
@@ -101,8 +107,11 @@ async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, Servi
     Ok(Arc::new(spool.finish().await.map_err(FilesError::Spool)?))
 }
 
-/// The document as its signing provider executed it.
-pub async fn signed_document(app: &App, envelope: &Envelope) -> Result<Bytes, ServiceError> {
+/// The document as its signing provider executed it, and the plugin that fetched it.
+pub async fn signed_document(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<(Bytes, Identity), ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
         return Err(ServiceError::Conflict(
@@ -111,44 +120,56 @@ pub async fn signed_document(app: &App, envelope: &Envelope) -> Result<Bytes, Se
     };
     let lease = app.signing_lease(Some(&envelope.org), instance)?;
     let signing = app.components.signing(Some(&envelope.org), instance);
-    Ok(signing.signed_document(lease, submission).await?)
+    let identity = signing.identity()?;
+    Ok((signing.signed_document(lease, submission).await?, identity))
 }
 
 /// An executed document, marked as a non-authoritative copy.
 pub async fn non_authoritative(
-    app: &App,
+    documents: &Documents,
+    reader: &Placement,
     envelope: &Envelope,
     executed: Bytes,
     at: Timestamp,
 ) -> Result<Bytes, ServiceError> {
-    let copy = mark(app, envelope, executed, CopyKind::NonAuthoritative, at).await?;
-    copy.ok_or_else(|| ServiceError::Internal("a copy came back without a mark".into()))
+    let kind = CopyKind::NonAuthoritative;
+    match mark(documents, reader, envelope, executed, kind, at).await? {
+        MarkedCopy::Appended(copy) | MarkedCopy::Rewritten(copy) => Ok(copy),
+        MarkedCopy::Unchanged => Err(ServiceError::Internal(
+            "a copy came back without a mark".into(),
+        )),
+    }
 }
 
-/// The marked document, which another reader than its writer can read; none
-/// when nothing may be added to it. It is in memory once here, and once more in
-/// the sandbox while that is at work.
+/// A document after marking.
+pub enum MarkedCopy {
+    /// Nothing may be added to it.
+    Unchanged,
+    /// The document's own bytes, with the mark behind them.
+    Appended(Bytes),
+    /// Other bytes: an update behind the document's own could not be read.
+    Rewritten(Bytes),
+}
+
+/// The marked document, which another reader than its writer can read. It is in
+/// memory once here, and once more in the sandbox while that is at work.
 pub async fn mark(
-    app: &App,
+    documents: &Documents,
+    reader: &Placement,
     envelope: &Envelope,
     pdf: Bytes,
     kind: CopyKind,
     at: Timestamp,
-) -> Result<Option<Bytes>, ServiceError> {
-    let owner = Owner::new(&envelope.org, envelope.id.as_str());
-    let rules = app.components.documents(Some(&envelope.org));
-    let rules = rules.for_owner(owner.clone());
+) -> Result<MarkedCopy, ServiceError> {
     let length = pdf.len();
     let request = mark_request(envelope, kind, at);
-    let (pdf, refused) = match rules.mark(pdf.clone(), request.clone()).await? {
-        Ok(Marked::Unchanged) => return Ok(None),
-        Ok(Marked::Rewritten(whole)) => return Ok(Some(whole.into())),
+    let (pdf, refused) = match documents.mark(pdf.clone(), request.clone()).await? {
+        Ok(Marked::Unchanged) => return Ok(MarkedCopy::Unchanged),
+        Ok(Marked::Rewritten(whole)) => return Ok(MarkedCopy::Rewritten(whole.into())),
         Ok(Marked::Appended(tail)) => {
             let whole = joined(pdf, &tail);
-            let reader = app.components.placement(Some(&envelope.org));
-            let reader = reader.for_owner(owner);
             match reader.inspect(whole.clone()).await? {
-                Ok(_) => return Ok(Some(whole)),
+                Ok(_) => return Ok(MarkedCopy::Appended(whole)),
                 Err(error) => (whole.slice(..length), error.into()),
             }
         }
@@ -158,8 +179,8 @@ pub async fn mark(
         rewrite: true,
         ..request
     };
-    match rules.mark(pdf, request).await? {
-        Ok(Marked::Rewritten(whole)) => Ok(Some(whole.into())),
+    match documents.mark(pdf, request).await? {
+        Ok(Marked::Rewritten(whole)) => Ok(MarkedCopy::Rewritten(whole.into())),
         _ => Err(refused),
     }
 }

@@ -1,16 +1,22 @@
 //! The custody ledger of an envelope, and its evidence bundle.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::components::Owner;
 use super::log::LogEvidence;
-use super::{Caller, ServiceError, envelopes as envelope_service, log};
+use super::{Caller, ServiceError, components, envelopes as envelope_service, log};
 use crate::app::App;
+use crate::domain::component::Participant;
 use crate::domain::envelope::Envelope;
+use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::ledger::LedgerEntry;
+use crate::domain::ledger::{Chain as _, LedgerEntry};
+use crate::evidence::Bundle;
 use crate::store::ledger;
 
 /// How long the newest entries may take to get their places.
@@ -78,46 +84,146 @@ pub const COPY: &str = "certified-vaulted-copy.pdf";
 pub const CERTIFICATE: &str = "ucc-compliance-certificate.json";
 pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
 pub const LEDGER: &str = "custody-ledger.json";
+pub const COMPONENT_LEDGER: &str = "component-ledger.json";
+/// Folder of the rules components that decided, each as `<sha256>.wasm`.
+pub const COMPONENTS: &str = "components";
 
-/// The released files and the ledger, as one zip.
+/// Larger components are not carried in bundles: anyone can download them.
+const COMPONENT_LIMIT: i64 = 1024 * 1024;
+
+/// `component-ledger.json`: how the components that took part came to be active.
+/// The proofs lead to the checkpoint of `custody-ledger.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ComponentLedger {
+    pub entries: Vec<ComponentEntry>,
+}
+
+/// An entry of the organization's component ledger or the installation's, and the
+/// proof that the log holds it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ComponentEntry {
+    /// The organization's id, or `installation`.
+    pub chain: String,
+    #[serde(flatten)]
+    pub entry: LedgerEntry,
+    pub leaf_index: u64,
+    pub proof: Vec<String>,
+}
+
+/// The evidence of a released envelope, as one zip.
+///
+/// A bundle holds the authoritative copy, so there is none before vault-out: the
+/// live copy leaves the vault only by its single-use link.
 pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, ServiceError> {
     use std::io::Write as _;
-    let ledger = ledger(app, caller, id).await?;
     let envelope = envelope_service::get(app, caller, id).await?;
+    if envelope.archive.is_none() {
+        return Err(ServiceError::Conflict(
+            "Envelope has not been released".into(),
+        ));
+    }
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default();
     let broken = |error: &dyn std::error::Error| ServiceError::Internal(error.to_string());
-    for (name, bytes) in files(app, &envelope).await? {
+    for (name, bytes) in files(app, caller, &envelope).await? {
         zip.start_file(name, options)
             .map_err(|error| broken(&error))?;
         zip.write_all(&bytes).map_err(|error| broken(&error))?;
     }
-    zip.start_file(LEDGER, options)
-        .map_err(|error| broken(&error))?;
-    let text = serde_json::to_vec_pretty(&ledger).map_err(|error| broken(&error))?;
-    zip.write_all(&text).map_err(|error| broken(&error))?;
     Ok(zip.finish().map_err(|error| broken(&error))?.into_inner())
 }
 
-/// The four files of a released envelope.
-///
-/// A bundle holds the authoritative copy, so there is none before vault-out:
-/// the live copy leaves the vault only by its single-use link.
+/// The evidence of a vaulted or released envelope, for a verification on this
+/// machine: the live authoritative copy must not be handed out.
+pub async fn evidence(app: &App, caller: &Caller, id: &str) -> Result<Bundle, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let in_vault = envelope.archive.is_none();
+    Ok(Bundle::of_installation(
+        files(app, caller, &envelope).await?,
+        in_vault,
+    ))
+}
+
 async fn files(
     app: &App,
+    caller: &Caller,
     envelope: &Envelope,
-) -> Result<Vec<(&'static str, bytes::Bytes)>, ServiceError> {
+) -> Result<Vec<(String, Bytes)>, ServiceError> {
+    let ledger = ledger(app, caller, envelope.id.as_str()).await?;
+    let authoritative = envelope.archive.as_ref().or(envelope.vault.as_ref());
     let mut files = Vec::new();
     for (name, file) in [
-        (AUTHORITATIVE, &envelope.archive),
-        (COPY, &envelope.copy),
-        (CERTIFICATE, &envelope.certificate),
-        (CUSTODY_RECORD, &envelope.custody_record),
+        (AUTHORITATIVE, authoritative),
+        (COPY, envelope.copy.as_ref()),
+        (CERTIFICATE, envelope.certificate.as_ref()),
+        (CUSTODY_RECORD, envelope.custody_record.as_ref()),
     ] {
-        let file = file
-            .as_ref()
-            .ok_or_else(|| ServiceError::Conflict("Envelope has not been released".into()))?;
-        files.push((name, app.files.get(file).await?));
+        let file =
+            file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
+        files.push((name.to_owned(), app.files.get(file).await?));
+    }
+    let named = participants(&ledger);
+    let activations = activations(app, &ledger, &named).await?;
+    files.push((LEDGER.to_owned(), pretty(&ledger)?));
+    files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
+    let rules = named.iter().filter(|one| !one.slot.is_provider());
+    let digests: BTreeSet<&str> = rules.map(|one| one.sha256.as_str()).collect();
+    for digest in digests {
+        if let Some(bytes) = components::bytes_of(app, digest, COMPONENT_LIMIT).await? {
+            files.push((format!("{COMPONENTS}/{digest}.wasm"), bytes));
+        }
     }
     Ok(files)
+}
+
+fn pretty(value: &impl Serialize) -> Result<Bytes, ServiceError> {
+    let text = serde_json::to_vec_pretty(value);
+    let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(text.into())
+}
+
+/// The components that the ledger names; none in ledgers of earlier releases.
+fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
+    let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
+    let stored = ledger.entries.iter().rfind(stored);
+    let named = stored.map(|entry| entry.details["components"].clone());
+    named
+        .and_then(|named| serde_json::from_value(named).ok())
+        .unwrap_or_default()
+}
+
+/// The component ledgers' entries about those that were uploaded or activated, with
+/// proofs that lead to the custody ledger's checkpoint.
+async fn activations(
+    app: &App,
+    ledger: &CustodyLedger,
+    named: &[Participant],
+) -> Result<ComponentLedger, ServiceError> {
+    let mut entries = Vec::new();
+    let activated = named.iter().any(|one| one.activation_id.is_some());
+    let Some(evidence) = ledger.log.as_ref().filter(|_| activated) else {
+        return Ok(ComponentLedger { entries });
+    };
+    let about = |entry: &LedgerEntry| {
+        let digest = entry.details["component"]["sha256"].as_str();
+        named.iter().any(|one| Some(one.sha256.as_str()) == digest)
+    };
+    let org = Owner::of(ledger.org_id.clone());
+    for owner in [org, Owner::installation()] {
+        let history = components::history(app, &owner).await?;
+        let history: Vec<LedgerEntry> = history.into_iter().filter(about).collect();
+        let proofs = log::inclusions(app, &owner, &evidence.checkpoint).await?;
+        for entry in history {
+            let proof = proofs.iter().find(|proof| proof.sequence == entry.sequence);
+            if let Some(proof) = proof {
+                entries.push(ComponentEntry {
+                    chain: owner.chain().to_owned(),
+                    entry,
+                    leaf_index: proof.leaf_index,
+                    proof: proof.proof.clone(),
+                });
+            }
+        }
+    }
+    Ok(ComponentLedger { entries })
 }

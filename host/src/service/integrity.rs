@@ -149,7 +149,7 @@ async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
 /// Everything about an envelope's stored record that does not hold.
 async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
     let mut connection = app.store.read().await?;
-    let places = log::places(&mut connection, &envelope.org, &envelope.id).await?;
+    let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let source = vault::source(&mut connection, envelope, vault_in::SOURCE).await?;
     let needed: Vec<_> = places

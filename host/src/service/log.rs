@@ -14,8 +14,9 @@ use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::ServiceError;
+use super::components::Owner;
 use crate::app::App;
-use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, entry_leaf};
+use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::merkle::{self, Missing, TILE, TileId};
@@ -391,27 +392,14 @@ pub async fn evidence(
 ) -> Result<Option<LogEvidence>, ServiceError> {
     let mut connection = app.store.read().await?;
     // Places first: a head that is read later has them all.
-    let places = log::places(&mut connection, org, envelope).await?;
+    let places = log::places(&mut connection, Some(org), envelope).await?;
     let head = log::head(&mut connection).await?;
     let Some((head, checkpoint)) =
         head.and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
     else {
         return Ok(None);
     };
-    let needed: Vec<_> = places
-        .iter()
-        .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, head.size))
-        .collect();
-    let tiles = log::tiles(&mut connection, needed).await?;
-    let mut inclusion = Vec::new();
-    for (sequence, leaf_index) in places {
-        let proof = tiles.inclusion(leaf_index, head.size)?;
-        inclusion.push(Inclusion {
-            sequence,
-            leaf_index,
-            proof: proof.iter().map(hex::encode).collect(),
-        });
-    }
+    let inclusion = proofs(&mut connection, &places, head.size).await?;
     Ok(Some(LogEvidence {
         checkpoint,
         public_key: head.public_key.unwrap_or_default(),
@@ -419,6 +407,57 @@ pub async fn evidence(
         certified: certified(&mut connection, org, envelope, head.size).await?,
         inclusion,
     }))
+}
+
+/// Proofs that the entries of another ledger of the organization, or of the
+/// installation, are in the tree of `checkpoint`: a note of this log.
+pub async fn inclusions(
+    app: &App,
+    owner: &Owner,
+    checkpoint: &str,
+) -> Result<Vec<Inclusion>, ServiceError> {
+    let size = size_of(checkpoint).unwrap_or_default();
+    let mut connection = app.store.read().await?;
+    let places = log::places(&mut connection, owner.org.as_ref(), owner).await?;
+    proofs(&mut connection, &places, size).await
+}
+
+/// Proofs of places in the tree of `size`; later places have none.
+async fn proofs(
+    connection: &mut AnyConnection,
+    places: &[(i64, u64)],
+    size: u64,
+) -> Result<Vec<Inclusion>, ServiceError> {
+    let placed = || places.iter().filter(|(_, index)| *index < size);
+    let needed: Vec<_> = placed()
+        .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, size))
+        .collect();
+    let tiles = log::tiles(connection, needed).await?;
+    placed()
+        .map(|(sequence, leaf_index)| {
+            let proof = tiles.inclusion(*leaf_index, size)?;
+            Ok(Inclusion {
+                sequence: *sequence,
+                leaf_index: *leaf_index,
+                proof: proof.iter().map(hex::encode).collect(),
+            })
+        })
+        .collect()
+}
+
+/// The key that this installation's log is verified with; none before its first
+/// checkpoint.
+pub async fn verifier(app: &App) -> Result<Option<VerifierKey>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let Some(head) = log::head(&mut connection).await? else {
+        return Ok(None);
+    };
+    Ok(VerifierKey::parse(&own(app, &head)?))
+}
+
+/// The size that a note states: its second line.
+fn size_of(note: &str) -> Option<u64> {
+    note.lines().nth(1)?.parse().ok()
 }
 
 /// That the log goes on from the head that an envelope's certificate holds.
@@ -429,8 +468,7 @@ async fn certified(
     size: u64,
 ) -> Result<Option<Consistency>, ServiceError> {
     let note = vault::checkpoint(connection, org, envelope).await?;
-    // A note's second line is the size.
-    let from = note.and_then(|note| note.lines().nth(1)?.parse().ok());
+    let from = note.as_deref().and_then(size_of);
     let Some(from) = from.filter(|from| *from <= size) else {
         return Ok(None);
     };

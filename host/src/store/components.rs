@@ -8,8 +8,16 @@ use sqlx::{AnyConnection, Row as _};
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx, owned};
 use crate::components::Identity;
+use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
+
+/// How a component came to be in a slot.
+pub struct Activated {
+    pub activation: ActivationId,
+    /// None: the installation.
+    pub component_owner: Option<OrgId>,
+}
 
 /// Raises the revision, and with that goes before everybody else who changes
 /// components, until the transaction ends.
@@ -130,6 +138,50 @@ pub async fn by_sha256(
         .await?
         .map(|row| component(&row))
         .transpose()
+}
+
+/// The activation by which a component was in a slot for an organization, and the
+/// component's owner. Of several the one that counted: the organization's own before
+/// the installation's, the latest before earlier ones.
+pub async fn activated(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    slot: Slot,
+    identity: &Identity,
+    at: Timestamp,
+) -> Result<Option<Activated>, StoreError> {
+    let row = sqlx::query(
+        "select a.activation_id, c.org_id as owner_id
+         from component_activation a join component c on c.component_id = a.component_id
+         where ((a.bucket = $1 and a.org_id = $2) or (a.bucket = 0 and a.org_id = ''))
+             and ((c.bucket = $1 and c.org_id = $2) or (c.bucket = 0 and c.org_id = ''))
+             and a.slot = $3 and a.sha256 = $4 and a.name = $5 and a.version = $6
+             and a.effective_at <= $7
+         order by case when a.org_id = '' then 1 else 0 end, a.effective_at desc,
+             a.activation_id desc
+         limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(slot.as_str())
+    .bind(&identity.sha256)
+    .bind(&identity.name)
+    .bind(&identity.version)
+    .bind(at.to_string())
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        row: &row,
+        table: "component_activation",
+        id: "activation_id",
+    };
+    Ok(Some(Activated {
+        activation: columns.parsed("activation_id", ActivationId::parse)?,
+        component_owner: columns.parsed("owner_id", owner)?,
+    }))
 }
 
 /// The organization's and the installation's, newest first; of one slot when it is

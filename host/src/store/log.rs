@@ -10,7 +10,7 @@ use super::row::Columns;
 use super::{Dialect, Store, StoreError, Tx, owned};
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::clock::Timestamp;
-use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::id::OrgId;
 use crate::domain::ledger::{Chain, LedgerEntry};
 use crate::domain::merkle::{Hash, TileId, Tiles};
 
@@ -263,18 +263,18 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
     Ok(())
 }
 
-/// The places of an envelope's entries: sequence and index, in order.
+/// The places of a ledger's entries: sequence and index, in order.
 pub async fn places(
     connection: &mut AnyConnection,
-    org: &OrgId,
-    envelope: &EnvelopeId,
+    org: Option<&OrgId>,
+    of: &impl Chain,
 ) -> Result<Vec<(i64, u64)>, StoreError> {
     let rows = sqlx::query(
         "select sequence, leaf_index from ledger_leaf where bucket = $1 and envelope_id = $2
          order by sequence",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind(owned(org).0)
+    .bind(of.chain())
     .fetch_all(connection)
     .await?;
     rows.iter()

@@ -14,7 +14,7 @@ use crate::http::caller::{ComplianceRead, Partner, VaultRead, VaultRelease, Vaul
 use crate::http::error::HttpError;
 use crate::http::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
-use crate::http::reply::{Found, Reply};
+use crate::http::reply::{FileReply, Found, Reply};
 use crate::service::compliance::{self, AsOf, ComplianceView};
 use crate::service::custody::{self, CustodyLedger};
 use crate::service::downloads::{self, IssuedLink, LIFE};
@@ -229,4 +229,14 @@ pub async fn vault_out(
         vault_out::vault_out(&app, &caller, &id, form).await
     })
     .await
+}
+
+/// The evidence bundle of a released envelope, as one zip.
+pub async fn bundle(
+    State(app): State<App>,
+    partner: Partner<VaultRelease>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<true>, HttpError> {
+    let zip = custody::bundle(&app, &partner.caller, &id).await?;
+    FileReply::zip(&app, &format!("{id}-bundle.zip"), &zip).await
 }

@@ -5,12 +5,7 @@ pub mod customers;
 pub mod packages;
 pub mod templates;
 
-use std::sync::Arc;
-
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::IntoResponse as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,12 +17,11 @@ use super::partner::views::{EnvelopeView, OwnSigningLinks};
 use super::reply::{Created, FileReply, Found, Reply};
 use crate::app::App;
 use crate::domain::clock::Timestamp;
-use crate::files::{FilesError, Spool};
 use crate::service::builder::{self, IssuedSession, StartSession};
 use crate::service::consent::{self, EnvelopeConsent, VaultConsent};
 use crate::service::creation;
 use crate::service::sending::{self, SendEnvelope};
-use crate::service::{ServiceError, custody, envelopes, vault_in};
+use crate::service::{custody, envelopes, vault_in};
 
 /// An envelope as its organization sees it.
 #[derive(Serialize, JsonSchema)]
@@ -142,17 +136,5 @@ pub async fn bundle(
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &caller, &id).await?;
-    let disposition = format!("attachment; filename=\"{id}-bundle.zip\"");
-    let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-    // A client that reads slowly holds a file and no memory.
-    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
-    spool.write(&zip).await.map_err(lost)?;
-    let zip = Arc::new(spool.finish().await.map_err(lost)?);
-    let headers = [
-        (header::CONTENT_TYPE, "application/zip".to_owned()),
-        (header::CONTENT_LENGTH, zip.size().to_string()),
-        (header::CONTENT_DISPOSITION, disposition),
-    ];
-    let body = Body::from_stream(zip.pieces());
-    Ok(FileReply((headers, body).into_response()))
+    FileReply::zip(&app, &format!("{id}-bundle.zip"), &zip).await
 }

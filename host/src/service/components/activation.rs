@@ -141,8 +141,8 @@ pub struct Activate {
     /// What a provider's instance of your own is set up with. What was given before
     /// stays when this is absent.
     pub config: Option<InstanceConfig>,
-    /// A provider's instance; `embedded` when absent. Another name is an instance
-    /// of your own.
+    /// A provider's instance: one of your own, or for the operator a configured one.
+    /// Never `embedded`, which is built in. Rules have no instance.
     #[schemars(length(min = 1, max = 64))]
     pub instance: Option<String>,
     #[schemars(length(max = 500))]
@@ -173,6 +173,16 @@ pub async fn activate(
 ) -> Result<ActivationView, ServiceError> {
     let now = app.clock.now();
     let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
+    if slot.is_provider() && instance == EMBEDDED {
+        return Err(ServiceError::Invalid(vec![Issue::new(
+            "reserved",
+            &["instance"],
+            "another instance",
+            request.instance.as_deref().unwrap_or("undefined"),
+            "embedded is the built-in instance, which no uploaded component answers for: name \
+             another one",
+        )]));
+    }
     let effective_at = request.effective_at.unwrap_or(now);
     let mut issues = Vec::new();
     if request.effective_at.is_some_and(|at| at < now) {

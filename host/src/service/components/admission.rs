@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::{ComponentView, Owner, named, object_name, record};
 use crate::app::App;
-use crate::components::Artifact;
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
+use crate::components::{Artifact, is_reserved_name};
 use crate::config::Config;
 use crate::domain::component::{Component, Conformance, Slot};
 use crate::domain::hash::sha256;
@@ -140,6 +140,15 @@ fn checked(upload: &Upload) -> Result<Version, ServiceError> {
             "1 to 64 lower-case letters, digits and -",
             name,
             "Not a component's name",
+        ));
+    }
+    if is_reserved_name(name) {
+        issues.push(Issue::new(
+            "reserved",
+            &["name"],
+            "another name",
+            name,
+            "A component that comes with the program has this name",
         ));
     }
     let version = Version::parse(&upload.version);

@@ -100,6 +100,25 @@ pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), Serv
     Ok(())
 }
 
+/// The bytes of a component by their digest; none where they are larger than `limit`,
+/// or not kept here.
+pub async fn bytes_of(app: &App, digest: &str, limit: i64) -> Result<Option<Bytes>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let component = components::by_sha256(&mut connection, digest).await?;
+    drop(connection);
+    match component.filter(|component| component.size <= limit) {
+        Some(component) => Ok(Some(kept(app, &component).await?)),
+        None => Ok(None),
+    }
+}
+
+/// The bytes that are kept of a component.
+pub async fn kept(app: &App, component: &Component) -> Result<Bytes, ServiceError> {
+    let name = object_name(&component.sha256);
+    let kept = app.files.kept(&name, &component.sha256, component.size);
+    Ok(kept.await?)
+}
+
 /// A component's bytes, with native code for them on this node.
 pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, ServiceError> {
     let (slot, name, version) = (component.slot, &component.name, &component.version);
@@ -107,11 +126,7 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
         Some(built_in) if built_in.is_compiled() => return Ok(built_in),
         Some(built_in) => built_in,
         None => {
-            let name_of_object = object_name(&component.sha256);
-            let bytes = app
-                .files
-                .kept(&name_of_object, &component.sha256, component.size)
-                .await?;
+            let bytes = kept(app, component).await?;
             Artifact::uploaded(slot, name, version, bytes)
         }
     };

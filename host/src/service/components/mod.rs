@@ -20,7 +20,9 @@ use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
 pub use admission::{UPLOAD_LIMIT, Upload, upload};
-pub use following::{Followed, artifact, by_digest, follow, keep_defaults, refresh, that_decided};
+pub use following::{
+    Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
+};
 
 /// Whose components are changed, and by whom.
 #[derive(Clone, Debug)]
@@ -48,14 +50,23 @@ impl Owner {
             actor: "operator".into(),
         }
     }
+
+    /// The organization, where the service itself reads what it has.
+    pub fn of(org: OrgId) -> Self {
+        Self {
+            org: Some(org),
+            actor: "system".into(),
+        }
+    }
 }
 
-/// The installation's ledger.
-struct Installation;
+/// Chain of the installation's component ledger.
+pub const INSTALLATION: &str = "installation";
 
-impl Chain for Installation {
+/// An owner's component ledger.
+impl Chain for Owner {
     fn chain(&self) -> &str {
-        "installation"
+        self.org.as_ref().map_or(INSTALLATION, OrgId::as_str)
     }
 }
 
@@ -151,10 +162,7 @@ pub(super) async fn record(
         action: action.into(),
         details,
     };
-    match &owner.org {
-        Some(org) => ledger::append(tx, Some(org), org, entry).await?,
-        None => ledger::append(tx, None, &Installation, entry).await?,
-    };
+    ledger::append(tx, owner.org.as_ref(), owner, entry).await?;
     Ok(())
 }
 
@@ -162,10 +170,7 @@ pub(super) async fn record(
 /// chained as the custody ledgers are.
 pub async fn history(app: &App, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
     let mut connection = app.store.read().await?;
-    Ok(match &owner.org {
-        Some(org) => ledger::list(&mut connection, Some(org), org).await?,
-        None => ledger::list(&mut connection, None, &Installation).await?,
-    })
+    Ok(ledger::list(&mut connection, owner.org.as_ref(), owner).await?)
 }
 
 /// One of the organization's, or of the installation's.

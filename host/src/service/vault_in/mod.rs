@@ -17,8 +17,12 @@
 //! record a step decides what it gave, and the last transaction lets one of
 //! them win.
 
+mod participants;
 mod pipeline;
+mod provenance;
 mod record;
+mod seal;
+mod time;
 
 use super::{Caller, ServiceError, envelopes as envelope_service, lifecycle};
 use crate::app::App;

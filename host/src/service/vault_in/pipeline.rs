@@ -3,28 +3,32 @@
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::SOURCE;
+use super::participants::{self, Called, Rules};
+use super::provenance::Provenance;
 use super::record::{CustodySource, custody_facts};
+use super::seal::{Executed, Rewritten, Sealed};
+use super::time::TrustedTime;
 use crate::app::App;
 use crate::components::Identity;
-use crate::components::rules::{Judgement, compliance, documents};
-use crate::domain::envelope::{
-    Custodian, CustodianStatus, Envelope, EnvelopeStatus, FileType, StoredFile,
-};
+use crate::components::rules::{Judgement, compliance};
+use crate::domain::component::{Participant, Slot};
+use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::ledger::LedgerEntry;
 use crate::faults;
 use crate::files::Area;
-use crate::sealing::{SIGNATURE_BYTES, Stamp, Unstamped};
-use crate::service::uploads::picture;
 use crate::service::{ServiceError, copies, events, facts, integrity, signing};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::row::Kept;
 use crate::store::vault::Intent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
 use crate::worker;
+
+/// Member of a recorded step that names the components that made it.
+const CALLED: &str = "components";
 
 /// A step, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,37 +58,11 @@ impl Step {
     }
 }
 
-/// What a seal says of the time at which it was made.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "snake_case")]
-enum TrustedTime {
-    /// No time stamping authority is configured.
-    NotAsked,
-    /// The authority's token (RFC 3161), in base64.
-    Stamped {
-        token: String,
-        at: String,
-        authority: String,
-    },
-    /// There is an authority, and it gave no usable token.
-    None { reason: String },
-}
-
 /// The signers were compared with those at the provider.
 #[derive(Clone, Serialize, Deserialize)]
 struct Confirmed {
     /// The record tells of the ledger up to this entry.
     ledger_sequence: i64,
-}
-
-/// The authoritative copy.
-#[derive(Clone, Serialize, Deserialize)]
-struct Sealed {
-    file: Kept,
-    /// SHA-256 of the certificate it is sealed with; none for a document that
-    /// is certified against any change and therefore kept as it is.
-    seal: Option<String>,
-    time: TrustedTime,
 }
 
 /// The evaluated record.
@@ -95,6 +73,9 @@ struct Certified {
     #[serde(flatten)]
     judgement: Judgement,
     component: Identity,
+    /// The components that took part up to the certificate, which names them.
+    #[serde(default)]
+    participants: Vec<Participant>,
 }
 
 /// Everything that is stored before the envelope is vaulted.
@@ -108,10 +89,13 @@ struct Prepared {
 
 /// One run over an envelope's steps.
 pub(super) struct Pipeline<'a> {
-    app: &'a App,
-    envelope: &'a Envelope,
-    intent: &'a Intent,
-    step: Step,
+    pub(super) app: &'a App,
+    pub(super) envelope: &'a Envelope,
+    pub(super) intent: &'a Intent,
+    pub(super) step: Step,
+    pub(super) rules: Rules,
+    /// The components that made the steps that are done.
+    called: Vec<Called>,
 }
 
 impl<'a> Pipeline<'a> {
@@ -121,6 +105,8 @@ impl<'a> Pipeline<'a> {
             envelope,
             intent,
             step: Step::Confirm,
+            rules: Rules::of(app, envelope),
+            called: Vec::new(),
         }
     }
 
@@ -134,16 +120,26 @@ impl<'a> Pipeline<'a> {
         let confirmed = self.confirmed().await?;
         let source = match self.begin(Step::Fetch).await? {
             Some(source) => source,
-            None => self.done(self.fetch().await?).await?,
+            None => {
+                let (source, called) = self.fetch().await?;
+                self.done(source, called).await?
+            }
         };
         let sealed = self.sealed(&source).await?;
         let copy = match self.begin(Step::Copy).await? {
             Some(copy) => copy,
-            None => self.done(self.copy(&source).await?).await?,
+            None => {
+                let copy = self.copy(&source).await?;
+                self.done(copy, self.rules.of_documents()?).await?
+            }
         };
         let certified = match self.begin(Step::Certify).await? {
             Some(certified) => certified,
-            None => self.done(self.certify(&sealed, &copy).await?).await?,
+            None => {
+                let certified = self.certify(&source, &sealed, &copy).await?;
+                let called = Called::new(Slot::Compliance, Ok(certified.component.clone()))?;
+                self.done(certified, vec![called]).await?
+            }
         };
         let custody_record = match self.begin(Step::Record).await? {
             Some(record) => record,
@@ -151,7 +147,9 @@ impl<'a> Pipeline<'a> {
                 let further = self.further(&source, &sealed, &certified);
                 let told = self.told_ledger(&confirmed).await?;
                 let record = self.record(&certified, &copy, &told, further).await?;
-                self.done(record).await?
+                let documents = self.rules.documents.identity();
+                let called = Called::new(Slot::Documents, documents)?;
+                self.done(record, vec![called]).await?
             }
         };
         self.step = Step::Settle;
@@ -167,27 +165,46 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    /// Goes on to a step: what it gave, when it is done already.
-    async fn begin<T: DeserializeOwned>(&mut self, step: Step) -> Result<Option<T>, ServiceError> {
+    /// Goes on to a step: its result, when it is done already.
+    pub(super) async fn begin<T: DeserializeOwned>(
+        &mut self,
+        step: Step,
+    ) -> Result<Option<T>, ServiceError> {
         self.step = step;
         let mut connection = self.app.store.read().await?;
         let given = vault::step(&mut connection, self.envelope, self.intent, step.name()).await?;
-        given.map(recorded).transpose()
+        given.map(|given| self.recorded(given)).transpose()
     }
 
-    /// Records what the present step gave. Another pipeline may have been first:
-    /// what it recorded counts.
-    async fn done<T: Serialize + DeserializeOwned>(&self, given: T) -> Result<T, ServiceError> {
+    /// Records the result of the present step, and the components that made it.
+    /// Another pipeline may have been first: its result counts.
+    pub(super) async fn done<T: Serialize + DeserializeOwned>(
+        &mut self,
+        given: T,
+        called: Vec<Called>,
+    ) -> Result<T, ServiceError> {
         let name = self.step.name();
         faults::pass(name);
-        let given = serde_json::to_value(given).map_err(internal)?;
+        let mut given = serde_json::to_value(given).map_err(internal)?;
+        if !called.is_empty() {
+            given[CALLED] = json!(called);
+        }
         let now = self.app.clock.now();
         let mut tx = self.app.store.begin().await?;
         let given =
             vault::record_step(&mut tx, self.envelope, self.intent, name, &given, now).await?;
         tx.commit().await?;
         faults::pass(&format!("{name} recorded"));
-        recorded(given)
+        self.recorded(given)
+    }
+
+    /// A recorded result. The components that made it are noted.
+    fn recorded<T: DeserializeOwned>(&mut self, given: Value) -> Result<T, ServiceError> {
+        if let Some(called) = given.get(CALLED) {
+            let called: Vec<Called> = serde_json::from_value(called.clone()).map_err(internal)?;
+            self.called.extend(called);
+        }
+        serde_json::from_value(given).map_err(internal)
     }
 
     /// Asks the provider again who signed: a signature may have been passed on since its last
@@ -202,133 +219,41 @@ impl<'a> Pipeline<'a> {
             Some(confirmed) => Ok(confirmed),
             None => {
                 let ledger_sequence = signing::confirm_signers(self.app, self.envelope).await?;
-                self.done(Confirmed { ledger_sequence }).await
+                self.done(Confirmed { ledger_sequence }, Vec::new()).await
             }
         }
     }
 
-    /// The executed document, stored untouched.
-    async fn fetch(&self) -> Result<Kept, ServiceError> {
+    /// The executed document, stored untouched, and the plugin that fetched it.
+    async fn fetch(&self) -> Result<(Kept, Vec<Called>), ServiceError> {
         let (app, envelope) = (self.app, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
-            return Ok(Kept(upload.clone()));
+            return Ok((Kept(upload.clone()), Vec::new()));
         }
-        let pdf = copies::signed_document(app, envelope).await?;
-        self.store(Area::Signed, pdf, "application/pdf").await
-    }
-
-    /// The executed document as a PDF.
-    async fn executed(&self, source: &Kept) -> Result<Bytes, ServiceError> {
-        let bytes = self.app.files.get(&source.0).await?;
-        let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
-        match picture(kind, &bytes) {
-            None => Ok(bytes),
-            Some(picture) => {
-                let pdf = self
-                    .app
-                    .components
-                    .documents(Some(&self.envelope.org))
-                    .picture_to_pdf(picture)
-                    .await??;
-                Ok(pdf.into())
-            }
-        }
-    }
-
-    /// Two steps: what the time stamping authority says is recorded before the
-    /// copy that holds it is stored, so that a repeat makes the same copy.
-    async fn sealed(&mut self, source: &Kept) -> Result<Sealed, ServiceError> {
-        if let Some(sealed) = self.begin(Step::Seal).await? {
-            return Ok(sealed);
-        }
-        let time: Option<TrustedTime> = self.begin(Step::Time).await?;
-        let (pdf, seal, time) = match self.sign(source).await? {
-            Err(unsealed) => (unsealed, None, TrustedTime::NotAsked),
-            Ok(unstamped) => {
-                let time = match time.filter(|time| time.is_about(&unstamped)) {
-                    Some(time) => time,
-                    None => {
-                        let said = self.trusted_time(&unstamped).await;
-                        let kept = self.done(said.clone()).await?;
-                        if kept.is_about(&unstamped) {
-                            kept
-                        } else {
-                            said
-                        }
-                    }
-                };
-                let sealed = unstamped.finish(time.token().as_deref())?;
-                let seal = self.app.sealing.fingerprint()?;
-                (sealed.into(), Some(seal), time)
-            }
-        };
-        self.step = Step::Seal;
-        let file = self.store(Area::Vault, pdf, "application/pdf").await?;
-        self.done(Sealed { file, seal, time }).await
-    }
-
-    /// Marks the executed document and signs it. One that is certified against any
-    /// change is kept as it is.
-    async fn sign(&self, source: &Kept) -> Result<Result<Unstamped, Bytes>, ServiceError> {
-        let executed = self.executed(source).await?;
-        let kind = documents::CopyKind::Authoritative;
-        let at = self.intent.frozen_at;
-        let marked = copies::mark(self.app, self.envelope, executed, kind, at).await?;
-        let Some(marked) = marked else {
-            return Ok(Err(self.executed(source).await?));
-        };
-        let request = documents::SealRequest {
-            name: self.intent.issuer.clone(),
-            reason: format!("Authoritative copy of {}", self.envelope.id),
-            signed_at: self.intent.frozen_at.to_string(),
-            signature_bytes: SIGNATURE_BYTES,
-        };
-        let (components, org) = (&self.app.components, Some(&self.envelope.org));
-        let rules = components.documents(org);
-        let space = rules.prepare_seal(marked.clone(), request).await??;
-        let prepared = copies::joined(marked, &space.appended);
-        components
-            .placement(org)
-            .inspect(prepared.clone())
-            .await??;
-        let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-        let place = place(space.place_start)..place(space.place_end);
-        let now = self.app.clock.now();
-        Ok(Ok(self.app.sealing.sign(prepared.into(), place, now)?))
-    }
-
-    /// A token of the authority for the signature. None is no reason to stop,
-    /// and is told everywhere.
-    async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
-        let Some(authority) = &self.app.timestamps else {
-            return TrustedTime::NotAsked;
-        };
-        let reason = match authority.stamp(&unstamped.signature_digest()).await {
-            Ok(stamp) if unstamped.has_room_for(stamp.size()) => {
-                return TrustedTime::Stamped {
-                    at: stamp.at.to_string(),
-                    token: stamp.base64(),
-                    authority: stamp.authority,
-                };
-            }
-            Ok(_) => "the token is larger than its place".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        self.app.metrics.without_trusted_time.inc();
-        tracing::error!(envelope = %self.envelope.id, reason, "no trusted time");
-        TrustedTime::None { reason }
+        let (pdf, plugin) = copies::signed_document(app, envelope).await?;
+        let source = self.store(Area::Signed, pdf, "application/pdf").await?;
+        Ok((source, vec![Called::new(Slot::Signing, Ok(plugin))?]))
     }
 
     async fn copy(&self, source: &Kept) -> Result<Kept, ServiceError> {
-        let executed = self.executed(source).await?;
+        let Executed { pdf, .. } = self.executed(source).await?;
+        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let at = self.intent.frozen_at;
-        let copy = copies::non_authoritative(self.app, self.envelope, executed, at).await?;
+        let copy = copies::non_authoritative(documents, reader, self.envelope, pdf, at).await?;
         self.store(Area::Copies, copy, "application/pdf").await
     }
 
-    async fn certify(&self, sealed: &Sealed, copy: &Kept) -> Result<Certified, ServiceError> {
-        let facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
-        let rules = self.app.components.compliance(Some(&self.envelope.org));
+    async fn certify(
+        &self,
+        source: &Kept,
+        sealed: &Sealed,
+        copy: &Kept,
+    ) -> Result<Certified, ServiceError> {
+        let rules = &self.rules.compliance;
+        let participants = self.participants(rules.identity()?).await?;
+        let mut facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
+        let provenance = self.provenance(source, sealed, &participants);
+        facts.attributes.extend(provenance.attributes());
         let judgement = rules.judge(&facts)?;
         let issued_at = self.intent.frozen_at.to_string();
         let (text, component) = rules.certificate(&facts, &issued_at, &self.intent.issuer)?;
@@ -338,7 +263,46 @@ impl<'a> Pipeline<'a> {
             facts,
             judgement,
             component,
+            participants,
         })
+    }
+
+    /// The components that took part up to the certificate, with its own.
+    async fn participants(&self, compliance: Identity) -> Result<Vec<Participant>, ServiceError> {
+        let mut connection = self.app.store.read().await?;
+        let mut called = participants::before(&mut connection, self.envelope).await?;
+        called.extend(self.called.iter().cloned());
+        called.push(Called::new(Slot::Compliance, Ok(compliance))?);
+        let now = self.app.clock.now();
+        Ok(participants::named(&mut connection, self.envelope, &called, now).await?)
+    }
+
+    /// Those of the certificate, and those that were called after it.
+    async fn all_participants(
+        &self,
+        certified: &Certified,
+    ) -> Result<Vec<Participant>, ServiceError> {
+        let mut all = certified.participants.clone();
+        let mut late = self.called.clone();
+        late.retain(|called| !all.iter().any(|known| called.is(known)));
+        let mut connection = self.app.store.read().await?;
+        let now = self.app.clock.now();
+        all.extend(participants::named(&mut connection, self.envelope, &late, now).await?);
+        Ok(all)
+    }
+
+    /// How the evidence came to be: every member of the certificate's `provenance`.
+    fn provenance(
+        &self,
+        source: &Kept,
+        sealed: &Sealed,
+        participants: &[Participant],
+    ) -> Provenance {
+        let mut provenance = Provenance::default();
+        provenance.note("components", &json!(participants));
+        provenance.note("rewritten", &sealed.rewritten_from(source));
+        provenance.note("trusted_time", &sealed.time.told());
+        provenance
     }
 
     /// What the custody record tells beside what every record has.
@@ -352,11 +316,7 @@ impl<'a> Pipeline<'a> {
             Some(certificate) => format!("certificate {certificate} (SHA-256)"),
             None => "not sealed: the document is certified against any change".to_owned(),
         };
-        let time = match &sealed.time {
-            TrustedTime::NotAsked => None,
-            TrustedTime::Stamped { at, authority, .. } => Some(format!("{at}, by {authority}")),
-            TrustedTime::None { reason } => Some(format!("no trusted time: {reason}")),
-        };
+        let rewritten = sealed.rewritten.as_ref().map(Rewritten::line);
         // A note begins with the log's name, its size and its root.
         let note = self.intent.checkpoint.as_deref();
         let log = note.and_then(|note| {
@@ -372,8 +332,9 @@ impl<'a> Pipeline<'a> {
         let named = [
             ("Second evaluation", second),
             ("Executed document", Some(source.0.sha256.clone())),
+            ("Rewritten", rewritten),
             ("Seal", Some(seal)),
-            ("Trusted time", time),
+            ("Trusted time", sealed.time.line()),
             ("Log of all ledgers", log),
         ];
         let told = named.into_iter();
@@ -401,17 +362,12 @@ impl<'a> Pipeline<'a> {
             certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
             further,
         });
-        let record = self
-            .app
-            .components
-            .documents(Some(&self.envelope.org))
-            .custody_record(facts)
-            .await??;
+        let record = self.rules.documents.custody_record(facts).await??;
         self.store(Area::Certificates, record.into(), "application/pdf")
             .await
     }
 
-    async fn store(
+    pub(super) async fn store(
         &self,
         area: Area,
         bytes: Bytes,
@@ -477,6 +433,7 @@ impl<'a> Pipeline<'a> {
     /// One transaction: pointers, custodian, status, ledger and events.
     async fn settle(&self, prepared: &Prepared) -> Result<(), ServiceError> {
         let now = self.app.clock.now();
+        let participants = self.all_participants(&prepared.certified).await?;
         let mut tx = self.app.store.begin().await?;
         let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
             .await?
@@ -508,12 +465,15 @@ impl<'a> Pipeline<'a> {
         let stored = json!({
             "document_hash": hash,
             "signed_document_hash": prepared.source.0.sha256,
+            "signed_document_size": prepared.source.0.size,
+            "rewritten": prepared.sealed.rewritten_from(&prepared.source),
             "copy_hash": prepared.copy.0.sha256,
             "certificate_hash": certified.certificate.0.sha256,
             "custody_record_hash": prepared.custody_record.0.sha256,
             "seal_certificate_hash": prepared.sealed.seal,
             "trusted_time": prepared.sealed.time.told(),
             "custodian": self.custodian().email,
+            "components": participants,
         });
         let actor = self.intent.requested_by.as_str();
         let action = EventType::VaultStored.as_str();
@@ -554,43 +514,6 @@ impl<'a> Pipeline<'a> {
         faults::pass("settle");
         Ok(tx.commit().await?)
     }
-}
-
-impl TrustedTime {
-    /// The token as DER.
-    fn token(&self) -> Option<Vec<u8>> {
-        use base64::Engine as _;
-        match self {
-            Self::Stamped { token, .. } => {
-                base64::engine::general_purpose::STANDARD.decode(token).ok()
-            }
-            Self::NotAsked | Self::None { .. } => None,
-        }
-    }
-
-    /// Whether it was said of this signature: the sealing key may have been
-    /// replaced since.
-    fn is_about(&self, unstamped: &Unstamped) -> bool {
-        match self.token() {
-            None => !matches!(self, Self::Stamped { .. }),
-            Some(token) => Stamp::open(token, &unstamped.signature_digest()).is_ok(),
-        }
-    }
-
-    /// As the ledger tells it: nothing when nobody was asked.
-    fn told(&self) -> serde_json::Value {
-        match self {
-            Self::NotAsked => serde_json::Value::Null,
-            Self::Stamped { at, authority, .. } => {
-                json!({ "status": "stamped", "at": at, "authority": authority })
-            }
-            Self::None { reason } => json!({ "status": "no trusted time", "reason": reason }),
-        }
-    }
-}
-
-fn recorded<T: DeserializeOwned>(given: serde_json::Value) -> Result<T, ServiceError> {
-    serde_json::from_value(given).map_err(internal)
 }
 
 fn internal(error: impl std::fmt::Display) -> ServiceError {

@@ -1,0 +1,52 @@
+//! Rules packs of earlier releases, so that verification can evaluate their records
+//! again.
+//!
+//! A release that changes a built-in compliance pack adds the bytes of the one
+//! before to `host/released/` and to this table. A component is looked up by the
+//! SHA-256 of its bytes; its name and version are those that the evidence states.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+
+use super::artifact::{Artifact, Identity, built_in};
+use crate::domain::component::Slot;
+use crate::domain::hash::sha256;
+
+const FILES: &[&[u8]] = &[
+    include_bytes!("../../released/1.0.0/holdfast-compliance.wasm"),
+    include_bytes!("../../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
+];
+
+/// The packs by their digests.
+static RELEASED: LazyLock<HashMap<String, &[u8]>> =
+    LazyLock::new(|| FILES.iter().map(|bytes| (sha256(bytes), *bytes)).collect());
+
+/// The built-in compliance pack of this or an earlier release that `named` states.
+pub fn known_compliance(named: &Identity) -> Option<Artifact> {
+    let mut built_in = built_in().filter(|artifact| artifact.slot == Slot::Compliance);
+    if let Some(mut artifact) = built_in.find(|one| one.identity.sha256 == named.sha256) {
+        artifact.identity = named.clone();
+        return Some(artifact);
+    }
+    let bytes = RELEASED.get(&named.sha256)?;
+    let (name, version) = (&named.name, &named.version);
+    Some(Artifact::uploaded(
+        Slot::Compliance,
+        name,
+        version,
+        Bytes::from_static(bytes),
+    ))
+}
+
+/// Whether a component came with this release, or is a compliance pack of an
+/// earlier one.
+pub fn is_known(digest: &str) -> bool {
+    built_in().any(|artifact| artifact.identity.sha256 == digest) || RELEASED.contains_key(digest)
+}
+
+/// Whether a component that came with this release has this name.
+pub fn is_reserved_name(name: &str) -> bool {
+    built_in().any(|artifact| artifact.identity.name == name)
+}

@@ -1,0 +1,181 @@
+//! Every component that took part is the one that was activated.
+
+use serde_json::Value;
+
+use super::report::Finding;
+use super::{Bundle, last};
+use crate::components::is_known;
+use crate::domain::checkpoint::{Checkpoint, entry_leaf};
+use crate::domain::component::{Origin, Participant, Slot};
+use crate::domain::hash::sha256;
+use crate::domain::merkle::{self, Hash};
+use crate::service::components::INSTALLATION;
+use crate::service::custody::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
+
+const CHECK: &str = "components";
+const LEDGER: &str = "component ledger";
+
+/// The findings about components; none for evidence of releases that did not name
+/// them yet.
+pub(super) fn findings(
+    bundle: &Bundle,
+    ledger: &CustodyLedger,
+    certificate: &Value,
+    checkpoint: Option<&Checkpoint>,
+) -> Vec<Finding> {
+    let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
+    let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
+    let mut findings: Vec<Finding> = swapped(bundle).into_iter().collect();
+    let Some(named) = stored.and_then(|stored| stored.get("components")) else {
+        return findings;
+    };
+    let Ok(participants) = serde_json::from_value::<Vec<Participant>>(named.clone()) else {
+        findings.push(Finding::fails(
+            CHECK,
+            "the ledger's components cannot be read",
+        ));
+        return findings;
+    };
+    findings.push(match contradiction(&participants, evaluated, certificate) {
+        Some(why) => Finding::fails(CHECK, why),
+        None => Finding::holds(CHECK, listed(&participants)),
+    });
+    let carried = bundle.optional(COMPONENT_LEDGER);
+    let activated: Vec<&Participant> = participants
+        .iter()
+        .filter(|participant| participant.activation_id.is_some())
+        .collect();
+    findings.extend(match carried {
+        Some(bytes) => Some(match activations(bytes, ledger, &activated, checkpoint) {
+            Ok(detail) => Finding::holds(LEDGER, detail),
+            Err(why) => Finding::fails(LEDGER, why),
+        }),
+        None if activated.is_empty() => None,
+        None => Some(Finding::holds(
+            LEDGER,
+            "not in this bundle: who activated the components is not shown",
+        )),
+    });
+    findings
+}
+
+/// A carried component that is not the one its name states.
+fn swapped(bundle: &Bundle) -> Option<Finding> {
+    let mut carried = bundle.components();
+    let (name, bytes) = carried.find(|(name, bytes)| sha256(bytes) != **name)?;
+    Some(Finding::fails(
+        "carried components",
+        format!(
+            "the component {name} was changed: its SHA-256 is {}",
+            sha256(bytes)
+        ),
+    ))
+}
+
+/// Why ledger and certificate do not agree on who took part.
+fn contradiction(
+    participants: &[Participant],
+    evaluated: Option<&Value>,
+    certificate: &Value,
+) -> Option<String> {
+    let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
+    let compliance = |participant: &&Participant| participant.slot == Slot::Compliance;
+    let listed = participants.iter().find(compliance);
+    if listed.map(|listed| listed.sha256.as_str()) != decided {
+        return Some("the rules that evaluated the record are not among the components".into());
+    }
+    let certified = certificate["provenance"]["components"].as_array();
+    let mut certified = certified.into_iter().flatten();
+    let unknown = certified.find(|named| {
+        let named = serde_json::from_value::<Participant>((*named).clone());
+        !named.is_ok_and(|named| participants.contains(&named))
+    })?;
+    Some(format!(
+        "the certificate names {} {}, which the ledger does not",
+        unknown["slot"].as_str().unwrap_or("a component"),
+        unknown["name"].as_str().unwrap_or_default(),
+    ))
+}
+
+/// The components in one line, each with its owner.
+fn listed(participants: &[Participant]) -> String {
+    let lines: Vec<String> = participants
+        .iter()
+        .map(|participant| {
+            let owner = match participant.owner {
+                Origin::Default if is_known(&participant.sha256) => "default",
+                Origin::Default => "default of another release",
+                Origin::Operator => "the operator's",
+                Origin::Organization => "the organization's own",
+            };
+            let Participant {
+                slot,
+                name,
+                version,
+                ..
+            } = participant;
+            format!("{slot}: {name} {version} ({owner})")
+        })
+        .collect();
+    lines.join("; ")
+}
+
+/// Checks every carried entry, and that each activation is among them.
+fn activations(
+    bytes: &[u8],
+    custody: &CustodyLedger,
+    activated: &[&Participant],
+    checkpoint: Option<&Checkpoint>,
+) -> Result<String, String> {
+    let ledger: ComponentLedger =
+        serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    let checkpoint = checkpoint.ok_or("there is no checkpoint to prove it against")?;
+    for entry in &ledger.entries {
+        if entry.chain != custody.org_id.as_str() && entry.chain != INSTALLATION {
+            return Err(format!("it is about another organization: {}", entry.chain));
+        }
+        proved(entry, checkpoint)?;
+    }
+    for participant in activated {
+        if !ledger
+            .entries
+            .iter()
+            .any(|entry| activates(entry, participant))
+        {
+            return Err(format!(
+                "it does not hold the activation of {} {}",
+                participant.name, participant.version
+            ));
+        }
+    }
+    Ok(match activated.len() {
+        0 => "every component is a default".into(),
+        count => format!("it holds the activations of {count} components, and the log holds it"),
+    })
+}
+
+fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String> {
+    let (chain, sequence) = (&entry.chain, entry.entry.sequence);
+    if entry.entry.computed_hash() != entry.entry.hash {
+        return Err(format!("entry {sequence} of {chain} was changed"));
+    }
+    let proof: Option<Vec<Hash>> = entry.proof.iter().map(|node| merkle::parse(node)).collect();
+    let leaf = entry_leaf(chain, sequence, &entry.entry.hash);
+    let (index, size) = (entry.leaf_index, checkpoint.size);
+    match proof.is_some_and(|proof| merkle::includes(leaf, index, &proof, size, &checkpoint.root)) {
+        true => Ok(()),
+        false => Err(format!(
+            "entry {sequence} of {chain} is not the one that the log holds"
+        )),
+    }
+}
+
+fn activates(entry: &ComponentEntry, participant: &Participant) -> bool {
+    let details = &entry.entry.details;
+    let action = entry.entry.action.as_str();
+    let id = participant.activation_id.as_ref().map(ToString::to_string);
+    matches!(action, "component.activated" | "component.scheduled")
+        && details["activation_id"].as_str() == id.as_deref()
+        && details["component"]["sha256"].as_str() == Some(participant.sha256.as_str())
+        && details["slot"].as_str() == Some(participant.slot.as_str())
+}

@@ -1,0 +1,136 @@
+//! Which components make an envelope's evidence.
+//!
+//! A run of the pipeline takes its components once and keeps them to its end. Each
+//! step records the ones that it called, so that a run that is continued after a
+//! crash, with other components active by then, names both.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use sqlx::AnyConnection;
+
+use crate::app::App;
+use crate::components::rules::Compliance;
+use crate::components::{ComponentError, Documents, Identity, Placement, built_in};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::{Origin, Participant, Slot};
+use crate::domain::envelope::Envelope;
+use crate::fair_queue::Owner;
+use crate::store::{StoreError, components, decisions};
+
+/// The rules of one run.
+pub(super) struct Rules {
+    pub(super) documents: Documents,
+    pub(super) placement: Placement,
+    pub(super) compliance: Compliance,
+    /// The writer and the reader that came with the program, whatever is active.
+    pub(super) embedded_documents: Documents,
+    pub(super) embedded_placement: Placement,
+}
+
+impl Rules {
+    pub(super) fn of(app: &App, envelope: &Envelope) -> Self {
+        let (components, org) = (&app.components, &envelope.org);
+        let owner = || Owner::new(org, envelope.id.as_str());
+        Self {
+            documents: components.documents(Some(org)).for_owner(owner()),
+            placement: components.placement(Some(org)).for_owner(owner()),
+            compliance: components.compliance(Some(org)),
+            embedded_documents: components.embedded_documents(org).for_owner(owner()),
+            embedded_placement: components.embedded_placement(org).for_owner(owner()),
+        }
+    }
+
+    /// The writer and the reader of documents, where a step calls both.
+    pub(super) fn of_documents(&self) -> Result<Vec<Called>, ComponentError> {
+        Ok(vec![
+            Called::new(Slot::Documents, self.documents.identity())?,
+            Called::new(Slot::Placement, self.placement.identity())?,
+        ])
+    }
+}
+
+/// A component that a step called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Called {
+    pub(super) slot: Slot,
+    #[serde(flatten)]
+    pub(super) identity: Identity,
+}
+
+impl Called {
+    pub(super) fn new(
+        slot: Slot,
+        identity: Result<Identity, ComponentError>,
+    ) -> Result<Self, ComponentError> {
+        Ok(Self {
+            slot,
+            identity: identity?,
+        })
+    }
+
+    /// Whether `participant` is this component.
+    pub(super) fn is(&self, participant: &Participant) -> bool {
+        self.slot == participant.slot
+            && self.identity.sha256 == participant.sha256
+            && self.identity.name == participant.name
+            && self.identity.version == participant.version
+    }
+}
+
+/// The components that worked on the envelope before the pipeline: those that decided
+/// its moves, and the one that placed its template's fields.
+pub(super) async fn before(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Vec<Called>, StoreError> {
+    let moves = decisions::moves_of(connection, &envelope.org, &envelope.id).await?;
+    let decided = moves
+        .into_iter()
+        .map(|made| (Slot::Lifecycle, made.component));
+    let placed = match &envelope.template {
+        Some(template) => decisions::placed_by(connection, &envelope.org, template).await?,
+        None => None,
+    };
+    let placed = placed.map(|component| (Slot::Placement, component));
+    let called = decided.chain(placed).filter_map(|(slot, component)| {
+        let identity = serde_json::from_value(component).ok()?;
+        Some(Called { slot, identity })
+    });
+    Ok(called.collect())
+}
+
+/// Each of these components once, with its owner and activation, in the order of
+/// their slots.
+pub(super) async fn named(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    called: &[Called],
+    at: Timestamp,
+) -> Result<Vec<Participant>, StoreError> {
+    let mut seen = HashSet::new();
+    let mut named = Vec::new();
+    for Called { slot, identity } in called.iter().filter(|called| seen.insert(*called)) {
+        let activated =
+            components::activated(connection, &envelope.org, *slot, identity, at).await?;
+        let came_along = built_in().any(|artifact| artifact.identity == *identity);
+        let uploaded_by = activated.as_ref().map(|one| one.component_owner.is_some());
+        named.push(Participant {
+            slot: *slot,
+            name: identity.name.clone(),
+            version: identity.version.clone(),
+            sha256: identity.sha256.clone(),
+            owner: match uploaded_by {
+                _ if came_along => Origin::Default,
+                Some(true) => Origin::Organization,
+                Some(false) => Origin::Operator,
+                None => Origin::Default,
+            },
+            activation_id: activated.map(|one| one.activation),
+        });
+    }
+    named.sort_by(|one, other| {
+        (one.slot, &one.name, &one.version).cmp(&(other.slot, &other.name, &other.version))
+    });
+    Ok(named)
+}

@@ -1,0 +1,89 @@
+//! The time that a seal carries, and how far it can be relied on.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::sealing::{Stamp, Unstamped};
+
+/// Statement about a time stamp without a trust anchor.
+const NOT_CHECKED: &str = "time from an authority that is not checked";
+
+/// Result of asking the time stamping authority about a seal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub(super) enum TrustedTime {
+    /// No time stamping authority is configured.
+    NotAsked,
+    /// The authority's token (RFC 3161), in base64.
+    Stamped {
+        token: String,
+        at: String,
+        authority: String,
+        /// Whether the authority's certificate leads to a root that the operator
+        /// trusts.
+        #[serde(default)]
+        checked: bool,
+    },
+    /// The authority gave no usable token.
+    None { reason: String },
+}
+
+impl TrustedTime {
+    /// The token as DER.
+    pub(super) fn token(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Stamped { token, .. } => STANDARD.decode(token).ok(),
+            Self::NotAsked | Self::None { .. } => None,
+        }
+    }
+
+    /// Whether it is about this signature: the sealing key may have been replaced
+    /// since.
+    pub(super) fn is_about(&self, unstamped: &Unstamped) -> bool {
+        match self.token() {
+            None => !matches!(self, Self::Stamped { .. }),
+            Some(token) => Stamp::open(token, &unstamped.signature_digest()).is_ok(),
+        }
+    }
+
+    /// As ledger and certificate hold it: null when no authority is configured.
+    pub(super) fn told(&self) -> Value {
+        match self {
+            Self::NotAsked => Value::Null,
+            Self::Stamped {
+                at,
+                authority,
+                checked,
+                ..
+            } => {
+                let mut told = json!({
+                    "status": "stamped", "at": at, "authority": authority, "checked": checked,
+                });
+                if !checked {
+                    told["statement"] = NOT_CHECKED.into();
+                }
+                told
+            }
+            Self::None { reason } => json!({ "status": "no trusted time", "reason": reason }),
+        }
+    }
+
+    /// As the custody record prints it.
+    pub(super) fn line(&self) -> Option<String> {
+        match self {
+            Self::NotAsked => None,
+            Self::Stamped {
+                at,
+                authority,
+                checked: true,
+                ..
+            } => Some(format!("{at}, by {authority}")),
+            Self::Stamped { at, authority, .. } => {
+                Some(format!("{at}, by {authority} ({NOT_CHECKED})"))
+            }
+            Self::None { reason } => Some(format!("no trusted time: {reason}")),
+        }
+    }
+}
