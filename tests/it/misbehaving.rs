@@ -10,7 +10,9 @@ use axum::Router;
 use axum::response::IntoResponse as _;
 use holdfast::components::egress::Egress;
 use holdfast::components::providers::{ProviderError, ProviderLease};
-use holdfast::components::{Activations, AllLimits, Artifact, Components, LimitSettings, Live};
+use holdfast::components::{
+    Activations, AllLimits, Artifact, Components, LimitSettings, Live, embedded,
+};
 use holdfast::config::SecretText;
 use holdfast::delivery::guard;
 use holdfast::domain::clock::{Clock, Timestamp};
@@ -20,6 +22,7 @@ use holdfast_test_guests::MISBEHAVING;
 use serde_json::json;
 
 use crate::component_registry::variant;
+use crate::support::rewrite::with_work;
 use crate::support::{CONTRACT, TestApp};
 
 fn node() -> Components {
@@ -273,6 +276,72 @@ async fn two_hundred_healthy_requests_beside_it_see_nothing() {
         );
     }
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
+}
+
+/// A function that is seldom called is called before a plugin is admitted, like any other.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let signing = "holdfast:signing/signing@1.0.0";
+    let moves = embedded().find(|one| one.slot == Slot::Lifecycle);
+    let moves = moves.unwrap().bytes.into_owned();
+    let batch = "holdfast:lifecycle/lifecycle@1.0.0#batch".to_owned();
+    for (name, bytes, function, rounds) in [
+        (
+            "read",
+            MISBEHAVING,
+            format!("{signing}#read-template"),
+            u32::MAX / 4,
+        ),
+        (
+            "archive",
+            MISBEHAVING,
+            format!("{signing}#archive-template"),
+            u32::MAX / 4,
+        ),
+        ("batch", &moves[..], batch, 500_000),
+    ] {
+        let bytes = with_work(bytes, &function, rounds);
+        let refused = app.upload_component(&admin, name, "1.0.0", &bytes).await;
+        let reasons = refused.json()["details"].to_string();
+        assert_eq!(
+            refused.error(422),
+            "The component is not admitted",
+            "{name}"
+        );
+        let function = function.split_once('#').unwrap().1;
+        assert!(
+            reasons.contains(function) && reasons.contains("exceeded its deadline"),
+            "{reasons}"
+        );
+    }
+}
+
+/// How a plugin goes on after a good answer of its vendor, admission cannot see.
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_that_admission_did_not_reach_are_listed() {
+    let app = TestApp::start().await;
+    let admin = app.admin();
+    let bytes = variant(Slot::Signing, "looked at");
+    let plugin = app.upload_component(&admin, "plugin", "1.0.0", &bytes);
+    let plugin = plugin.await.data(201);
+    let listed = plugin["conformance"]["not_reached"].as_array().unwrap();
+    for function in [
+        "create-template",
+        "read-template",
+        "signed-document",
+        "read-callback",
+    ] {
+        assert!(listed.contains(&json!(function)), "{function}: {listed:?}");
+    }
+    assert!(!listed.contains(&json!("archive-submission")), "{listed:?}");
+    let bytes = variant(Slot::Compliance, "looked at");
+    let rules = app.upload_component(&admin, "rules", "1.0.0", &bytes);
+    assert_eq!(
+        rules.await.data(201)["conformance"]["not_reached"],
+        json!([])
+    );
 }
 
 /// Files that are no plugin for this slot, or not for this host.

@@ -236,11 +236,29 @@ fn doctor_names_what_a_provider_lacks() {
         "payment provider main has no publishable_key"
     );
     assert_eq!(doctor(kba), "kba provider main has no secret secret_key");
-    let all = format!("{payment}publishable_key = \"pk\"\n{secrets}{kba}{secrets}");
+    let far_end = answering();
+    let payment = format!("[providers.payment.main]\nbase_url = \"{far_end}\"\n");
+    let kba = format!("[providers.kba.main]\nbase_url = \"{far_end}\"\n");
+    let insecure = "[providers]\nallow_insecure = true\n";
+    let all = format!("{insecure}{payment}publishable_key = \"pk\"\n{secrets}{kba}{secrets}");
     assert_eq!(
         doctor(&all),
         "signing: embedded; payment: embedded, main; kba: embedded, main"
     );
+}
+
+/// A far end that answers every request with 404.
+fn answering() -> String {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    url
 }
 
 #[tokio::test(flavor = "multi_thread")]

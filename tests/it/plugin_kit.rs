@@ -152,6 +152,9 @@ async fn signs_a_contract(bytes: Vec<u8>) {
     let admin = app.admin();
     let upload = app.upload_component(&admin, "acme-sign", "1.0.0", &bytes);
     let component = upload.await.data(201);
+    // Its examination is its author's, and no alarm of the operator's.
+    let metrics = app.metrics().await;
+    assert!(!metrics.contains("acme-sign"), "{metrics}");
     let activate = json!({
         "component_id": component["component_id"], "instance": "acme",
         "config": { "base_url": vendor.url, "secrets": { "api_key": KEY, "webhook_secret": SECRET } },

@@ -17,6 +17,7 @@ pub mod process;
 pub mod processor;
 pub mod proxy;
 pub mod receiver;
+pub mod rewrite;
 pub mod s3;
 pub mod smtp;
 

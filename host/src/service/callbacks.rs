@@ -1,0 +1,101 @@
+//! How many callbacks of a provider instance are taken: anyone can send them, and only
+//! the plugin can tell which are genuine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::domain::component::Slot;
+
+const WINDOW: Duration = Duration::from_secs(60);
+/// Callbacks of one instance that are in hand at once, those that wait included.
+const IN_HAND: usize = 16;
+
+/// The callbacks that this node has taken lately, by instance.
+#[derive(Default)]
+pub struct CallbackLimits {
+    instances: Mutex<HashMap<(Slot, String), Window>>,
+}
+
+struct Window {
+    began: Instant,
+    taken: u32,
+    in_hand: Arc<Semaphore>,
+}
+
+/// Why a callback is not taken now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The instance's callbacks of this minute are used up; seconds to wait.
+    TooMany(u32),
+    /// Too many of the instance's callbacks are in hand.
+    Busy,
+}
+
+impl CallbackLimits {
+    /// Counts a callback. `instance` is one that exists, which bounds what is kept here.
+    ///
+    /// # Errors
+    /// More than `most` came within a minute, or too many at once.
+    pub fn take(
+        &self,
+        slot: Slot,
+        instance: &str,
+        most: u32,
+        now: Instant,
+    ) -> Result<OwnedSemaphorePermit, NotTaken> {
+        let mut instances = self
+            .instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let place = instances.entry((slot, instance.to_owned()));
+        let window = place.or_insert_with(|| Window {
+            began: now,
+            taken: 0,
+            in_hand: Arc::new(Semaphore::new(IN_HAND)),
+        });
+        let age = now.saturating_duration_since(window.began);
+        if age >= WINDOW {
+            (window.began, window.taken) = (now, 0);
+        } else if window.taken >= most {
+            let left = (WINDOW - age).as_secs_f64().ceil();
+            return Err(NotTaken::TooMany(left as u32));
+        }
+        let permit = window.in_hand.clone().try_acquire_owned();
+        let permit = permit.map_err(|_| NotTaken::Busy)?;
+        window.taken += 1;
+        Ok(permit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_of_one_instance_are_limited_and_leave_the_others_alone() {
+        let limits = CallbackLimits::default();
+        let now = Instant::now();
+        let take = |instance, now| limits.take(Slot::Signing, instance, 20, now).map(drop);
+        for _ in 0..20 {
+            assert_eq!(take("oak", now), Ok(()));
+        }
+        let later = now + Duration::from_secs(45);
+        assert_eq!(take("oak", later), Err(NotTaken::TooMany(15)));
+        assert_eq!(take("elm", later), Ok(()));
+        assert_eq!(take("oak", now + WINDOW), Ok(()));
+    }
+
+    #[test]
+    fn callbacks_that_are_in_hand_are_limited_too() {
+        let limits = CallbackLimits::default();
+        let now = Instant::now();
+        let take = || limits.take(Slot::Payment, "oak", 1000, now);
+        let mut in_hand: Vec<_> = (0..IN_HAND).map(|_| take().unwrap()).collect();
+        assert_eq!(take().unwrap_err(), NotTaken::Busy);
+        in_hand.pop();
+        assert!(take().is_ok());
+    }
+}

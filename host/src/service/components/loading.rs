@@ -1,0 +1,189 @@
+//! Loading components on this node: off the request path, a few at a time, and for an
+//! organization only when a call needs one.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, watch};
+
+use super::artifact;
+use crate::app::App;
+use crate::components::{ComponentError, Identity, built_in};
+use crate::domain::component::Slot;
+use crate::service::ServiceError;
+use crate::store::components;
+
+/// Components that are read from disk and linked at once.
+const AT_ONCE: usize = 2;
+/// How long a call waits for its component.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time before a component that could not be loaded is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+/// The same where it could not be compiled, which takes a processor for minutes.
+const COMPILE_AGAIN: Duration = Duration::from_secs(60);
+
+/// What is being loaded on this node, and what could not be.
+pub(super) struct Loading {
+    states: Mutex<HashMap<(Slot, Identity), State>>,
+    turns: Semaphore,
+}
+
+#[derive(Clone)]
+enum State {
+    /// The receiver changes when it has ended.
+    Underway(watch::Receiver<bool>),
+    Failed {
+        why: String,
+        again_at: Instant,
+    },
+}
+
+/// Where a component is on its way into memory.
+pub(super) enum Progress {
+    /// Loaded, or loaded by the first call that needs it.
+    AtHand,
+    Underway(watch::Receiver<bool>),
+    /// A reason that may be shown to its owner.
+    Failed(String),
+}
+
+impl Default for Loading {
+    fn default() -> Self {
+        Self {
+            states: Mutex::default(),
+            turns: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
+impl Loading {
+    fn states(&self) -> MutexGuard<'_, HashMap<(Slot, Identity), State>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a component could not be loaded when it was last tried.
+    pub fn failure(&self, slot: Slot, identity: &Identity) -> Option<String> {
+        match self.states().get(&(slot, identity.clone())) {
+            Some(State::Failed { why, .. }) => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether a look at what is loaded may find something new.
+    pub fn is_unsettled(&self) -> bool {
+        !self.states().is_empty()
+    }
+}
+
+/// Starts to load a component that this node neither holds nor keeps native code of.
+pub(super) fn progress(app: &App, slot: Slot, identity: &Identity) -> Progress {
+    if app.components.has(slot, identity) {
+        return Progress::AtHand;
+    }
+    let known = app.followed.loading.failure(slot, identity).is_some();
+    match known || !is_at_hand(app, slot, identity) {
+        true => begin(app, slot, identity),
+        false => Progress::AtHand,
+    }
+}
+
+/// Whether a component needs no compiling on this node.
+pub(super) fn is_at_hand(app: &App, slot: Slot, identity: &Identity) -> bool {
+    built_in().any(|one| one.identity.sha256 == identity.sha256)
+        || app.components.keeps_native(slot, &identity.sha256)
+}
+
+/// Loads a component for a call that needs it, and waits for that, but not for long.
+pub(super) async fn on_demand(
+    app: &App,
+    slot: Slot,
+    identity: &Identity,
+) -> Result<(), ComponentError> {
+    let mut ended = match begin(app, slot, identity) {
+        Progress::AtHand => return Ok(()),
+        Progress::Failed(why) => return Err(ComponentError::absent(identity, why)),
+        Progress::Underway(ended) => ended,
+    };
+    let waited = tokio::time::timeout(PATIENCE, ended.wait_for(|ended| *ended)).await;
+    if waited.is_err() {
+        return Err(ComponentError::absent(identity, "it is still being loaded"));
+    }
+    match app.followed.loading.failure(slot, identity) {
+        Some(why) => Err(ComponentError::absent(identity, why)),
+        None => Ok(()),
+    }
+}
+
+/// Starts to load a component, unless that is under way or has just failed.
+fn begin(app: &App, slot: Slot, identity: &Identity) -> Progress {
+    let place = (slot, identity.clone());
+    let mut states = app.followed.loading.states();
+    match states.get(&place) {
+        Some(State::Underway(ended)) => return Progress::Underway(ended.clone()),
+        Some(State::Failed { why, again_at }) if *again_at > Instant::now() => {
+            return Progress::Failed(why.clone());
+        }
+        _ if app.components.has(slot, identity) => return Progress::AtHand,
+        _ => {}
+    }
+    let (end, ended) = watch::channel(false);
+    states.insert(place.clone(), State::Underway(ended.clone()));
+    drop(states);
+    let app = app.clone();
+    tokio::spawn(async move {
+        let loaded = load(&app, slot, &place.1).await;
+        let mut states = app.followed.loading.states();
+        match loaded {
+            Ok(()) => states.remove(&place),
+            Err(error) => {
+                tracing::error!(component = %place.1, %slot, %error, "component cannot be loaded");
+                states.insert(place, failed(&error))
+            }
+        };
+        drop(states);
+        let _ = end.send(true);
+    });
+    Progress::Underway(ended)
+}
+
+/// The reason leaves out where things are stored.
+fn failed(error: &ServiceError) -> State {
+    let (why, wait) = match error {
+        ServiceError::Component(error) => (error.kind.to_string(), COMPILE_AGAIN),
+        ServiceError::NotAdmitted(reasons) => {
+            let reasons: Vec<&str> = reasons.iter().map(|one| one.message.as_str()).collect();
+            (reasons.join("; "), COMPILE_AGAIN)
+        }
+        ServiceError::Files(_) => ("its bytes cannot be read".to_owned(), AGAIN),
+        _ => ("it cannot be loaded at the moment".to_owned(), AGAIN),
+    };
+    State::Failed {
+        why,
+        again_at: Instant::now() + wait,
+    }
+}
+
+/// Loads a component, from the native code on disk where there is any.
+pub(super) async fn load(app: &App, slot: Slot, identity: &Identity) -> Result<(), ServiceError> {
+    let turn = app.followed.loading.turns.acquire().await;
+    let (loading, wanted) = (app.clone(), identity.clone());
+    let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));
+    if let Ok(Some(Ok(()))) = kept.await {
+        return Ok(());
+    }
+    // Others go on while this one is compiled.
+    drop(turn);
+    let mut connection = app.store.read().await?;
+    let component = components::by_sha256(&mut connection, &identity.sha256).await?;
+    drop(connection);
+    let component = component.ok_or(ServiceError::NotFound("Component"))?;
+    let mut artifact = artifact(app, &component).await?;
+    artifact.identity = identity.clone();
+    let _turn = app.followed.loading.turns.acquire().await;
+    let adding = app.clone();
+    tokio::task::spawn_blocking(move || adding.components.add(&artifact))
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))??;
+    Ok(())
+}

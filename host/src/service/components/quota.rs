@@ -1,0 +1,81 @@
+//! What one organization may upload: bytes, versions, and minutes of compiling an hour.
+//! The operator has no quota.
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+
+use crate::app::App;
+use crate::domain::id::OrgId;
+use crate::service::ServiceError;
+use crate::store::components;
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// Seconds after which a part of the hour's minutes is free again, at the earliest.
+const RETRY: u32 = 300;
+
+/// Refuses a component for which there is no room.
+pub(super) async fn check_size(
+    app: &App,
+    connection: &mut AnyConnection,
+    org: Option<&OrgId>,
+    size: u64,
+) -> Result<(), ServiceError> {
+    let Some(org) = org else {
+        return Ok(());
+    };
+    let quotas = &app.config.components;
+    let (bytes, versions) = components::usage(connection, org).await?;
+    if versions >= i64::from(quotas.quota_versions) {
+        return Err(ServiceError::Conflict(format!(
+            "The organization has {versions} components, and may have {}",
+            quotas.quota_versions
+        )));
+    }
+    let all = u64::try_from(bytes)
+        .unwrap_or_default()
+        .saturating_add(size);
+    if all > quotas.quota_bytes {
+        return Err(ServiceError::Conflict(format!(
+            "The organization's components would have {all} bytes, and may have {}",
+            quotas.quota_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses to compile for an organization that has used up its minutes.
+pub(super) async fn check_compile_time(app: &App, org: Option<&OrgId>) -> Result<(), ServiceError> {
+    let Some(org) = org else {
+        return Ok(());
+    };
+    let minutes = app.config.components.quota_compile_minutes;
+    let since = app.clock.now() - HOUR;
+    let mut connection = app.store.read().await?;
+    let used = components::compiled_since(&mut connection, org, since).await?;
+    if used >= i64::from(minutes) * 60_000 {
+        return Err(ServiceError::QuotaUsed {
+            message: format!(
+                "The organization's components may be compiled for {minutes} minutes an hour"
+            ),
+            retry_after: RETRY,
+        });
+    }
+    Ok(())
+}
+
+/// Adds what compiling took.
+pub(super) async fn note_compile_time(
+    app: &App,
+    org: Option<&OrgId>,
+    took: Duration,
+) -> Result<(), ServiceError> {
+    let Some(org) = org else {
+        return Ok(());
+    };
+    let now = app.clock.now();
+    let millis = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+    let mut tx = app.store.begin().await?;
+    components::note_compile(&mut tx, org, now, millis, now - HOUR).await?;
+    Ok(tx.commit().await?)
+}
