@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, NativeCodeCache};
+use super::artifact::{Artifact, NativeCodeCache, embedded};
 use super::documents::{DocumentsPre, PlacementPre};
 use super::egress::Egress;
 use super::engine::{Engines, Limited};
@@ -30,7 +30,7 @@ use super::providers::{
 use super::rules::{
     CompliancePre, ComponentIdentity, LifecyclePre, compliance, documents, lifecycle, placement,
 };
-use super::slot::{self, Active, World};
+use super::slot::{self, Active, Handle, World};
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::component::{Conformance, Slot};
@@ -43,6 +43,8 @@ struct Examination {
     memory: usize,
     fuel: u64,
     slowest: Duration,
+    /// Functions that were called, and whether one of their calls ended well.
+    functions: BTreeMap<String, bool>,
 }
 
 /// After so many wrong answers nobody wants to read more.
@@ -57,7 +59,13 @@ impl Examination {
             memory: 0,
             fuel: 0,
             slowest: Duration::ZERO,
+            functions: BTreeMap::new(),
         }
+    }
+
+    /// Notes that a function was called.
+    fn called(&mut self, function: &str, ended_well: bool) {
+        *self.functions.entry(function.to_owned()).or_default() |= ended_well;
     }
 
     /// One question. None when there was no answer, which is noted.
@@ -89,6 +97,16 @@ impl Examination {
         }
     }
 
+    /// Expects a function that was called to have given what was asked for. None: it gave
+    /// no answer, which is noted already.
+    fn reaches(&mut self, function: &str, name: &str, given: Option<bool>) {
+        let Some(given) = given else {
+            return;
+        };
+        self.called(function, given);
+        self.expect(given, name, "it gives something else, or an error");
+    }
+
     fn expect(&mut self, holds: bool, name: &str, otherwise: &str) {
         if !holds {
             self.wrong(name, otherwise);
@@ -105,6 +123,12 @@ impl Examination {
             memory_bytes: self.memory as u64,
             fuel: fueled.then_some(self.fuel),
             slowest_us: u64::try_from(self.slowest.as_micros()).unwrap_or(u64::MAX),
+            not_reached: Some(
+                self.functions
+                    .into_iter()
+                    .filter_map(|(function, ended_well)| (!ended_well).then_some(function))
+                    .collect(),
+            ),
         })
     }
 }
@@ -122,19 +146,26 @@ pub(super) fn examine(
     let unfit = |error: ComponentError| vec![Reason::new("type_mismatch", error.kind.to_string())];
     match artifact.slot {
         Slot::Compliance => {
-            let active = slot::load::<CompliancePre>(engines, cache, artifact).map_err(unfit)?;
+            let active =
+                slot::load_candidate::<CompliancePre>(engines, cache, artifact).map_err(unfit)?;
             compliance_vectors(&active)
         }
         Slot::Lifecycle => {
-            let active = slot::load::<LifecyclePre>(engines, cache, artifact).map_err(unfit)?;
-            lifecycle_vectors(&active)
+            let active =
+                slot::load_candidate::<LifecyclePre>(engines, cache, artifact).map_err(unfit)?;
+            let default = embedded().find(|default| default.slot == Slot::Lifecycle);
+            let default = default.unwrap_or_else(|| artifact.clone());
+            let default = slot::load_candidate::<LifecyclePre>(engines, cache, &default);
+            lifecycle_vectors(&active, &default.map_err(unfit)?)
         }
         Slot::Placement => {
-            let active = slot::load::<PlacementPre>(engines, cache, artifact).map_err(unfit)?;
+            let active =
+                slot::load_candidate::<PlacementPre>(engines, cache, artifact).map_err(unfit)?;
             placement_vectors(&active)
         }
         Slot::Documents => {
-            let active = slot::load::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
+            let active =
+                slot::load_candidate::<DocumentsPre>(engines, cache, artifact).map_err(unfit)?;
             documents_vectors(&active)
         }
         Slot::Signing | Slot::Payment | Slot::Kba => Err(vec![Reason::new(
@@ -323,7 +354,10 @@ impl LifecycleFacts {
     }
 }
 
-fn lifecycle_vectors(active: &Active<LifecyclePre>) -> Result<Conformance, Vec<Reason>> {
+fn lifecycle_vectors(
+    active: &Active<LifecyclePre>,
+    default: &Active<LifecyclePre>,
+) -> Result<Conformance, Vec<Reason>> {
     let all: LifecycleVectors = data(include_str!("../../../wit/lifecycle/vectors.json"))?;
     let mut examination = Examination::new(&all.version);
     for (index, row) in all.facts.iter().enumerate() {
@@ -366,7 +400,60 @@ fn lifecycle_vectors(active: &Active<LifecyclePre>) -> Result<Conformance, Vec<R
             }
         }
     }
+    batches(&mut examination, active, default);
     examination.end(true)
+}
+
+/// Every move of a batch: one that the default refuses is not made, and one that is made
+/// leads where the default leads.
+fn batches(
+    examination: &mut Examination,
+    active: &Active<LifecyclePre>,
+    default: &Active<LifecyclePre>,
+) {
+    use lifecycle::BatchStatus as Status;
+    use lifecycle::BatchTrigger as Trigger;
+    let statuses = [
+        None,
+        Some(Status::Draft),
+        Some(Status::Ready),
+        Some(Status::Running),
+        Some(Status::Completed),
+        Some(Status::Cancelled),
+        Some(Status::Failed),
+    ];
+    let triggers = [
+        Trigger::Create,
+        Trigger::SetItems,
+        Trigger::Update,
+        Trigger::Submit,
+        Trigger::Finish,
+        Trigger::Fail,
+        Trigger::Cancel,
+        Trigger::Delete,
+    ];
+    for (status, trigger) in statuses
+        .into_iter()
+        .flat_map(|status| triggers.map(|trigger| (status, trigger)))
+    {
+        let name = format!("batch: {trigger:?} in {status:?}");
+        let ask = |store: &mut wasmtime::Store<Limited<()>>, pre: &LifecyclePre| {
+            let instance = pre.instantiate(&mut *store)?;
+            let rules = instance.holdfast_lifecycle_lifecycle();
+            rules.call_batch(store, status, trigger)
+        };
+        let Some(answer) = examination.ask(active, &name, ask) else {
+            continue;
+        };
+        examination.called("batch", answer.is_ok());
+        if let (Ok(next), (Ok(expected), _)) = (answer, default.measured(ask)) {
+            examination.expect(
+                expected.as_ref().ok() == Some(&next),
+                &name,
+                &format!("leads to {next:?}; the specification has {expected:?}"),
+            );
+        }
+    }
 }
 
 /// By the names that the API has for them.
@@ -486,6 +573,36 @@ fn placement_vectors(active: &Active<PlacementPre>) -> Result<Conformance, Vec<R
     if let Some(missing) = missing {
         examination.expect(missing.is_err(), nowhere, "a place was made up");
     }
+    let name = "the lines of a page are read";
+    let lines = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_placement_placement();
+        rules.call_text(store, CONTRACT, 4)
+    });
+    examination.reaches(
+        "text",
+        name,
+        lines.map(|lines| lines.is_ok_and(|all| !all.is_empty())),
+    );
+    let name = "every place of a text is found";
+    let places = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_placement_placement();
+        rules.call_occurrences(store, CONTRACT, "Buyer signature:", None)
+    });
+    let found = places.map(|places| places.is_ok_and(|all| !all.is_empty()));
+    examination.reaches("occurrences", name, found);
+    let name = "a document without tags has no fields";
+    let tags = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_placement_placement();
+        rules.call_tags(store, CONTRACT)
+    });
+    examination.reaches(
+        "tags",
+        name,
+        tags.map(|tags| tags.is_ok_and(|all| all.is_empty())),
+    );
     examination.end(true)
 }
 
@@ -520,10 +637,113 @@ fn documents_vectors(active: &Active<DocumentsPre>) -> Result<Conformance, Vec<R
             .call_page_image(store, CONTRACT, 1, 100)
     });
     if let Some(picture) = picture {
-        let png = picture.is_ok_and(|picture| picture.png.starts_with(b"\x89PNG"));
-        examination.expect(png, name, "no picture was made");
+        let png = picture.map(|picture| picture.png).unwrap_or_default();
+        let shown = png.starts_with(b"\x89PNG");
+        examination.expect(shown, name, "no picture was made");
+        if shown {
+            further_documents(&mut examination, active, png);
+        }
     }
     examination.end(true)
+}
+
+/// The functions that give a whole document.
+fn further_documents(examination: &mut Examination, active: &Active<DocumentsPre>, png: Vec<u8>) {
+    type Given = Result<Vec<u8>, documents::DocumentError>;
+    let gives = |function: &str, answer: Option<Given>| {
+        let pdf = answer.map(|pdf| pdf.is_ok_and(|pdf| pdf.starts_with(b"%PDF")));
+        (function.to_owned(), pdf)
+    };
+    let mut all = Vec::new();
+    let name = "tags are removed";
+    let stripped = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_strip_tags(store, CONTRACT)
+    });
+    all.push((name, gives("strip-tags", stripped)));
+    let name = "a value is written at its place";
+    let field = documents::FilledField {
+        areas: vec![documents::Area {
+            page: 1,
+            x: 0.1,
+            y: 0.1,
+            w: 0.3,
+            h: 0.03,
+        }],
+        value: documents::FieldValue::Typed("Bo Buyer".into()),
+    };
+    let filled = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_fill(store, CONTRACT, std::slice::from_ref(&field))
+    });
+    all.push((name, gives("fill", filled)));
+    let name = "a picture becomes a document";
+    let picture = documents::Picture {
+        format: documents::PictureFormat::Png,
+        bytes: png,
+    };
+    let pictured = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_picture_to_pdf(store, &picture)
+    });
+    all.push((name, gives("picture-to-pdf", pictured)));
+    let name = "two documents become one";
+    let both = [CONTRACT.to_vec(), CONTRACT.to_vec()];
+    let merged = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_merge(store, &both)
+    });
+    all.push((name, gives("merge", merged)));
+    let name = "a custody record is written";
+    let facts = custody_facts();
+    let record = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_custody_record(store, &facts)
+    });
+    all.push((name, gives("custody-record", record)));
+    for (name, (function, given)) in all {
+        examination.reaches(&function, name, given);
+    }
+    let name = "a place for a signature is added";
+    let request = documents::SealRequest {
+        name: "Example".into(),
+        reason: "Conformance".into(),
+        signed_at: "2026-01-02T03:04:05.000Z".into(),
+        signature_bytes: 8192,
+    };
+    let space = examination.ask(active, name, |store, pre| {
+        let instance = pre.instantiate(&mut *store)?;
+        let rules = instance.holdfast_documents_documents();
+        rules.call_prepare_seal(store, CONTRACT, &request)
+    });
+    let placed = space.map(|space| space.is_ok_and(|space| space.place_start < space.place_end));
+    examination.reaches("prepare-seal", name, placed);
+}
+
+fn custody_facts() -> documents::CustodyFacts {
+    documents::CustodyFacts {
+        envelope_id: "env_conformance".into(),
+        envelope_name: "Conformance".into(),
+        customer_id: "cus_conformance".into(),
+        issuer: "Example".into(),
+        recorded_at: "2026-01-02T03:04:05.000Z".into(),
+        hash_algorithm: "SHA-256".into(),
+        document_hash: "0".repeat(64),
+        copy_hash: "1".repeat(64),
+        secured_party: Some("First Example Bank".into()),
+        custodian: "Example".into(),
+        parties: Vec::new(),
+        timeline: Vec::new(),
+        checks: Vec::new(),
+        rules_component: "candidate 0.0.0".into(),
+        certificate_json: "{}".into(),
+        attributes: Vec::new(),
+    }
 }
 
 /// The host that stands for every far end.
@@ -560,11 +780,8 @@ async fn examine_kind<P: Kind>(
 ) -> Result<Conformance, Vec<Reason>> {
     let mut active = loaded::<P>(engines, cache, artifact).await?;
     active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
-    let gate = Gate {
-        all: Arc::new(Semaphore::new(1)),
-        of_organization: None,
-    };
-    let plugin = Plugin::<P>::new(slot::ready(active), gate);
+    let gate = Gate::of(Arc::new(Semaphore::new(1)));
+    let plugin = Plugin::<P>::new(Handle::Held(slot::ready(active)), gate);
     let mut examination = Examination::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
     let began = Instant::now();
     for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
@@ -588,7 +805,7 @@ pub(super) async fn loaded<P: World>(
     artifact: &Artifact,
 ) -> Result<Active<P>, Vec<Reason>> {
     let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
-    tokio::task::spawn_blocking(move || slot::load::<P>(&engines, &cache, &artifact))
+    tokio::task::spawn_blocking(move || slot::load_candidate::<P>(&engines, &cache, &artifact))
         .await
         .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
         .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])
@@ -665,6 +882,8 @@ fn note(
 ) {
     examination.asked += 1;
     examination.slowest = examination.slowest.max(began.elapsed());
+    let function = call.split_once(' ').map_or(call, |(function, _)| function);
+    examination.called(function, ended.is_ok());
     let name = format!("{call}, and the far end {}", far_end.name);
     match ended {
         Err(ProviderError::Component(error)) if !far_end.may_break => {
@@ -707,6 +926,9 @@ impl Kind for SigningPre {
             plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
         note("create-template", began, ended.await.map(drop), false);
         let began = Instant::now();
+        let ended = plugin.read_template(lease(), "1").await;
+        note("read-template", began, ended.map(drop), false);
+        let began = Instant::now();
         let ended = plugin.add_fields(lease(), "1", &[]).await;
         note("add-fields", began, ended.map(drop), true);
         let began = Instant::now();
@@ -714,6 +936,11 @@ impl Kind for SigningPre {
             .clone_template(lease(), "1", "Copy", "tmpl_copy")
             .await;
         note("clone-template", began, ended.map(drop), false);
+        // What is answered beside the status is of no use where something is archived.
+        let done = far_end.gone || (200..300).contains(&far_end.status);
+        let began = Instant::now();
+        let ended = plugin.archive_template(lease(), "1").await;
+        note("archive-template", began, ended, done);
         let began = Instant::now();
         let ended = plugin.create_submission(lease(), request).await;
         note("create-submission", began, ended.map(drop), false);
@@ -722,8 +949,6 @@ impl Kind for SigningPre {
         note("read-submission", began, ended.map(drop), false);
         let began = Instant::now();
         let ended = plugin.archive_submission(lease(), "1").await;
-        // What is answered beside the status is of no use here.
-        let done = far_end.gone || (200..300).contains(&far_end.status);
         note("archive-submission", began, ended, done);
         let began = Instant::now();
         let ended = plugin.signed_document(lease(), "1").await;

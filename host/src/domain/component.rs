@@ -143,6 +143,11 @@ pub struct Conformance {
     pub fuel: Option<u64>,
     /// Of the slowest, in microseconds.
     pub slowest_us: u64,
+    /// Functions that were called and never ended well, as no far end of the examination
+    /// answers like the provider's own: how they go on from there was not seen. Null for
+    /// what was examined before this was noted.
+    #[serde(default)]
+    pub not_reached: Option<Vec<String>>,
 }
 
 /// A component put into a slot, from a time on, by somebody, for a reason.

@@ -13,6 +13,25 @@ pub use crate::components::bindings::signing::holdfast::signing::types as signin
 pub type SigningPlugin = Plugin<SigningPre>;
 
 impl SigningPlugin {
+    /// Reads a template back.
+    pub async fn read_template(
+        &self,
+        lease: Lease,
+        template: &str,
+    ) -> Result<signing::Template, ProviderError> {
+        let template = template.to_owned();
+        self.call(lease, move |store, plugin| {
+            Box::pin(async move {
+                plugin
+                    .holdfast_signing_signing()
+                    .call_read_template(store, &template)
+                    .await
+            })
+        })
+        .await?
+        .map_err(ProviderError::from)
+    }
+
     /// A template with one PDF and these fields; safe to repeat with the same `external_id`.
     pub async fn create_template(
         &self,
