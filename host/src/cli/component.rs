@@ -24,6 +24,7 @@ use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Conformance, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::random;
+use crate::files::Spool;
 use crate::service::components::{self, Activate, Owner, RollBack, Upload};
 use crate::service::shadow::{self, Shadow};
 use crate::service::{Caller, ServiceError};
@@ -315,10 +316,12 @@ fn told(error: ServiceError) -> Failure {
 
 async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCode, Failure> {
     let owner = upload.whose.owner(app).await?;
+    let mut spool = Spool::new(&std::env::temp_dir()).await?;
+    spool.write(&disk::read(&upload.file)?).await?;
     let request = Upload {
         name: upload.name,
         version: upload.version,
-        bytes: disk::read(&upload.file)?.into(),
+        file: spool.finish().await?,
         signature: upload.signature,
     };
     let any = |_| Ok::<_, ServiceError>(());

@@ -101,7 +101,11 @@ enum Command {
     Doctor,
     /// Compile the component on standard input.
     #[command(name = COMPILE, hide = true)]
-    Compile,
+    Compile {
+        /// Show how this machine confines it instead.
+        #[arg(long)]
+        confinement: bool,
+    },
 }
 
 /// Any failure of a command, in words for the operator.
@@ -110,8 +114,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs the command line and returns the exit status.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Compile) {
-        return match compiler::run_child() {
+    if let Command::Compile { confinement } = cli.command {
+        let done = match confinement {
+            true => compiler::show_confinement(),
+            false => compiler::run_child(),
+        };
+        return match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };
@@ -178,7 +186,7 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         }
         Command::Usage(command) => usage::run(command, &config, output).await?,
         Command::Doctor => return look(config, output).await,
-        Command::Compile => {}
+        Command::Compile { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
@@ -93,11 +93,13 @@ pub fn built_in() -> impl Iterator<Item = Artifact> {
 /// Two versions of the program may share a folder while one takes over from the other.
 const A_DAY: Duration = Duration::from_secs(86_400);
 
-/// Where native code is kept between starts.
+/// Where native code is kept between starts: what was used last, up to a size.
 #[derive(Clone)]
 pub(super) struct NativeCodeCache {
     folder: PathBuf,
     key: [u8; 32],
+    /// In bytes.
+    most: u64,
 }
 
 impl Artifact {
@@ -137,7 +139,22 @@ impl Artifact {
 impl NativeCodeCache {
     /// `folder` is written by this service only; `key` never leaves this node.
     pub fn new(folder: PathBuf, key: [u8; 32]) -> Self {
-        Self { folder, key }
+        Self {
+            folder,
+            key,
+            most: u64::MAX,
+        }
+    }
+
+    /// With room for so many bytes.
+    pub fn limited_to(mut self, most: u64) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Native code that is kept for these bytes.
+    pub fn kept(&self, engine: &Engine, sha256: &str) -> Option<Component> {
+        self.read(engine, &self.path(engine, sha256))
     }
 
     /// Native code for `artifact`: from the cache, else what came with the
@@ -184,9 +201,7 @@ impl NativeCodeCache {
 
     /// Forgets the code of a component that was not admitted.
     pub fn forget(&self, engine: &Engine, artifact: &Artifact) {
-        let path = self.path(engine, &artifact.identity.sha256);
-        let _ = fs::remove_file(path.with_extension("mac"));
-        let _ = fs::remove_file(path);
+        remove(&self.path(engine, &artifact.identity.sha256));
     }
 
     /// Forgets code that none of these engines can take up: of an earlier version of
@@ -223,7 +238,32 @@ impl NativeCodeCache {
             );
             return None;
         }
+        self.evict(path);
         self.read(engine, path)
+    }
+
+    /// Removes what was not used for the longest time until the rest fits, and never
+    /// what was just written. A component that runs keeps its code mapped.
+    fn evict(&self, written: &Path) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut kept: Vec<(SystemTime, u64, PathBuf)> = entries
+            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "cwasm"))
+            .filter_map(|entry| {
+                let about = entry.metadata().ok()?;
+                Some((about.modified().ok()?, about.len(), entry.path()))
+            })
+            .collect();
+        let mut size: u64 = kept.iter().map(|(_, size, _)| size).sum();
+        kept.sort();
+        for (_, bytes, path) in kept {
+            if size <= self.most {
+                return;
+            }
+            if path != written {
+                remove(&path);
+                size -= bytes;
+            }
+        }
     }
 
     fn path(&self, engine: &Engine, sha256: &str) -> PathBuf {
@@ -238,6 +278,8 @@ impl NativeCodeCache {
         let native = fs::read(path).ok()?;
         self.mac(path, &native)?.verify_slice(&expected).ok()?;
         drop(native);
+        // The time of the last use decides what is evicted.
+        let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
         // SAFETY: the file's MAC was made with a key only this node holds, over
         // bytes `precompile_component` gave it, in a folder only it writes.
         // Mapping the file keeps untouched code out of memory.
@@ -263,6 +305,12 @@ impl NativeCodeCache {
         mac.update(native);
         Some(mac)
     }
+}
+
+/// Removes native code and its MAC.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path.with_extension("mac"));
+    let _ = fs::remove_file(path);
 }
 
 /// What the names of an engine's files end with.
@@ -306,6 +354,33 @@ mod tests {
         assert!(cache.read(&engines.rules, &path).is_none());
         cache.load(&engines.rules, &compliance()).unwrap();
         assert!(cache.read(&engines.rules, &path).is_some());
+    }
+
+    /// What is evicted is made again when it is needed.
+    #[test]
+    fn native_code_that_was_used_longest_ago_makes_room() {
+        let folder = crate::test_folder();
+        let engines = Engines::new(AllLimits::default()).unwrap();
+        let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
+        let named = |note: &[u8]| {
+            let mut bytes = compliance().bytes.into_owned();
+            bytes.extend([0, 3, 1, b'n', note[0]]);
+            Artifact::uploaded(Slot::Compliance, "one", "1.0.0", bytes.into())
+        };
+        let (oak, elm, ash) = (named(b"o"), named(b"e"), named(b"a"));
+        let kept = |one: &Artifact| cache.keeps(&engines.rules, &one.identity.sha256);
+        cache.load(&engines.rules, &oak).unwrap();
+        let size: u64 = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum();
+        cache.load(&engines.rules, &elm).unwrap();
+        cache.load(&engines.rules, &oak).unwrap();
+        let small = cache.clone().limited_to(2 * size + size / 2);
+        small.load(&engines.rules, &ash).unwrap();
+        assert_eq!((kept(&oak), kept(&elm), kept(&ash)), (true, false, true));
+        small.load(&engines.rules, &elm).unwrap();
+        assert_eq!((kept(&oak), kept(&elm), kept(&ash)), (false, true, true));
     }
 
     #[test]

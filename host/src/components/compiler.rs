@@ -5,36 +5,51 @@
 //! The parent writes the component to the child's standard input. The child
 //! writes a line of JSON, [`Said`], and the native code behind it.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::confinement::Confinement;
 use super::inspection::{self, Inspected, Reason};
 use super::settings::{self, MIB};
 use crate::domain::component::Slot;
+use crate::domain::id::OrgId;
 
 /// The hidden command of the binary that compiles.
 pub const COMMAND: &str = "compile-component";
-/// What compiling may take: a component of 18 MB takes a tenth of it.
-const MEMORY: u64 = 4096 * MIB as u64;
-/// The parent watches the clock; should it be gone, this ends the child.
-const CPU_SECONDS: u64 = 900;
 /// Native code is three times as large as the component.
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 
-/// Compiles one component at a time.
+/// Compiles one component at a time; owners take turns.
 pub struct Compiler {
     program: Option<PathBuf>,
     limit: Duration,
-    turn: Semaphore,
+    turn: Arc<Semaphore>,
+    of_owner: Mutex<HashMap<Option<OrgId>, Arc<Queue>>>,
+}
+
+/// The components of one owner.
+struct Queue {
+    turn: Arc<Semaphore>,
+    uploads: Arc<Semaphore>,
+}
+
+/// Uploads of one owner that wait.
+const UPLOADS: usize = 8;
+
+/// The right to compile. Waiting for it holds no bytes.
+pub struct Turn {
+    _turn: Option<OwnedSemaphorePermit>,
+    _of_owner: Option<OwnedSemaphorePermit>,
 }
 
 /// What the child found out.
@@ -61,13 +76,40 @@ impl Compiler {
         Self {
             program,
             limit,
-            turn: Semaphore::new(1),
+            turn: Arc::new(Semaphore::new(1)),
+            of_owner: Mutex::default(),
         }
     }
 
-    /// What a component is, and its native code.
+    /// Waits for a turn. Of one owner's components only one waits beside those of the
+    /// others, so that no owner waits for all of another's.
+    pub async fn turn(&self, owner: Option<&OrgId>) -> Turn {
+        let of_owner = self.queue(owner).turn.clone().acquire_owned().await.ok();
+        Turn {
+            _turn: self.turn.clone().acquire_owned().await.ok(),
+            _of_owner: of_owner,
+        }
+    }
+
+    /// A place among the uploads of an owner that wait, if one is free.
+    pub fn place(&self, owner: Option<&OrgId>) -> Option<OwnedSemaphorePermit> {
+        self.queue(owner).uploads.clone().try_acquire_owned().ok()
+    }
+
+    fn queue(&self, owner: Option<&OrgId>) -> Arc<Queue> {
+        let mut all = self.of_owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = all.entry(owner.cloned()).or_insert_with(|| {
+            Arc::new(Queue {
+                turn: Arc::new(Semaphore::new(1)),
+                uploads: Arc::new(Semaphore::new(UPLOADS)),
+            })
+        });
+        queue.clone()
+    }
+
+    /// What a component is, and its native code. For those who hold a turn, or compile
+    /// alone.
     pub async fn compile(&self, bytes: Bytes) -> Result<(Inspected, Vec<u8>), CompileError> {
-        let _turn = self.turn.acquire().await;
         let program = match &self.program {
             Some(program) => program.clone(),
             None => std::env::current_exe()?,
@@ -128,14 +170,7 @@ impl Compiler {
 
 /// The child's side.
 pub fn run_child() -> std::io::Result<()> {
-    // Whoever serves goes first. What cannot be limited is limited by the parent.
-    let _ = nice(19);
-    let most = |value: u64| Rlimit {
-        current: Some(value),
-        maximum: Some(value),
-    };
-    let _ = setrlimit(Resource::Data, most(MEMORY));
-    let _ = setrlimit(Resource::Cpu, most(CPU_SECONDS));
+    let _ = Confinement::enter();
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
     let (said, native) = match compiled(&bytes) {
@@ -149,12 +184,20 @@ pub fn run_child() -> std::io::Result<()> {
     output.flush()
 }
 
+/// Writes how a child is confined on this machine.
+pub fn show_confinement() -> std::io::Result<()> {
+    Ok(serde_json::to_writer(
+        std::io::stdout().lock(),
+        &Confinement::enter(),
+    )?)
+}
+
 fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
     let inspected = inspection::inspect(bytes)?;
     let config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
-        Slot::Signing | Slot::Payment | Slot::Kba => settings::providers(),
+        Slot::Signing | Slot::Payment | Slot::Kba => settings::providers_for(1),
     };
     let native = wasmtime::Engine::new(&config)
         .and_then(|engine| engine.precompile_component(bytes))

@@ -10,7 +10,7 @@ mod error;
 mod http;
 mod rates;
 
-pub use components::ComponentSettings;
+pub use components::{ComponentSettings, Uploads};
 pub use error::ConfigError;
 pub use http::HttpSettings;
 pub use rates::RateLimitSettings;
@@ -265,9 +265,16 @@ pub struct Providers {
     pub payment: OtherProviders,
     /// Identity challenge services.
     pub kba: OtherProviders,
+    /// Callbacks of one instance that a node takes a minute; default 3,000.
+    pub callbacks_per_minute: Option<u32>,
 }
 
 impl Providers {
+    /// Callbacks of one instance that a node takes a minute.
+    pub fn callbacks_per_minute(&self) -> u32 {
+        self.callbacks_per_minute.unwrap_or(3_000)
+    }
+
     /// The configured instances of a kind; none for what is no provider.
     pub fn instances(&self, slot: Slot) -> Option<&BTreeMap<String, ProviderInstance>> {
         match slot {

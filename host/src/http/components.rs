@@ -115,10 +115,7 @@ pub async fn upload(
         name,
         version,
         signature: text("signature").ok(),
-        bytes: file
-            .read()
-            .await
-            .map_err(|error| ServiceError::Internal(error.to_string()))?,
+        file,
     };
     let may = |slot| officer.may_change(slot);
     let (component, _) = components::upload(&app, &officer.owner, upload, may).await?;

@@ -297,6 +297,89 @@ pub async fn roll_back(
     Ok(())
 }
 
+/// Takes an activation out of what nodes read, under [`begin_change`].
+pub async fn supersede(
+    tx: &mut Tx,
+    activation: &Activation,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let (bucket, org) = owned(activation.org.as_ref());
+    sqlx::query(
+        "update component_activation set superseded_at = $4
+         where bucket = $1 and org_id = $2 and activation_id = $3",
+    )
+    .bind(bucket)
+    .bind(org)
+    .bind(activation.id.as_str())
+    .bind(at.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Bytes and number of an organization's components.
+pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
+    let (bucket, owner) = owned(Some(org));
+    let row = sqlx::query(
+        "select count(*) as versions, cast(coalesce(sum(size), 0) as bigint) as bytes
+         from component where bucket = $1 and org_id = $2",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .fetch_one(connection)
+    .await?;
+    Ok((row.try_get("bytes")?, row.try_get("versions")?))
+}
+
+/// Notes what compiling a component of an organization took, and forgets what was
+/// before `since`.
+pub async fn note_compile(
+    tx: &mut Tx,
+    org: &OrgId,
+    at: Timestamp,
+    millis: i64,
+    since: Timestamp,
+) -> Result<(), StoreError> {
+    let (bucket, owner) = owned(Some(org));
+    sqlx::query("delete from component_compile where bucket = $1 and org_id = $2 and at < $3")
+        .bind(bucket)
+        .bind(owner)
+        .bind(since.to_string())
+        .execute(&mut **tx)
+        .await?;
+    sqlx::query(
+        "insert into component_compile (bucket, compile_id, org_id, at, millis)
+         values ($1, $2, $3, $4, $5)",
+    )
+    .bind(bucket)
+    .bind(ActivationId::new().as_str())
+    .bind(owner)
+    .bind(at.to_string())
+    .bind(millis)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Milliseconds that compiling an organization's components took since a time.
+pub async fn compiled_since(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    since: Timestamp,
+) -> Result<i64, StoreError> {
+    let (bucket, owner) = owned(Some(org));
+    let row = sqlx::query(
+        "select cast(coalesce(sum(millis), 0) as bigint) as millis from component_compile
+         where bucket = $1 and org_id = $2 and at >= $3",
+    )
+    .bind(bucket)
+    .bind(owner)
+    .bind(since.to_string())
+    .fetch_one(connection)
+    .await?;
+    Ok(row.try_get("millis")?)
+}
+
 /// The owner's activations, newest first; of one slot when it is named.
 pub async fn activations(
     connection: &mut AnyConnection,
@@ -330,7 +413,8 @@ pub async fn live_of(
     let (bucket, owner) = owned(org);
     sqlx::query(
         "select * from component_activation
-         where bucket = $1 and org_id = $2 and slot = $3 and rolled_back_at is null",
+         where bucket = $1 and org_id = $2 and slot = $3 and rolled_back_at is null
+             and superseded_at is null",
     )
     .bind(bucket)
     .bind(owner)
@@ -361,7 +445,8 @@ pub async fn live(
     connection: &mut AnyConnection,
 ) -> Result<Vec<(Activation, Identity)>, StoreError> {
     sqlx::query(
-        "select * from component_activation where rolled_back_at is null order by activation_id",
+        "select * from component_activation
+         where rolled_back_at is null and superseded_at is null order by activation_id",
     )
     .fetch_all(connection)
     .await?

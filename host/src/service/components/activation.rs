@@ -5,7 +5,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::following::{default_component, prepare, refresh};
+use super::following::{Broken, default_component, prepare, refresh};
 use super::{ComponentView, Owner, Scope, get, named, record};
 use crate::app::App;
 use crate::config::EMBEDDED;
@@ -18,6 +18,9 @@ use crate::store::components;
 
 /// Activations that a slot's history shows.
 const HISTORY: i64 = 100;
+/// Activations at one place that can be rolled back, one after the other. Nodes read no
+/// older ones.
+const ROLLBACKS: usize = 10;
 
 /// An activation as the API shows it.
 #[derive(Clone, Serialize, JsonSchema)]
@@ -82,6 +85,9 @@ pub struct SlotView {
     pub world: String,
     /// What decides for the organization now; of a provider, for new templates.
     pub active: ComponentView,
+    /// Why a component that was activated here cannot be loaded on the node that
+    /// answers; its calls are answered with 503, or by the component before it.
+    pub problem: Option<String>,
     /// The organization's own activations and the installation's, newest first.
     pub history: Vec<ActivationView>,
 }
@@ -117,10 +123,14 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
             Some(component) => component,
             None => default_component(slot, now)?,
         };
+        let broken = app.followed.broken();
+        let of_slot = |one: &&Broken| history.iter().any(|known| known.id == one.activation);
+        let problem = broken.iter().find(of_slot).map(|one| one.why.clone());
         all.push(SlotView {
             slot,
             world: slot.world().into(),
             active: component.into(),
+            problem,
             history: history
                 .into_iter()
                 .map(|activation| shown(app, activation))
@@ -255,6 +265,9 @@ pub async fn activate(
         rolled_back: None,
     };
     components::activate(&mut tx, &activation, &component).await?;
+    for old in superseded(&before, now) {
+        components::supersede(&mut tx, old, now).await?;
+    }
     if let (Some(config), Some(current)) = (&activation.config, current)
         && request.config.is_some()
         && effective_at <= now
@@ -340,6 +353,16 @@ fn counting<'a>(all: &'a [Activation], instance: &str) -> Vec<&'a Activation> {
 fn at<'a>(counting: &[&'a Activation], now: Timestamp) -> Option<&'a Activation> {
     let begun = counting.iter().filter(|one| one.effective_at <= now);
     begun.max_by_key(|one| (one.effective_at, &one.id)).copied()
+}
+
+/// Those that have begun, but for the last ones.
+fn superseded<'a>(before: &[&'a Activation], now: Timestamp) -> Vec<&'a Activation> {
+    let mut begun: Vec<_> = before
+        .iter()
+        .filter(|one| one.effective_at <= now)
+        .collect();
+    begun.sort_by_key(|one| std::cmp::Reverse((one.effective_at, &one.id)));
+    begun.into_iter().skip(ROLLBACKS - 1).copied().collect()
 }
 
 /// A version is raised; whoever wants the one before rolls back.

@@ -1,5 +1,7 @@
 //! Uploads: what is taken, and why not.
 
+use std::time::Instant;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -7,15 +9,15 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use semver::Version;
 use serde_json::json;
 
-use super::{ComponentView, Owner, named, object_name, record};
+use super::{ComponentView, Owner, named, object_name, quota, record};
 use crate::app::App;
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
 use crate::components::{Artifact, is_reserved_name};
-use crate::config::Config;
+use crate::config::{Config, Uploads};
 use crate::domain::component::{Component, Conformance, Slot};
-use crate::domain::hash::sha256;
 use crate::domain::id::ComponentId;
+use crate::files::{FilesError, Spooled};
 use crate::service::{Issue, ServiceError};
 use crate::store::components;
 
@@ -28,7 +30,8 @@ pub struct Upload {
     pub name: String,
     /// Semantic version.
     pub version: String,
-    pub bytes: Bytes,
+    /// On disk until its turn comes.
+    pub file: Spooled,
     /// Ed25519, over the bytes, in base64.
     pub signature: Option<String>,
 }
@@ -36,8 +39,8 @@ pub struct Upload {
 /// Admits a component: true when it is new.
 ///
 /// # Errors
-/// [`ServiceError::NotAdmitted`] with every reason, and a conflict when its name and
-/// version are taken by other bytes.
+/// [`ServiceError::NotAdmitted`] with every reason, a conflict when its name and version
+/// are taken by other bytes, and what says that a quota of the organization is used up.
 pub async fn upload<E: From<ServiceError>>(
     app: &App,
     owner: &Owner,
@@ -45,40 +48,80 @@ pub async fn upload<E: From<ServiceError>>(
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(ComponentView, bool), E> {
     let version = checked(&upload)?;
-    let digest = sha256(&upload.bytes);
+    let org = owner.org.as_ref();
+    let uploads = app.config.components.uploads(app.config.is_production());
+    if org.is_some() && uploads == Uploads::Off {
+        return Err(ServiceError::NotAllowed("Uploads of components are switched off").into());
+    }
     let mut connection = app.store.read().await.map_err(ServiceError::from)?;
-    if let Some(known) = known(&mut connection, owner, &upload, &digest).await? {
+    if let Some(known) = known(&mut connection, owner, &upload).await? {
         return Ok((known.into(), false));
     }
+    quota::check_size(app, &mut connection, org, upload.file.size()).await?;
     let before = newest(&mut connection, owner, &upload.name).await?;
     drop(connection);
-    let signed_by = signed_by(&app.config, &upload)?;
-    let (inspected, native) = app
-        .compiler
-        .compile(upload.bytes.clone())
-        .await
-        .map_err(ServiceError::from)?;
-    may(inspected.slot)?;
-    let conformance = examine(app, &upload, inspected.slot, &native).await?;
-    let reasons = grown(before.as_ref(), &version, &inspected);
+    let Some(_place) = app.compiler.place(org) else {
+        return Err(ServiceError::QuotaUsed {
+            message: "Too many uploads of this organization wait to be compiled".into(),
+            retry_after: 30,
+        }
+        .into());
+    };
+    let turn = app.compiler.turn(org).await;
+    quota::check_compile_time(app, org).await?;
+    let began = Instant::now();
+    let admitted = compiled_and_examined(app, owner, &upload, may).await;
+    quota::note_compile_time(app, org, began.elapsed()).await?;
+    drop(turn);
+    let (bytes, admitted) = admitted?;
+    let reasons = grown(before.as_ref(), &version, &admitted.inspected);
     if !reasons.is_empty() {
         return Err(ServiceError::NotAdmitted(reasons).into());
     }
     let component = Component {
         id: ComponentId::new(),
         org: owner.org.clone(),
-        slot: inspected.slot,
+        slot: admitted.inspected.slot,
         name: upload.name.clone(),
         version: upload.version.clone(),
-        sha256: digest,
-        size: upload.bytes.len() as i64,
-        imports: inspected.imports,
-        conformance,
-        signed_by,
+        sha256: upload.file.sha256().to_owned(),
+        size: bytes.len() as i64,
+        imports: admitted.inspected.imports,
+        conformance: admitted.conformance,
+        signed_by: admitted.signed_by,
         uploaded_by: owner.actor.clone(),
         created_at: app.clock.now(),
     };
-    Ok(keep(app, owner, &upload, component).await?)
+    Ok(keep(app, owner, &upload, bytes, component).await?)
+}
+
+/// What was found out about a component that is admitted.
+struct Admitted {
+    inspected: Inspected,
+    conformance: Conformance,
+    signed_by: Option<String>,
+}
+
+/// What takes a turn: only here its bytes are in memory.
+async fn compiled_and_examined<E: From<ServiceError>>(
+    app: &App,
+    owner: &Owner,
+    upload: &Upload,
+    may: impl Fn(Slot) -> Result<(), E>,
+) -> Result<(Bytes, Admitted), E> {
+    let bytes = upload.file.read().await;
+    let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
+    let signed_by = signed_by(&app.config, owner, upload, &bytes)?;
+    let compiled = app.compiler.compile(bytes.clone()).await;
+    let (inspected, native) = compiled.map_err(ServiceError::from)?;
+    may(inspected.slot)?;
+    let conformance = examine(app, upload, &bytes, inspected.slot, &native).await?;
+    let admitted = Admitted {
+        inspected,
+        conformance,
+        signed_by,
+    };
+    Ok((bytes, admitted))
 }
 
 /// Its bytes first: what a row names is there.
@@ -86,16 +129,19 @@ async fn keep(
     app: &App,
     owner: &Owner,
     upload: &Upload,
+    bytes: Bytes,
     component: Component,
 ) -> Result<(ComponentView, bool), ServiceError> {
     app.files
-        .keep(&object_name(&component.sha256), upload.bytes.clone())
+        .keep(&object_name(&component.sha256), bytes)
         .await?;
     let mut tx = app.store.begin().await?;
     components::begin_change(&mut tx).await?;
-    if let Some(known) = known(&mut tx, owner, upload, &component.sha256).await? {
+    if let Some(known) = known(&mut tx, owner, upload).await? {
         return Ok((known.into(), false));
     }
+    // Others may have been admitted meanwhile.
+    quota::check_size(app, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
     components::insert(&mut tx, &component).await?;
     let details = json!({ "component": named(&component) });
     record(app, &mut tx, owner, "component.uploaded", details).await?;
@@ -107,11 +153,11 @@ async fn keep(
 async fn examine(
     app: &App,
     upload: &Upload,
+    bytes: &Bytes,
     slot: Slot,
     native: &[u8],
 ) -> Result<Conformance, ServiceError> {
-    let bytes = upload.bytes.clone();
-    let artifact = Artifact::uploaded(slot, &upload.name, &upload.version, bytes);
+    let artifact = Artifact::uploaded(slot, &upload.name, &upload.version, bytes.clone());
     app.components.keep_native(&artifact, native)?;
     let examined = app.components.examine(artifact.clone()).await;
     examined.map_err(|reasons| {
@@ -172,15 +218,16 @@ async fn known(
     connection: &mut sqlx::AnyConnection,
     owner: &Owner,
     upload: &Upload,
-    digest: &str,
 ) -> Result<Option<Component>, ServiceError> {
     let (org, name) = (owner.org.as_ref(), upload.name.as_str());
     let found = components::by_version(connection, org, name, &upload.version).await?;
     match found {
-        Some(other) if other.sha256 != digest => Err(ServiceError::Conflict(format!(
-            "{name} {} was uploaded before with other bytes",
-            upload.version
-        ))),
+        Some(other) if other.sha256 != upload.file.sha256() => {
+            Err(ServiceError::Conflict(format!(
+                "{name} {} was uploaded before with other bytes",
+                upload.version
+            )))
+        }
         found => Ok(found),
     }
 }
@@ -228,11 +275,21 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
         .collect()
 }
 
-/// The trusted key by which a component is signed; none when signatures are not
-/// asked for.
-fn signed_by(config: &Config, upload: &Upload) -> Result<Option<String>, ServiceError> {
+/// The trusted key by which a component is signed; none where it need not be, and has no
+/// signature.
+fn signed_by(
+    config: &Config,
+    owner: &Owner,
+    upload: &Upload,
+    bytes: &Bytes,
+) -> Result<Option<String>, ServiceError> {
     let keys = &config.components.trusted_keys;
-    if keys.is_empty() {
+    let uploads = config.components.uploads(config.is_production());
+    let needed = match owner.org {
+        Some(_) => uploads == Uploads::Signed,
+        None => !keys.is_empty(),
+    };
+    if !needed && (keys.is_empty() || upload.signature.is_none()) {
         return Ok(None);
     }
     let refused = |message: &str| {
@@ -250,7 +307,7 @@ fn signed_by(config: &Config, upload: &Upload) -> Result<Option<String>, Service
     let by = |key: &String| {
         let key = hex::decode(key).unwrap_or_default();
         let key = UnparsedPublicKey::new(&ED25519, key);
-        key.verify(&upload.bytes, &signature).is_ok()
+        key.verify(bytes, &signature).is_ok()
     };
     let found = keys.iter().find(|(_, key)| by(key));
     match found {
