@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
+use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -26,14 +27,15 @@ use crate::http::bodies::Buffered;
 use crate::http::limits::Windows;
 use crate::keys::{BEARER_TOKENS, Key, Keys};
 use crate::mail::Mailer;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ProviderLabels};
 use crate::room::{self, Room};
 use crate::sandbox::Sandbox;
 use crate::sealing::{SealError, SealingKey, TimestampAuthority};
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::bulk::drive::Gates;
 use crate::service::bulk::watch::Streams;
-use crate::service::components::{Followed, refresh};
+use crate::service::callbacks::CallbackLimits;
+use crate::service::components::{Followed, load_on_demand, refresh};
 use crate::service::copies::Copies;
 use crate::service::issuer::Issuer;
 use crate::service::live_shadow::Shadows;
@@ -61,7 +63,7 @@ pub struct Service {
     /// Candidates beside active components.
     pub(crate) shadows: Shadows,
     /// Which activations this node has taken over.
-    pub(crate) followed: tokio::sync::Mutex<Followed>,
+    pub(crate) followed: Followed,
     pub(crate) mailer: Mailer,
     pub(crate) room: Room,
     /// Of each generation that can be read; the first signs.
@@ -69,6 +71,8 @@ pub struct Service {
     pub(crate) embed_keys: Vec<Key>,
     pub(crate) builder_keys: Vec<Key>,
     pub(crate) rate_limits: RateLimits,
+    /// Callbacks that providers sent lately.
+    pub(crate) callbacks: CallbackLimits,
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
     pub(crate) issuer: Option<Issuer>,
@@ -106,7 +110,7 @@ pub struct Service {
     /// Stands for payment and identity providers, where that is allowed.
     pub(crate) sandbox: Option<Sandbox>,
     room_api: axum::Router,
-    http: reqwest::Client,
+    pub(crate) http: reqwest::Client,
     vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
 }
 
@@ -239,12 +243,14 @@ pub async fn start_over(
     timekeeping::begin(&store).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
-    let components = Arc::new(Components::load(
+    let mut components = Components::load(
         cache,
         keys.derived("native code"),
         config.components.limits()?,
         clock,
-    )?);
+    )?;
+    components.limit_native_code(config.components.native_code_bytes);
+    let components = Arc::new(components);
     let sealer = Arc::new(keys.sealer().ok_or(StartError::Sealer)?);
     let sealing = match config.seal.key()? {
         SealingKeyFiles::Own => {
@@ -283,7 +289,7 @@ pub async fn start_over(
     );
     let app = Arc::new(Service {
         compiler,
-        followed: tokio::sync::Mutex::default(),
+        followed: Followed::default(),
         gauges_good_until: tokio::sync::Mutex::default(),
         storage_seen: tokio::sync::Mutex::default(),
         shadows: Shadows::default(),
@@ -296,6 +302,7 @@ pub async fn start_over(
         sandbox,
         vaulting: Mutex::new(HashMap::new()),
         rate_limits: RateLimits::default(),
+        callbacks: CallbackLimits::default(),
         key_usage: KeyUsage::default(),
         known_keys: KnownKeys::default(),
         pages: Pages::default(),
@@ -320,7 +327,17 @@ pub async fn start_over(
         mailer,
         room,
     });
-    // Whoever was down catches up before it answers anybody.
+    let service = Arc::downgrade(&app);
+    app.components.load_with(move |slot, identity| {
+        let service = service.clone();
+        async move {
+            let app = service
+                .upgrade()
+                .ok_or_else(|| ComponentError::absent(&identity, "the service is stopping"))?;
+            load_on_demand(&app, slot, &identity).await
+        }
+    });
+    // A node that was down follows before it answers.
     refresh(&app)
         .await
         .map_err(|error| StartError::Activations(error.to_string()))?;
@@ -398,7 +415,7 @@ impl Service {
             };
         }
         let at = Instance::parse(instance);
-        let (settings, secrets, allow_hosts, timeout) = if let Some(owner) = &at.org {
+        let (settings, secrets, allow_hosts, timeout, reachable) = if let Some(owner) = &at.org {
             let active = self.components.active();
             let now = self.clock.now();
             let (live, _) = active
@@ -411,6 +428,7 @@ impl Service {
                 config.secret_texts(),
                 config.hosts(),
                 config.timeout(),
+                None,
             )
         } else {
             let instances = self.config.providers.instances(slot);
@@ -425,20 +443,35 @@ impl Service {
                     .clone()
                     .unwrap_or_else(|| vec![own_host.to_owned()]),
                 configured.timeout,
+                Some(self.provider_reachable(slot, instance)),
             )
         };
+        let egress = Egress::network(
+            self.http.clone(),
+            allow_hosts,
+            timeout,
+            self.config.providers.allow_insecure,
+        );
         Ok(ProviderLease {
             label: format!("{slot} {instance}"),
             settings: Arc::new(settings),
             secrets: Arc::new(secrets),
-            egress: Egress::network(
-                self.http.clone(),
-                allow_hosts,
-                timeout,
-                self.config.providers.allow_insecure,
-            ),
+            egress: match reachable {
+                Some(reachable) => egress.noting(reachable),
+                None => egress,
+            },
             clock: self.clock,
         })
+    }
+
+    /// Shows whether an instance of the operator's could be reached.
+    pub(crate) fn provider_reachable(&self, slot: Slot, instance: &str) -> Gauge {
+        let labels = ProviderLabels {
+            slot: slot.to_string(),
+            instance: instance.to_owned(),
+        };
+        let family = &self.metrics.provider_reachable;
+        family.get_or_create(&labels).clone()
     }
 
     fn room_lease(&self, org: Option<&OrgId>) -> ProviderLease {

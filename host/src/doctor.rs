@@ -30,32 +30,35 @@ impl Check {
     }
 }
 
+/// How long a provider may take to answer.
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long what was seen of the object store is new enough.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// Looks at everything the service depends on, and speaks with the mail server.
+/// Looks at everything the service depends on, and speaks with the mail server and the
+/// providers.
 pub async fn checks(app: &App) -> Vec<Check> {
-    let mail = Check::from("mail", app.mailer.check().await);
-    looked_at(app, storage(app).await, mail).await
-}
-
-/// What a node needs to take requests. Mails wait for their server, so that a
-/// node is no less ready without it.
-pub async fn readiness(app: &App) -> Vec<Check> {
-    let mail = Check::from("mail", Ok(app.mailer.describe()));
-    looked_at(app, storage_lately(app).await, mail).await
-}
-
-async fn looked_at(app: &App, storage: Result<String, String>, mail: Check) -> Vec<Check> {
     vec![
         Check::from("database", database(app).await),
-        Check::from("storage", storage),
+        Check::from("storage", storage(app).await),
         Check::from("disk", disk(app)),
-        mail,
+        Check::from("mail", app.mailer.check().await),
         Check::from("seal", seal(app)),
         Check::from("ledger", ledger(app).await),
-        Check::from("components", components(app).await),
-        Check::from("providers", providers(app)),
+        Check::from("components", components(app, true)),
+        Check::from("providers", providers(app).await),
+    ]
+}
+
+/// What every request needs. What only some calls or one organization need (mails,
+/// providers, an organization's own components) makes no node less ready.
+pub async fn readiness(app: &App) -> Vec<Check> {
+    vec![
+        Check::from("database", database(app).await),
+        Check::from("storage", storage_lately(app).await),
+        Check::from("disk", disk(app)),
+        Check::from("ledger", ledger(app).await),
+        Check::from("components", components(app, false)),
     ]
 }
 
@@ -125,8 +128,12 @@ async fn ledger(app: &App) -> Result<String, String> {
     log::trusted(app).await.map_err(|error| error.to_string())
 }
 
-async fn components(app: &App) -> Result<String, String> {
-    if let Some((component, why)) = app.followed.lock().await.broken().next() {
+/// Waits for no lock that loading a component holds.
+fn components(app: &App, of_organizations: bool) -> Result<String, String> {
+    let broken = app.followed.broken();
+    let mut broken = broken.iter();
+    if let Some(one) = broken.find(|one| one.org.is_none() || of_organizations) {
+        let (component, why) = (&one.component, &one.why);
         return Err(format!(
             "{component} was activated and cannot be loaded: {why}"
         ));
@@ -138,7 +145,26 @@ async fn components(app: &App) -> Result<String, String> {
     }
 }
 
-fn providers(app: &App) -> Result<String, String> {
+/// Whether providers are set up, and whether each answers.
+async fn providers(app: &App) -> Result<String, String> {
+    let set_up = settings_of_providers(app)?;
+    let slots = [Slot::Signing, Slot::Payment, Slot::Kba];
+    let configured = slots.into_iter().flat_map(|slot| {
+        let instances = app.config.providers.instances(slot).into_iter().flatten();
+        instances.map(move |(name, instance)| (slot, name, instance.base_url.clone()))
+    });
+    for (slot, name, base_url) in configured {
+        // Any status is an answer.
+        let asked = app.http.get(base_url).timeout(PROVIDER_TIMEOUT).send();
+        if let Err(error) = asked.await {
+            let why = error.without_url();
+            return Err(format!("{slot} {name} cannot be reached: {why}"));
+        }
+    }
+    Ok(set_up)
+}
+
+fn settings_of_providers(app: &App) -> Result<String, String> {
     let mut kinds = Vec::new();
     for (slot, kind, needed) in [
         (Slot::Signing, "signing", &["api_key", "webhook_secret"][..]),

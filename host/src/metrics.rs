@@ -110,6 +110,15 @@ pub struct DiskLabels {
     pub folder: String,
 }
 
+/// Labels of a provider's instance that the operator configured.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ProviderLabels {
+    /// For example `provider.signing`.
+    pub slot: String,
+    /// Its name in the settings.
+    pub instance: String,
+}
+
 /// Labels of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
@@ -130,6 +139,7 @@ pub struct ComponentMeter {
     /// Calls that failed.
     pub failures: Counter,
     memory_peak: Gauge,
+    reported: bool,
 }
 
 impl ComponentMetrics {
@@ -141,11 +151,26 @@ impl ComponentMetrics {
         ComponentMeter {
             failures: self.failures.get_or_create(&labels).clone(),
             memory_peak: self.memory_peak.get_or_create(&labels).clone(),
+            reported: true,
         }
     }
 }
 
 impl ComponentMeter {
+    /// Of a component that is being examined.
+    pub fn of_candidate() -> Self {
+        Self {
+            failures: Counter::default(),
+            memory_peak: Gauge::default(),
+            reported: false,
+        }
+    }
+
+    /// Whether its failures are logged and counted.
+    pub fn is_reported(&self) -> bool {
+        self.reported
+    }
+
     /// The most linear memory that a call has had, in bytes.
     pub fn memory_peak(&self) -> i64 {
         self.memory_peak.get()
@@ -225,6 +250,9 @@ pub struct Metrics {
     pub integrity_problems: Gauge,
     /// Components that were activated and that this node cannot load.
     pub components_broken: Gauge,
+    /// 1 where a provider answered the last request, whatever it said; 0 where it could
+    /// not be reached.
+    pub provider_reachable: Family<ProviderLabels, Gauge>,
     /// Decisions that were asked of a candidate too.
     pub shadow_compared: Counter,
     /// Of those, with another answer.
@@ -271,6 +299,7 @@ impl Metrics {
             integrity_this_week: Gauge::default(),
             integrity_problems: Gauge::default(),
             components_broken: Gauge::default(),
+            provider_reachable: Family::default(),
             shadow_compared: Counter::default(),
             shadow_differing: Counter::default(),
             shadow_failed: Counter::default(),
@@ -447,6 +476,11 @@ impl Metrics {
             "components_broken",
             "Components that were activated and that this node cannot load",
             metrics.components_broken.clone(),
+        );
+        registry.register(
+            "provider_reachable",
+            "1 where a configured provider answered the last request",
+            metrics.provider_reachable.clone(),
         );
         registry.register(
             "shadow_compared",

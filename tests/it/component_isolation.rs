@@ -286,8 +286,8 @@ async fn rules_of_an_organization_leave_the_async_threads_free() {
     let (done, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
     let asked = async {
         let rules = components.compliance(Some(&org));
-        let answer = rules.evaluate_for_request(&facts).await;
-        assert!(answer.unwrap().compliant);
+        let answer = rules.judge_for_request(&facts).await;
+        assert!(answer.unwrap().evaluation.compliant);
         done.store(true, Ordering::Relaxed);
     };
     // The only thread does other work meanwhile.

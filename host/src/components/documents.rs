@@ -13,7 +13,7 @@ use super::canaries;
 use super::engine::Limited;
 use super::error::{ComponentError, Failure};
 use super::rules::{documents, placement};
-use super::slot::{Deferred, Probe, World};
+use super::slot::{Handle, Probe, World, active};
 use crate::domain::component::Slot;
 use crate::fair_queue::{FairQueue, Owner};
 
@@ -54,12 +54,12 @@ pub(super) struct Turns {
 /// One component of slot `rules.placement`.
 #[derive(Clone)]
 pub struct Placement {
-    slot: Deferred<PlacementPre>,
+    slot: Handle<PlacementPre>,
     turns: Turns,
 }
 
 impl Placement {
-    pub(super) fn new(slot: Deferred<PlacementPre>, turns: Turns) -> Self {
+    pub(super) fn new(slot: Handle<PlacementPre>, turns: Turns) -> Self {
         Self { slot, turns }
     }
 
@@ -72,10 +72,7 @@ impl Placement {
 
     /// The component that finds anchors.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
-        match &**self.slot {
-            Ok(active) => Ok(active.identity.clone()),
-            Err(error) => Err(error.again()),
-        }
+        self.slot.identity()
     }
 
     /// What an upload is; a document that cannot be read is a typed error.
@@ -167,12 +164,12 @@ impl Placement {
 /// One component of slot `rules.documents`.
 #[derive(Clone)]
 pub struct Documents {
-    slot: Deferred<DocumentsPre>,
+    slot: Handle<DocumentsPre>,
     turns: Turns,
 }
 
 impl Documents {
-    pub(super) fn new(slot: Deferred<DocumentsPre>, turns: Turns) -> Self {
+    pub(super) fn new(slot: Handle<DocumentsPre>, turns: Turns) -> Self {
         Self { slot, turns }
     }
 
@@ -185,10 +182,7 @@ impl Documents {
 
     /// Which component answers.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
-        match &**self.slot {
-            Ok(active) => Ok(active.identity.clone()),
-            Err(error) => Err(error.again()),
-        }
+        self.slot.identity()
     }
 
     /// Removes tags from the pages.
@@ -318,14 +312,14 @@ impl Documents {
     }
 }
 
-async fn heavy<P: Send + Sync + 'static, R: Send + 'static>(
-    slot: &Deferred<P>,
+async fn heavy<P: World, R: Send + 'static>(
+    slot: &Handle<P>,
     turns: &Turns,
     work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
 ) -> Result<R, ComponentError> {
-    let slot = slot.clone();
+    let held = slot.ready().await?;
     // A default that is still to be loaded is loaded below, off the async threads.
-    if let Some(Err(error)) = LazyLock::get(&slot) {
+    if let Some(Err(error)) = LazyLock::get(&held) {
         return Err(error.again());
     }
     let Some(turn) = turns.queue.turn(&turns.owner, 1).await else {
@@ -337,10 +331,9 @@ async fn heavy<P: Send + Sync + 'static, R: Send + 'static>(
     };
     let task = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        match &**slot {
-            Ok(active) => active.call(work).map_err(ComponentError::on_document),
-            Err(error) => Err(error.again()),
-        }
+        active(&held)?
+            .call(work)
+            .map_err(ComponentError::on_document)
     });
     task.await.unwrap_or_else(|error| {
         Err(ComponentError {

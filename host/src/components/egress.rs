@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt as _;
 use tracing::Instrument as _;
@@ -23,7 +24,7 @@ use url::Url;
 use wasmtime::component::Resource;
 
 use super::bindings::signing::holdfast::host as wit;
-use super::lent::{Blob, Lent};
+use super::lent::{Blob, FETCHED, Lent};
 use crate::config::SecretText;
 use crate::delivery::guard;
 use crate::patience;
@@ -48,6 +49,8 @@ pub struct Egress {
     transport: Transport,
     /// Set when a provider of this process has no room on its disk.
     disk_full: Arc<AtomicBool>,
+    /// Shows whether the far end could be reached when it was last asked.
+    reachable: Option<Gauge>,
 }
 
 #[derive(Clone)]
@@ -71,7 +74,14 @@ impl Egress {
             timeout,
             transport: Transport::Network(client),
             disk_full: Arc::default(),
+            reachable: None,
         }
+    }
+
+    /// Notes there whether the far end can be reached.
+    pub fn noting(mut self, reachable: Gauge) -> Self {
+        self.reachable = Some(reachable);
+        self
     }
 
     /// Into `router`, which stands for `host`.
@@ -82,6 +92,7 @@ impl Egress {
             timeout: Duration::from_secs(60),
             transport: Transport::Router(router),
             disk_full: Arc::default(),
+            reachable: None,
         }
     }
 
@@ -126,6 +137,13 @@ impl Egress {
             http.response.status_code = Empty,
         );
         let opened = self.exchange(request).instrument(span.clone()).await;
+        if let Some(reachable) = &self.reachable {
+            match &opened {
+                Ok(_) => drop(reachable.set(1)),
+                Err(HttpError::Unreachable(_) | HttpError::Timeout) => drop(reachable.set(0)),
+                Err(_) => {}
+            }
+        }
         if let Ok(answer) = &opened {
             span.record("http.response.status_code", answer.status.as_u16());
         }
@@ -275,14 +293,19 @@ impl Outbound {
         self.requests > self.most_requests.saturating_add(1)
     }
 
-    /// Sends a request and takes its whole answer.
-    async fn send(&self, request: Outgoing, limit: usize) -> Result<Answer, HttpError> {
+    /// Sends a request and takes its whole answer, while there is room for it.
+    async fn send(
+        &self,
+        request: Outgoing,
+        limit: usize,
+        has_room: impl FnMut(usize) -> bool,
+    ) -> Result<Answer, HttpError> {
         let exchange = async {
             let answer = self.egress.open(request).await?;
             Ok(Answer {
                 status: answer.status.as_u16(),
                 headers: readable(&answer.headers),
-                body: collect(answer.body, limit).await?,
+                body: collect(answer.body, limit, has_room).await?,
             })
         };
         let ended = tokio::time::timeout(self.egress.timeout, exchange).await;
@@ -389,6 +412,7 @@ fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::i
 async fn collect(
     mut pieces: impl futures::Stream<Item = Result<Bytes, HttpError>> + Unpin,
     limit: usize,
+    mut has_room: impl FnMut(usize) -> bool,
 ) -> Result<Bytes, HttpError> {
     let mut body = Vec::new();
     while let Some(piece) = pieces.next().await {
@@ -397,6 +421,11 @@ async fn collect(
             return Err(HttpError::OverLimit(format!(
                 "answer of more than {limit} bytes"
             )));
+        }
+        if !has_room(body.len() + piece.len()) {
+            return Err(HttpError::OverLimit(
+                "the organization's share of memory is in use".into(),
+            ));
         }
         body.extend_from_slice(&piece);
     }
@@ -443,7 +472,7 @@ impl wit::http::Host for Lent {
             Ok(outgoing) => outgoing,
             Err(error) => return Ok(Err(error)),
         };
-        let answer = self.outbound.send(outgoing, ANSWER_LIMIT).await;
+        let answer = self.outbound.send(outgoing, ANSWER_LIMIT, |_| true).await;
         Ok(answer.map(|answer| Response {
             status: answer.status,
             headers: answer.headers,
@@ -461,7 +490,13 @@ impl wit::http::Host for Lent {
             Err(error) => return Ok(Err(error)),
         };
         let limit = self.fetch_left.min(BLOB_LIMIT);
-        match self.outbound.send(outgoing, limit).await {
+        let before = FETCHED - self.fetch_left;
+        let share = &mut self.fetched;
+        let has_room = |bytes| match share {
+            Some(share) => share.cover(before + bytes).is_ok(),
+            None => true,
+        };
+        match self.outbound.send(outgoing, limit, has_room).await {
             Ok(answer) => {
                 self.fetch_left = self.fetch_left.saturating_sub(answer.body.len());
                 Ok(Ok(BlobResponse {

@@ -10,10 +10,11 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
+use super::gate::Reservation;
 use super::limits::{AllLimits, Limits};
 use super::settings;
 use crate::domain::component::Slot;
@@ -82,14 +83,17 @@ pub struct Limited<T> {
 pub(super) struct Meter {
     limits: StoreLimits,
     most_memory: usize,
+    /// Of the share of the organization whose component runs.
+    reservation: Option<Reservation>,
     /// Bytes of all linear memories together; none is ever given back.
     pub memory: usize,
     table_elements: usize,
 }
 
 impl Meter {
-    fn new(memory: usize) -> Self {
+    fn new(memory: usize, reservation: Option<Reservation>) -> Self {
         Self {
+            reservation,
             limits: StoreLimitsBuilder::new()
                 .trap_on_grow_failure(true)
                 .instances(CORE_INSTANCES)
@@ -114,6 +118,9 @@ impl ResourceLimiter for Meter {
         let all = self.memory + desired.saturating_sub(current);
         if all > self.most_memory {
             return Err(TooMuchMemory(all).into());
+        }
+        if let Some(reservation) = &mut self.reservation {
+            reservation.cover(all)?;
         }
         self.memory = all;
         Ok(true)
@@ -159,12 +166,14 @@ impl ResourceLimiter for Meter {
 #[error("{0} bytes or table elements in all")]
 pub(super) struct TooMuchMemory(usize);
 
-/// A store for one call of a rules or documents component.
+/// A store for one call of a rules or documents component, which ends when the thread
+/// that makes it has worked for the slot's processor time: fuel does not count what a
+/// component has the host copy or fill.
 pub(super) fn fueled_store(
     engine: &Engine,
     limits: &Limits,
 ) -> wasmtime::Result<Store<Limited<()>>> {
-    let meter = Meter::new(limits.memory);
+    let meter = Meter::new(limits.memory, None);
     let mut store = Store::new(
         engine,
         Limited {
@@ -172,10 +181,19 @@ pub(super) fn fueled_store(
             data: (),
         },
     );
+    let (began, worked) = (Instant::now(), thread_time());
+    let (deadline, cpu) = (limits.deadline, limits.cpu);
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_fuel(limits.fuel)?;
-    store.set_epoch_deadline(ticks(limits.deadline));
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        let over = began.elapsed() > deadline || thread_time().saturating_sub(worked) > cpu;
+        Ok(match over {
+            true => UpdateDeadline::Interrupt,
+            false => UpdateDeadline::Continue(1),
+        })
+    });
     Ok(store)
 }
 
@@ -189,9 +207,10 @@ pub(super) fn fueled_store(
 pub(super) fn provider_store<T: Send + 'static>(
     engine: &Engine,
     limits: &Limits,
+    reservation: Option<Reservation>,
     data: T,
 ) -> (Store<Limited<T>>, Watch) {
-    let meter = Meter::new(limits.memory);
+    let meter = Meter::new(limits.memory, reservation);
     let mut store = Store::new(
         engine,
         Limited {
@@ -227,7 +246,7 @@ struct Held {
 }
 
 /// Processor time of this thread.
-fn thread_time() -> Duration {
+pub(super) fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
@@ -259,11 +278,6 @@ impl Watch {
     }
 }
 
-fn ticks(duration: Duration) -> u64 {
-    let ticks = duration.as_millis().div_ceil(EPOCH_TICK.as_millis());
-    u64::try_from(ticks).unwrap_or(u64::MAX).max(1)
-}
-
 /// Counts epochs until it is dropped.
 struct Ticker {
     stopped: Arc<AtomicBool>,
@@ -293,13 +307,13 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use wasmtime::{Instance, Module};
 
     use super::*;
 
     #[test]
     fn the_limit_of_memory_is_for_all_memories_together() {
-        let mut meter = Meter::new(10 << 20);
+        let mut meter = Meter::new(10 << 20, None);
         assert!(meter.memory_growing(0, 6 << 20, None).unwrap());
         assert!(meter.memory_growing(0, 3 << 20, None).unwrap());
         assert!(meter.memory_growing(3 << 20, 5 << 20, None).is_err());
@@ -310,6 +324,26 @@ mod tests {
             (meter.instances(), meter.memories()),
             (CORE_INSTANCES, MEMORIES)
         );
+    }
+
+    /// The calls that may run at once cannot use up the tables, memories and core
+    /// instances of the pool, whatever components are made of.
+    #[test]
+    fn no_component_uses_up_what_other_calls_run_in() {
+        let limits = AllLimits::default().of(Slot::Signing);
+        let engine = Engine::new(&settings::providers()).unwrap();
+        // A module with one table: `funcref`, 0 to 0 elements.
+        let module = Module::new(&engine, b"\0asm\x01\0\0\0\x04\x05\x01\x70\x01\0\0").unwrap();
+        let mut stores = Vec::new();
+        for call in 0..limits.instances {
+            let mut store = Store::new(&engine, ());
+            for _ in 0..TABLES {
+                if let Err(error) = Instance::new(&mut store, &module, &[]) {
+                    panic!("call {call}: {error:#}");
+                }
+            }
+            stores.push(store);
+        }
     }
 
     /// Waiting is not counted, and working is, whoever works.

@@ -2,6 +2,7 @@
 
 use super::artifact::Identity;
 use super::engine::TooMuchMemory;
+use super::gate::ShareInUse;
 use super::lent::TooManyHostCalls;
 use crate::metrics::ComponentMeter;
 
@@ -34,13 +35,16 @@ pub enum Failure {
     /// Asked the host for something more often than its slot allows.
     #[error("exceeded its limit of host calls")]
     HostCalls,
-    /// Every instance is in use. Not the component's fault.
-    #[error("no instance is free")]
+    /// Its share of instances, memory or time is in use. Not the component's fault.
+    #[error("its share of this node is in use")]
     Busy,
     /// The built-in provider that it asked has no room on its disk. Not the component's
     /// fault.
     #[error("the disk of the provider is full")]
     DiskFull,
+    /// This node has not loaded it, or cannot.
+    #[error("is not available on this node: {0}")]
+    Absent(String),
     /// It does not fit its slot.
     #[error("does not fit its slot: {0}")]
     Link(String),
@@ -66,6 +70,20 @@ impl ComponentError {
         Self::new(identity, Failure::Link(format!("{error:#}")))
     }
 
+    /// A component that this node cannot load.
+    pub fn absent(component: impl ToString, why: impl Into<String>) -> Self {
+        Self {
+            component: component.to_string(),
+            kind: Failure::Absent(why.into()),
+            by_document: false,
+        }
+    }
+
+    /// A later call may be answered: nothing is wrong with the component or its input.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.kind, Failure::Busy | Failure::Absent(_))
+    }
+
     /// The same, for the next caller.
     pub(crate) fn again(&self) -> Self {
         Self {
@@ -84,8 +102,11 @@ impl ComponentError {
         self
     }
 
-    /// Logs and counts a failed call.
+    /// Logs and counts a failed call, unless it is a candidate's.
     pub(super) fn reported(self, meter: &ComponentMeter) -> Self {
+        if !meter.is_reported() {
+            return self;
+        }
         let (component, kind) = (self.component.as_str(), &self.kind);
         tracing::error!(component, %kind, "component call failed");
         meter.failures.inc();
@@ -101,6 +122,7 @@ impl ComponentError {
             Some(trap) => Failure::Trap(trap.to_string()),
             None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
             None if error.is::<TooMuchMemory>() => Failure::Memory(text),
+            None if error.is::<ShareInUse>() => Failure::Busy,
             None if text.contains("forcing trap when growing memory") => Failure::Memory(text),
             None if text.contains("fuel allocated for hostcalls") => {
                 Failure::Answer("it is larger than its slot allows".into())
@@ -141,6 +163,7 @@ mod tests {
         assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);
         assert_eq!(status(Failure::Link("missing".into()), true), 500);
         assert_eq!(status(Failure::Busy, true), 503);
+        assert_eq!(status(Failure::Absent("compiling".into()), false), 503);
         assert_eq!(status(Failure::Timeout, false), 500);
     }
 }

@@ -1,31 +1,223 @@
-//! Turns: how many calls there may be at once.
+//! Turns: how many calls there may be at once, and what the calls of one organization
+//! may use together.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many calls of a slot there may be at once: in all, and of the component of
-/// one organization.
-#[derive(Clone)]
+/// Unit of a share of memory: a WebAssembly page.
+const PAGE: usize = 64 * 1024;
+
+/// How many calls there may be at once: in all, and on behalf of one organization. A
+/// call passes only with a permit of each.
+#[derive(Clone, Default)]
 pub(super) struct Gate {
-    pub all: Arc<Semaphore>,
-    pub of_organization: Option<Arc<Semaphore>>,
+    /// The narrowest first, so that a caller that waits for its own share holds no
+    /// permit that others need.
+    pub permits: Vec<Arc<Semaphore>>,
+    /// Of components that organizations uploaded.
+    pub memory: Option<Arc<MemoryShare>>,
+}
+
+/// The right to one call.
+pub(super) struct Turn {
+    _permits: Vec<OwnedSemaphorePermit>,
+    /// Memory that the call may begin with.
+    pub memory: Option<Reservation>,
+    /// For documents that it fetches.
+    pub fetched: Option<Reservation>,
 }
 
 impl Gate {
-    /// Waits for a turn, not for ever.
-    pub async fn pass(
-        &self,
-        patience: Duration,
-    ) -> Option<(OwnedSemaphorePermit, Option<OwnedSemaphorePermit>)> {
+    /// One permit of one semaphore.
+    pub fn of(permits: Arc<Semaphore>) -> Self {
+        Self {
+            permits: vec![permits],
+            memory: None,
+        }
+    }
+
+    /// Waits for a turn, and no longer than `patience`. `expected` is what the component
+    /// is known to use, in bytes.
+    pub async fn pass(&self, patience: Duration, expected: usize) -> Option<Turn> {
         let turn = async {
-            let own = match &self.of_organization {
-                Some(own) => Some(own.clone().acquire_owned().await.ok()?),
-                None => None,
+            let (memory, fetched) = match &self.memory {
+                Some(share) => (
+                    Some(share.reserve(expected).await?),
+                    Some(share.reserve(0).await?),
+                ),
+                None => (None, None),
             };
-            Some((self.all.clone().acquire_owned().await.ok()?, own))
+            let mut permits = Vec::with_capacity(self.permits.len());
+            for semaphore in &self.permits {
+                permits.push(semaphore.clone().acquire_owned().await.ok()?);
+            }
+            Some(Turn {
+                _permits: permits,
+                memory,
+                fetched,
+            })
         };
         tokio::time::timeout(patience, turn).await.ok().flatten()
+    }
+}
+
+/// Memory that the calls of one organization's components may hold together, within what
+/// all organizations' components may.
+pub(super) struct MemoryShare {
+    own: Arc<Semaphore>,
+    all: Arc<Semaphore>,
+    most: usize,
+}
+
+fn pages(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX)
+}
+
+impl MemoryShare {
+    /// Permits for so many bytes.
+    pub fn permits(bytes: usize) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(pages(bytes) as usize))
+    }
+
+    /// `most` bytes for one organization, out of `all`.
+    pub fn new(most: usize, all: Arc<Semaphore>) -> Self {
+        Self {
+            own: Self::permits(most),
+            all,
+            most,
+        }
+    }
+
+    /// Waits until so many bytes are free.
+    async fn reserve(&self, bytes: usize) -> Option<Reservation> {
+        let pages = pages(bytes.min(self.most));
+        let own = self.own.clone().acquire_many_owned(pages).await.ok()?;
+        let all = self.all.clone().acquire_many_owned(pages).await.ok()?;
+        Some(Reservation {
+            share: (self.own.clone(), self.all.clone()),
+            held: (own, all),
+        })
+    }
+}
+
+/// What one call holds of a share; given back when it is dropped.
+pub(super) struct Reservation {
+    share: (Arc<Semaphore>, Arc<Semaphore>),
+    held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+}
+
+/// The other calls of the organization use the rest of its share.
+#[derive(Debug, thiserror::Error)]
+#[error("the organization's share of memory is in use")]
+pub(super) struct ShareInUse;
+
+impl Reservation {
+    /// Makes sure that it covers `bytes`, without waiting.
+    pub fn cover(&mut self, bytes: usize) -> Result<(), ShareInUse> {
+        let wanted = pages(bytes) as usize;
+        let more = wanted.saturating_sub(self.held.0.num_permits());
+        let more = u32::try_from(more).map_err(|_| ShareInUse)?;
+        let take = |semaphore: &Arc<Semaphore>| {
+            let taken = semaphore.clone().try_acquire_many_owned(more);
+            taken.map_err(|_| ShareInUse)
+        };
+        let (own, all) = (take(&self.share.0)?, take(&self.share.1)?);
+        self.held.0.merge(own);
+        self.held.1.merge(all);
+        Ok(())
+    }
+}
+
+/// Processor time that the rules of one organization may take on a node, in the long run.
+const RATE: f64 = 0.1;
+/// What they may take at once after a rest.
+const BURST: Duration = Duration::from_millis(500);
+/// Calls of one organization's rules at once.
+const AT_ONCE: usize = 2;
+
+/// The time slice of one organization's rules on this node.
+pub(super) struct TimeSlice {
+    /// Used and not yet made up for, as of a time.
+    debt: Mutex<(Duration, Instant)>,
+    turns: Arc<Semaphore>,
+}
+
+impl Default for TimeSlice {
+    fn default() -> Self {
+        Self {
+            debt: Mutex::new((Duration::ZERO, Instant::now())),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+}
+
+impl TimeSlice {
+    /// Adds what a call took, and returns how long the next has to wait.
+    pub fn spend(&self, took: Duration, now: Instant) -> Duration {
+        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
+        let made_up = now.saturating_duration_since(debt.1).mul_f64(RATE);
+        *debt = (debt.0.saturating_sub(made_up) + took, now);
+        debt.0.saturating_sub(BURST).div_f64(RATE)
+    }
+
+    /// Whether a call may run now. For callers that must not wait.
+    pub fn is_open(&self) -> bool {
+        self.spend(Duration::ZERO, Instant::now()).is_zero()
+    }
+
+    /// Waits for a turn, and no longer than `patience`.
+    pub async fn pass(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
+        let turn = async {
+            let turn = self.turns.clone().acquire_owned().await.ok()?;
+            loop {
+                let wait = self.spend(Duration::ZERO, Instant::now());
+                if wait.is_zero() {
+                    return Some(turn);
+                }
+                tokio::time::sleep(wait).await;
+            }
+        };
+        tokio::time::timeout(patience, turn).await.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_of_one_organization_share_its_memory_and_leave_the_rest() {
+        let all = MemoryShare::permits(3 << 20);
+        let oak = MemoryShare::new(2 << 20, all.clone());
+        let elm = MemoryShare::new(2 << 20, all);
+        let mut first = oak.reserve(1 << 20).await.unwrap();
+        assert!(first.cover(2 << 20).is_ok());
+        assert!(
+            first.cover((2 << 20) + 1).is_err(),
+            "its own share is used up"
+        );
+        let waits = tokio::time::timeout(Duration::from_millis(20), oak.reserve(1)).await;
+        assert!(
+            waits.is_err(),
+            "the next call of the same organization waits"
+        );
+        let mut other = elm.reserve(1 << 20).await.unwrap();
+        assert!(other.cover(2 << 20).is_err(), "nothing is left for all");
+        drop(first);
+        assert!(other.cover(2 << 20).is_ok());
+        assert!(oak.reserve(1 << 20).await.is_some());
+    }
+
+    #[test]
+    fn rules_that_used_up_their_slice_wait_until_it_is_made_up_for() {
+        let slice = TimeSlice::default();
+        let now = Instant::now();
+        assert_eq!(slice.spend(BURST, now), Duration::ZERO);
+        let wait = slice.spend(Duration::from_millis(10), now);
+        assert_eq!(wait.as_millis(), 100, "ten milliseconds at a tenth");
+        let later = now + Duration::from_millis(100);
+        assert!(slice.spend(Duration::ZERO, later) < Duration::from_millis(1));
     }
 }

@@ -10,6 +10,7 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
 use super::egress::{BLOB_LIMIT, Egress, Outbound};
+use super::gate::Reservation;
 use super::limits::Limits;
 use super::wasi::Wasi;
 use crate::config::SecretText;
@@ -23,7 +24,7 @@ const LOG_LIMIT: usize = 4 * 1024;
 /// Handles that a component may hold at once: blobs, secrets, streams.
 const HANDLES: usize = 1_000;
 /// Bytes of all documents that one call fetches.
-const FETCHED: usize = 2 * BLOB_LIMIT;
+pub(super) const FETCHED: usize = 2 * BLOB_LIMIT;
 /// Most that is given of randomness at once, in bytes.
 const RANDOM_LIMIT: u32 = 1024;
 
@@ -62,10 +63,12 @@ pub struct Lent {
     calls_left: u32,
     /// Bytes of documents that may still be fetched.
     pub fetch_left: usize,
+    /// Covers them in the share of the organization whose component runs.
+    pub(super) fetched: Option<Reservation>,
 }
 
 impl Lent {
-    pub fn new(lease: Lease, limits: &Limits) -> Self {
+    pub(super) fn new(lease: Lease, limits: &Limits, fetched: Option<Reservation>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES);
         Self {
@@ -76,6 +79,7 @@ impl Lent {
             wasi: None,
             calls_left: limits.host_calls,
             fetch_left: FETCHED,
+            fetched,
         }
     }
 

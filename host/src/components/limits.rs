@@ -28,9 +28,11 @@ pub struct Limits {
     pub requests: u32,
     /// Calls at once. Further ones wait.
     pub instances: usize,
-    /// Calls at once of one organization: of its own component, or of any that works on
-    /// its documents.
+    /// Calls at once on behalf of one organization, whoever owns the component.
     pub instances_of_organization: usize,
+    /// Bytes that all calls of one organization's own components hold together:
+    /// memory and fetched documents; providers only.
+    pub memory_of_organization: usize,
 }
 
 /// `[components.limits."rules.compliance"]`: what differs from the defaults.
@@ -48,6 +50,7 @@ pub struct LimitSettings {
     requests: Option<u32>,
     instances: Option<usize>,
     instances_of_organization: Option<usize>,
+    memory_of_organization_bytes: Option<usize>,
 }
 
 fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -87,9 +90,16 @@ fn defaults(slot: Slot) -> Limits {
         requests: 0,
         instances: 96,
         instances_of_organization: 32,
+        memory_of_organization: 0,
     };
     match slot {
-        Slot::Compliance | Slot::Lifecycle => rules,
+        Slot::Compliance => rules,
+        // Asked while the database's writer waits.
+        Slot::Lifecycle => Limits {
+            fuel: 1_000_000,
+            cpu: Duration::from_millis(20),
+            ..rules
+        },
         Slot::Placement | Slot::Documents => Limits {
             memory: 512 * MIB,
             fuel: 20_000_000_000,
@@ -110,6 +120,7 @@ fn defaults(slot: Slot) -> Limits {
             requests: 16,
             instances: 240,
             instances_of_organization: 48,
+            memory_of_organization: 256 * MIB,
         },
     }
 }
@@ -167,6 +178,11 @@ impl AllLimits {
             for (what, is, most) in [
                 ("memory_bytes", limits.memory, most.memory),
                 ("instances", limits.instances, most.instances),
+                (
+                    "memory_of_organization_bytes",
+                    limits.memory_of_organization.max(1),
+                    4096 * MIB,
+                ),
             ] {
                 if !(1..=most).contains(&is) {
                     return Err(format!("{what} of {slot} must be 1 to {most}"));
@@ -202,6 +218,10 @@ impl LimitSettings {
         set(
             &mut limits.instances_of_organization,
             &self.instances_of_organization,
+        );
+        set(
+            &mut limits.memory_of_organization,
+            &self.memory_of_organization_bytes,
         );
     }
 }
@@ -239,6 +259,10 @@ mod tests {
             ),
             ("[\"provider.signing\"]\ninstances = 0", "instances"),
             ("[\"rules.compliance\"]\nmemory = 1", "unknown field"),
+            (
+                "[\"provider.signing\"]\nmemory_of_organization_bytes = 99999999999",
+                "memory_of_organization_bytes",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(named), "{text}: {error}");

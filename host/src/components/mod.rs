@@ -20,6 +20,7 @@
 //! | `inspection.rs` | what an unknown component is, and whether it fits a world |
 //! | `compiler.rs` | compiling it, in a process of its own |
 //! | `baseline.rs` | the answer of a built-in pack beside that of other compliance rules |
+//! | `confinement.rs` | what that process gives up before it looks at the bytes |
 //! | `conformance.rs` | questions with known answers that a candidate must get right |
 //! | `script.rs` | a far end as a plugin's author writes it down |
 //!
@@ -31,6 +32,7 @@ mod baseline;
 mod bindings;
 mod canaries;
 pub mod compiler;
+mod confinement;
 mod conformance;
 mod documents;
 pub mod egress;

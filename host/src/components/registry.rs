@@ -1,10 +1,13 @@
 //! Which component is active for whom, since when.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::Future;
+use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use super::artifact::{Artifact, Identity, NativeCodeCache};
@@ -13,14 +16,14 @@ use super::conformance;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
 use super::error::ComponentError;
-use super::gate::Gate;
+use super::gate::{Gate, MemoryShare, TimeSlice};
 use super::inspection::Reason;
 use super::limits::{AllLimits, Limits};
 use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
 use super::providers::{SigningPlugin, SigningPre};
-use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre};
+use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
 use super::script::{self, Script};
-use super::slot::{self, Loaded, World};
+use super::slot::{self, Handle, Loaded, Loader, World};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, Conformance, Instance, Slot};
@@ -39,25 +42,46 @@ pub struct Components {
     pub(super) engines: Engines,
     pub(super) cache: NativeCodeCache,
     clock: Clock,
-    compliance: Loaded<CompliancePre>,
+    loader: Loader,
+    compliance: Arc<Loaded<CompliancePre>>,
     baselines: Baselines,
-    lifecycle: Loaded<LifecyclePre>,
-    placement: Loaded<PlacementPre>,
-    documents: Loaded<DocumentsPre>,
-    signing: Loaded<SigningPre>,
-    payment: Loaded<PaymentPre>,
-    kba: Loaded<KbaPre>,
+    lifecycle: Arc<Loaded<LifecyclePre>>,
+    placement: Arc<Loaded<PlacementPre>>,
+    documents: Arc<Loaded<DocumentsPre>>,
+    signing: Arc<Loaded<SigningPre>>,
+    payment: Arc<Loaded<PaymentPre>>,
+    kba: Arc<Loaded<KbaPre>>,
     /// Readers and writers of documents share theirs.
     document_turns: FairQueue,
     /// Providers of all kinds share an engine, and its room.
     provider_permits: Arc<Semaphore>,
-    /// Calls of one organization's own providers.
-    of_organization: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
+    /// Of those, what components of organizations may take together.
+    own_provider_permits: Arc<Semaphore>,
+    own_provider_memory: Arc<Semaphore>,
+    /// Reading callbacks, which anyone can send; beside the others.
+    callback_permits: Arc<Semaphore>,
+    /// Calls of organizations' own compliance rules at once.
+    own_rules_permits: Arc<Semaphore>,
+    of_organization: Mutex<HashMap<OrgId, Arc<Shares>>>,
+    of_callbacks: Mutex<HashMap<(Slot, String), Arc<Semaphore>>>,
     /// Candidates are asked one at a time, and in nobody's place.
     candidates: Arc<Semaphore>,
     candidates_turns: FairQueue,
     active: ArcSwap<Activations>,
 }
+
+/// What one organization may use of this node's pools.
+struct Shares {
+    providers: Arc<Semaphore>,
+    memory: Arc<MemoryShare>,
+    rules: Arc<TimeSlice>,
+}
+
+/// Callbacks of one instance that are read at once.
+const CALLBACKS_OF_INSTANCE: usize = 4;
+/// Callbacks of all instances that are read at once. The engine has room for these
+/// beside all other calls.
+const CALLBACKS: usize = 16;
 
 /// A component that is, or will be, active.
 #[derive(Clone, Debug)]
@@ -171,19 +195,28 @@ impl Components {
         let cache = NativeCodeCache::new(cache, cache_key);
         let documents = engines.limits.of(Slot::Documents);
         let providers = engines.limits.of(Slot::Signing);
-        let compliance = Loaded::new(&engines, &cache);
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let loader = Loader::default();
+        let permits = |count: usize| Arc::new(Semaphore::new(count));
+        let compliance = Arc::new(Loaded::new(&engines, &cache, loader.clone()));
         let components = Self {
-            baselines: Baselines::new(&engines, &cache, compliance.get(None)),
+            baselines: Baselines::new(&engines, &cache, compliance.default()),
             compliance,
-            lifecycle: Loaded::new(&engines, &cache),
-            placement: Loaded::new(&engines, &cache),
-            documents: Loaded::new(&engines, &cache),
-            signing: Loaded::new(&engines, &cache),
-            payment: Loaded::new(&engines, &cache),
-            kba: Loaded::new(&engines, &cache),
+            lifecycle: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            placement: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            documents: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            signing: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            payment: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            kba: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            loader,
             document_turns: FairQueue::new(turns_of(&documents)),
-            provider_permits: Arc::new(Semaphore::new(providers.instances)),
+            provider_permits: permits(providers.instances),
+            own_provider_permits: permits((providers.instances * 2 / 3).max(1)),
+            own_provider_memory: MemoryShare::permits(2 * providers.memory_of_organization),
+            callback_permits: permits(CALLBACKS),
+            own_rules_permits: permits(threads),
             of_organization: Mutex::default(),
+            of_callbacks: Mutex::default(),
             candidates: Arc::new(Semaphore::new(1)),
             candidates_turns: FairQueue::new(Capacity {
                 units: 1,
@@ -211,6 +244,11 @@ impl Components {
         Self::load(cache, cache_key, AllLimits::default(), Clock::default())
     }
 
+    /// Limits how much native code is kept on disk, in bytes.
+    pub fn limit_native_code(&mut self, most: u64) {
+        self.cache = self.cache.clone().limited_to(most);
+    }
+
     /// What they did.
     pub fn metrics(&self) -> ComponentMetrics {
         self.engines.metrics.clone()
@@ -232,22 +270,33 @@ impl Components {
         }
     }
 
+    /// Sets what loads a component that a call needs and that this node does not hold.
+    pub fn load_with<F>(&self, load: impl Fn(Slot, Identity) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<(), ComponentError>> + Send + 'static,
+    {
+        let load = move |slot, identity| load(slot, identity).boxed();
+        self.loader.set(Box::new(load));
+    }
+
     /// The rules that decide for an organization; none: for the installation, where
     /// what is found is shown to several.
     pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
-        let (identity, _) = self.at(Slot::Compliance, org);
+        let (identity, own) = self.at(Slot::Compliance, org);
         Compliance::new(
             self.compliance.get(identity.as_ref()),
             self.baselines.clone(),
+            self.own_rules(own.then_some(org).flatten()),
         )
     }
 
     /// The rules of its envelopes' moves.
     pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
-        let (identity, _) = self.at(Slot::Lifecycle, org);
+        let (identity, own) = self.at(Slot::Lifecycle, org);
         Lifecycle::new(
             self.lifecycle.get(identity.as_ref()),
-            self.lifecycle.get(None),
+            self.lifecycle.default(),
+            self.own_rules(own.then_some(org).flatten()),
         )
     }
 
@@ -298,44 +347,85 @@ impl Components {
         self.provider(&self.kba, org, instance)
     }
 
+    /// A signing plugin that reads what an unauthenticated caller sent.
+    pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
+        self.callbacks(&self.signing, instance)
+    }
+
+    /// The same of a payment provider.
+    pub fn payment_callbacks(&self, instance: &str) -> PaymentPlugin {
+        self.callbacks(&self.payment, instance)
+    }
+
+    fn callbacks<P: World + Provider>(&self, loaded: &Arc<Loaded<P>>, instance: &str) -> Plugin<P> {
+        let mut of_callbacks = held(&self.of_callbacks);
+        let permits = of_callbacks
+            .entry((P::SLOT, instance.to_owned()))
+            .or_insert_with(|| Arc::new(Semaphore::new(CALLBACKS_OF_INSTANCE)));
+        let permits = vec![permits.clone(), self.callback_permits.clone()];
+        drop(of_callbacks);
+        let plugin = self.provider(loaded, None, instance);
+        let memory = plugin.gate().memory.clone();
+        plugin.with_gate(Gate { permits, memory })
+    }
+
     fn provider<P: World + Provider>(
         &self,
-        loaded: &Loaded<P>,
+        loaded: &Arc<Loaded<P>>,
         org: Option<&OrgId>,
         instance: &str,
     ) -> Plugin<P> {
         let at = Instance::parse(instance);
-        let org = match &at.org {
+        let owner = match &at.org {
             Some(owner) => Some(owner),
             None if at.name == EMBEDDED => org,
             None => None,
         };
         let active = self.active.load();
-        let live = active.at(P::SLOT, org, &at.name, self.clock.now());
+        let live = active.at(P::SLOT, owner, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);
-        let own = live.filter(|(_, own)| *own).and(org);
-        Plugin::new(loaded.get(identity), self.gate(own))
+        let own = live.is_some_and(|(_, own)| own);
+        let gate = self.provider_gate(owner.or(org), own);
+        Plugin::new(loaded.get(identity), gate)
     }
 
-    /// How many calls of providers there may be, in all and of an organization's own
-    /// component.
-    fn gate(&self, own: Option<&OrgId>) -> Gate {
+    /// Calls to providers on behalf of an organization, by its own component or by one
+    /// that all use.
+    fn provider_gate(&self, org: Option<&OrgId>, own: bool) -> Gate {
+        let Some(org) = org else {
+            return Gate::of(self.provider_permits.clone());
+        };
+        let shares = self.shares(org);
+        let mut permits = vec![shares.providers.clone()];
+        permits.extend(own.then(|| self.own_provider_permits.clone()));
+        permits.push(self.provider_permits.clone());
         Gate {
-            all: self.provider_permits.clone(),
-            of_organization: own.map(|org| self.permits_of(org)),
+            permits,
+            memory: own.then(|| shares.memory.clone()),
         }
     }
 
-    fn permits_of(&self, org: &OrgId) -> Arc<Semaphore> {
+    fn own_rules(&self, own: Option<&OrgId>) -> Option<OwnRules> {
+        own.map(|org| OwnRules {
+            slice: self.shares(org).rules.clone(),
+            permits: self.own_rules_permits.clone(),
+        })
+    }
+
+    fn shares(&self, org: &OrgId) -> Arc<Shares> {
+        let mut all = held(&self.of_organization);
+        if let Some(shares) = all.get(org) {
+            return shares.clone();
+        }
         let limits = self.engines.limits.of(Slot::Signing);
-        let mut permits = self
-            .of_organization
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        permits
-            .entry(org.clone())
-            .or_insert_with(|| Arc::new(Semaphore::new(limits.instances_of_organization)))
-            .clone()
+        let memory = limits.memory_of_organization;
+        let shares = Arc::new(Shares {
+            providers: Arc::new(Semaphore::new(limits.instances_of_organization)),
+            memory: Arc::new(MemoryShare::new(memory, self.own_provider_memory.clone())),
+            rules: Arc::default(),
+        });
+        all.insert(org.clone(), shares.clone());
+        shares
     }
 
     /// Which component of a rules slot counts, and whether it is the organization's own.
@@ -382,6 +472,26 @@ impl Components {
             Slot::Kba => self.kba.put(slot::load(engines, cache, artifact)?),
         }
         Ok(())
+    }
+
+    /// Makes a component ready to be called from the native code that this node keeps.
+    /// None where it keeps none. Off the async threads.
+    pub fn add_kept(&self, slot: Slot, identity: &Identity) -> Option<Result<(), ComponentError>> {
+        let (engines, cache) = (&self.engines, &self.cache);
+        macro_rules! put {
+            ($slot:expr) => {
+                slot::load_kept(engines, cache, identity)?.map(|active| $slot.put(active))
+            };
+        }
+        Some(match slot {
+            Slot::Compliance => put!(self.compliance),
+            Slot::Lifecycle => put!(self.lifecycle),
+            Slot::Placement => put!(self.placement),
+            Slot::Documents => put!(self.documents),
+            Slot::Signing => put!(self.signing),
+            Slot::Payment => put!(self.payment),
+            Slot::Kba => put!(self.kba),
+        })
     }
 
     /// Whether native code for it is kept on this node.
@@ -450,20 +560,6 @@ impl Components {
         }
     }
 
-    /// Puts something in the place of a component that this node cannot load:
-    /// calls of it fail, and nobody is answered by another.
-    pub fn add_broken(&self, slot: Slot, identity: &Identity, error: &ComponentError) {
-        match slot {
-            Slot::Compliance => self.compliance.put_broken(identity, error),
-            Slot::Lifecycle => self.lifecycle.put_broken(identity, error),
-            Slot::Placement => self.placement.put_broken(identity, error),
-            Slot::Documents => self.documents.put_broken(identity, error),
-            Slot::Signing => self.signing.put_broken(identity, error),
-            Slot::Payment => self.payment.put_broken(identity, error),
-            Slot::Kba => self.kba.put_broken(identity, error),
-        }
-    }
-
     /// Switches to other activations at once. Calls under way end with the
     /// component they began with. What is named neither now nor by the activations
     /// before, which somebody may be reading still, is forgotten.
@@ -489,19 +585,22 @@ impl Components {
     /// was asked before.
     pub fn compliance_from(&self, artifact: &Artifact) -> Result<Compliance, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Compliance::new(slot::ready(active), self.baselines.clone()))
+        let handle = Handle::Held(slot::ready(active));
+        Ok(Compliance::new(handle, self.baselines.clone(), None))
     }
 
     /// The same of slot `rules.placement`.
     pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Placement::new(slot::ready(active), self.candidates_turns()))
+        let handle = Handle::Held(slot::ready(active));
+        Ok(Placement::new(handle, self.candidates_turns()))
     }
 
     /// The same of slot `rules.documents`.
     pub fn documents_from(&self, artifact: &Artifact) -> Result<Documents, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Documents::new(slot::ready(active), self.candidates_turns()))
+        let handle = Handle::Held(slot::ready(active));
+        Ok(Documents::new(handle, self.candidates_turns()))
     }
 
     fn candidates_turns(&self) -> Turns {
@@ -514,11 +613,13 @@ impl Components {
     /// The same of slot `rules.lifecycle`.
     pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
-        Ok(Lifecycle::new(
-            slot::ready(active),
-            self.lifecycle.get(None),
-        ))
+        let handle = Handle::Held(slot::ready(active));
+        Ok(Lifecycle::new(handle, self.lifecycle.default(), None))
     }
+}
+
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -595,12 +696,15 @@ mod tests {
             activations.add(Slot::Signing, Some(oak.clone()), instance.into(), live);
         }
         components.switch(activations);
-        // Named in an activation and not loaded: its calls fail.
-        let answers = |instance: &str| components.signing(Some(&oak), instance).identity();
-        assert_eq!(answers("cloud").unwrap().name, "holdfast-signing-docuseal");
-        assert!(answers(&Instance::own(&oak, "cloud").to_string()).is_err());
-        assert_eq!(answers(EMBEDDED).unwrap().name, "holdfast-signing-docuseal");
-        let elm = OrgId::new();
-        assert!(components.signing(Some(&elm), EMBEDDED).identity().is_ok());
+        let answers = |org: &OrgId, instance: &str| {
+            let plugin = components.signing(Some(org), instance);
+            plugin.identity().unwrap().name
+        };
+        let default = "holdfast-signing-docuseal";
+        assert_eq!(answers(&oak, "cloud"), default);
+        let own = Instance::own(&oak, "cloud").to_string();
+        assert_eq!(answers(&oak, &own), "oak-plugin");
+        assert_eq!(answers(&oak, EMBEDDED), default);
+        assert_eq!(answers(&OrgId::new(), EMBEDDED), default);
     }
 }

@@ -1,7 +1,11 @@
 //! Calls into the rules slots that are asked all the time. Rules import nothing:
 //! their linker is empty.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -9,9 +13,10 @@ use super::artifact::{Identity, NativeCodeCache};
 use super::baseline::{self, Baselines};
 use super::bindings;
 use super::canaries;
-use super::engine::{Engines, Limited};
+use super::engine::{Engines, Limited, thread_time};
 use super::error::{ComponentError, Failure};
-use super::slot::{Active, Deferred, Loaded, Probe, World};
+use super::gate::TimeSlice;
+use super::slot::{self, Active, Deferred, Handle, Loaded, Loader, Probe, World};
 use crate::domain::bulk::BatchStatus;
 use crate::domain::component::Slot;
 use crate::domain::envelope::EnvelopeStatus;
@@ -92,35 +97,111 @@ pub struct Judgement {
     pub opinions: Vec<Opinion>,
 }
 
+/// The terms on which an organization's own rules run: off the async threads, a few at a
+/// time, within a time slice.
+#[derive(Clone)]
+pub(super) struct OwnRules {
+    pub slice: Arc<TimeSlice>,
+    pub permits: Arc<Semaphore>,
+}
+
+/// How long a request waits for the time slice of its organization's rules.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a change, which other changes wait for, waits until rules are loaded.
+const PATIENCE_OF_CHANGES: Duration = Duration::from_secs(1);
+
+impl OwnRules {
+    /// Runs a call on a thread of its own, and adds its time to the slice.
+    async fn run<R: Send + 'static>(
+        &self,
+        identity: &Identity,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, ComponentError> {
+        let slice = self.slice.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let before = thread_time();
+            let answer = work();
+            slice.spend(thread_time().saturating_sub(before), Instant::now());
+            answer
+        });
+        let ended = task.await;
+        ended.map_err(|error| ComponentError::new(identity, Failure::Trap(error.to_string())))
+    }
+}
+
 /// One component of slot `rules.compliance`, and the built-in packs that its answers are held
 /// against. All that a verification needs.
 #[derive(Clone)]
 pub struct Compliance {
-    active: Deferred<CompliancePre>,
+    slot: Handle<CompliancePre>,
     baselines: Baselines,
+    own: Option<OwnRules>,
 }
 
 impl Compliance {
-    pub(super) fn new(active: Deferred<CompliancePre>, baselines: Baselines) -> Self {
-        Self { active, baselines }
+    pub(super) fn new(
+        slot: Handle<CompliancePre>,
+        baselines: Baselines,
+        own: Option<OwnRules>,
+    ) -> Self {
+        Self {
+            slot,
+            baselines,
+            own,
+        }
     }
 
     /// The default component.
     pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
-        let loaded = Loaded::new(engines, cache);
+        let loaded = Arc::new(Loaded::new(engines, cache, Loader::default()));
         loaded.force()?;
-        let default = loaded.get(None);
-        let baselines = Baselines::new(engines, cache, default.clone());
-        Ok(Self::new(default, baselines))
-    }
-
-    fn active(&self) -> Result<&Active<CompliancePre>, ComponentError> {
-        (**self.active).as_ref().map_err(ComponentError::again)
+        let baselines = Baselines::new(engines, cache, loaded.default());
+        Ok(Self::new(loaded.get(None), baselines, None))
     }
 
     /// The component that decides.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
-        Ok(self.active()?.identity.clone())
+        self.slot.identity()
+    }
+
+    /// Like [`Compliance::judge`], for requests: an organization's own rules are loaded if
+    /// they are not, and keep no async thread.
+    pub async fn judge_for_request(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+    ) -> Result<Judgement, ComponentError> {
+        let facts = facts.clone();
+        self.for_request(move |rules| rules.judge(&facts)).await
+    }
+
+    /// Like [`Compliance::certificate`], for requests.
+    pub async fn certificate_for_request(
+        &self,
+        facts: &compliance::EnvelopeFacts,
+        issued_at: &str,
+        issuer: &str,
+    ) -> Result<(String, Identity), ComponentError> {
+        let facts = facts.clone();
+        let (issued_at, issuer) = (issued_at.to_owned(), issuer.to_owned());
+        self.for_request(move |rules| rules.certificate(&facts, &issued_at, &issuer))
+            .await
+    }
+
+    async fn for_request<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<R, ComponentError> + Send + 'static,
+    ) -> Result<R, ComponentError> {
+        let held = Handle::Held(self.slot.ready().await?);
+        let rules = Self::new(held, self.baselines.clone(), None);
+        let Some(own) = &self.own else {
+            return work(&rules);
+        };
+        let identity = rules.identity()?;
+        let Some(_turn) = own.slice.pass(PATIENCE).await else {
+            return Err(ComponentError::new(&identity, Failure::Busy));
+        };
+        let _permit = own.permits.acquire().await;
+        own.run(&identity, move || work(&rules)).await?
     }
 
     /// Runs the compliance checks.
@@ -141,7 +222,8 @@ impl Compliance {
         &self,
         facts: &compliance::EnvelopeFacts,
     ) -> Result<(Judgement, Option<&Active<CompliancePre>>), ComponentError> {
-        let active = self.active()?;
+        let held = self.slot.held()?;
+        let active = slot::active(&held)?;
         let own = evaluate(active, facts)?;
         if self.baselines.has(&active.identity) {
             let alone = Judgement {
@@ -195,7 +277,8 @@ impl Compliance {
         issued_at: &str,
         issuer: &str,
     ) -> Result<(String, Identity), ComponentError> {
-        let active = self.active()?;
+        let held = self.slot.held()?;
+        let active = slot::active(&held)?;
         let text = certify(active, facts, issued_at, issuer)?;
         Ok((text, active.identity.clone()))
     }
@@ -216,22 +299,66 @@ pub enum TransitionError {
 /// component forbids does not happen.
 #[derive(Clone)]
 pub struct Lifecycle {
-    active: Deferred<LifecyclePre>,
+    slot: Handle<LifecyclePre>,
     default: Deferred<LifecyclePre>,
+    own: Option<OwnRules>,
 }
 
 impl Lifecycle {
-    pub(super) fn new(active: Deferred<LifecyclePre>, default: Deferred<LifecyclePre>) -> Self {
-        Self { active, default }
-    }
-
-    fn active(&self) -> Result<&Active<LifecyclePre>, ComponentError> {
-        (**self.active).as_ref().map_err(ComponentError::again)
+    pub(super) fn new(
+        slot: Handle<LifecyclePre>,
+        default: Deferred<LifecyclePre>,
+        own: Option<OwnRules>,
+    ) -> Self {
+        Self { slot, default, own }
     }
 
     /// The component that decides.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
-        Ok(self.active()?.identity.clone())
+        self.slot.identity()
+    }
+
+    /// Like [`Lifecycle::envelope`], for a change: an organization's own rules keep no
+    /// async thread, and are not asked while their time slice is used up.
+    pub async fn envelope_for_change(
+        &self,
+        current: Option<EnvelopeStatus>,
+        trigger: lifecycle::EnvelopeTrigger,
+        facts: &lifecycle::EnvelopeFacts,
+    ) -> Result<EnvelopeStatus, TransitionError> {
+        let facts = facts.clone();
+        self.for_change(move |rules| rules.envelope(current, trigger, &facts))
+            .await?
+    }
+
+    /// Like [`Lifecycle::batch`], for a change.
+    pub async fn batch_for_change(
+        &self,
+        current: Option<BatchStatus>,
+        trigger: lifecycle::BatchTrigger,
+    ) -> Result<BatchStatus, TransitionError> {
+        self.for_change(move |rules| rules.batch(current, trigger))
+            .await?
+    }
+
+    /// A transaction may be open: nothing here waits for long.
+    async fn for_change<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> R + Send + 'static,
+    ) -> Result<R, ComponentError> {
+        let identity = self.identity()?;
+        let held = match tokio::time::timeout(PATIENCE_OF_CHANGES, self.slot.ready()).await {
+            Ok(held) => Handle::Held(held?),
+            Err(_) => return Err(ComponentError::absent(identity, "it is being loaded")),
+        };
+        let rules = Self::new(held, self.default.clone(), None);
+        let Some(own) = &self.own else {
+            return Ok(work(&rules));
+        };
+        if !own.slice.is_open() {
+            return Err(ComponentError::new(&identity, Failure::Busy));
+        }
+        own.run(&identity, move || work(&rules)).await
     }
 
     /// Which status `trigger` leads to from `current`.
@@ -277,7 +404,8 @@ impl Lifecycle {
         &self,
         ask: impl Fn(&Active<LifecyclePre>) -> Result<Result<T, lifecycle::Refusal>, ComponentError>,
     ) -> Result<T, TransitionError> {
-        let active = self.active()?;
+        let held = self.slot.held()?;
+        let active = slot::active(&held)?;
         let next = ask(active)?.map_err(TransitionError::Refused)?;
         let default = (**self.default).as_ref().map_err(ComponentError::again)?;
         if default.identity.sha256 == active.identity.sha256 {

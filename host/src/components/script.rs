@@ -293,8 +293,8 @@ async fn answer<P: Provider + World>(
     call: &Call,
 ) -> Result<Value, String> {
     let limits = &active.limits;
-    let lent = Lent::new(lease, limits);
-    let (mut store, watch) = provider_store(&active.engine, limits, lent);
+    let lent = Lent::new(lease, limits, None);
+    let (mut store, watch) = provider_store(&active.engine, limits, None, lent);
     let told = |error: wasmtime::Error| {
         let error = ComponentError::from_call(&active.identity, &error);
         format!("no answer: {}", error.kind)

@@ -57,14 +57,21 @@ pub(super) fn documents() -> Config {
     config
 }
 
-/// Providers, which wait for a network: asynchronous, pooled, 128 MiB.
+/// Providers, which wait for a network: asynchronous, pooled, 128 MiB. There is room for
+/// the largest component in every call, so that calls are the only thing that can be
+/// short; places that are not used cost addresses and no memory.
 pub(super) fn providers() -> Config {
+    providers_for(256)
+}
+
+/// The same for so many calls; what is compiled does not differ.
+pub(super) fn providers_for(calls: u32) -> Config {
     let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(256)
-        .total_core_instances(4096)
-        .total_memories(512)
-        .total_tables(1024)
-        .total_stacks(256)
+    pool.total_component_instances(calls)
+        .total_core_instances(calls * 200)
+        .total_memories(calls * 4)
+        .total_tables(calls * 64)
+        .total_stacks(calls)
         .max_memories_per_component(4)
         .max_tables_per_component(64)
         .max_core_instances_per_component(200)

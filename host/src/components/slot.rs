@@ -2,8 +2,9 @@
 //! whichever it is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
+use futures::future::BoxFuture;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 
@@ -61,20 +62,117 @@ pub(super) struct Loaded<P> {
     identity: Option<Identity>,
     /// Others: the same bytes may have been uploaded under two names.
     others: RwLock<HashMap<Identity, Deferred<P>>>,
+    slot: Slot,
+    loader: Loader,
+}
+
+type LoadOnDemand =
+    dyn Fn(Slot, Identity) -> BoxFuture<'static, Result<(), ComponentError>> + Send + Sync;
+
+/// Loads a component that a call asks for and that this node does not hold.
+#[derive(Clone, Default)]
+pub(super) struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
+
+impl Loader {
+    /// The first one set stays.
+    pub fn set(&self, load: Box<LoadOnDemand>) {
+        let _ = self.0.set(load);
+    }
+
+    async fn load(&self, slot: Slot, identity: &Identity) -> Result<(), ComponentError> {
+        match self.0.get() {
+            Some(load) => load(slot, identity.clone()).await,
+            None => Err(absent(identity)),
+        }
+    }
+}
+
+/// A component as a call finds it.
+pub(super) enum Handle<P> {
+    /// On this node, or a default that is loaded when it is first used.
+    Held(Deferred<P>),
+    /// Loaded by the first call that needs it.
+    Absent {
+        slot: Arc<Loaded<P>>,
+        identity: Identity,
+    },
+}
+
+impl<P> Clone for Handle<P> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Held(held) => Self::Held(held.clone()),
+            Self::Absent { slot, identity } => Self::Absent {
+                slot: slot.clone(),
+                identity: identity.clone(),
+            },
+        }
+    }
+}
+
+impl<P> Handle<P> {
+    /// Which component answers.
+    pub fn identity(&self) -> Result<Identity, ComponentError> {
+        match self {
+            Self::Held(held) => Ok(active(held)?.identity.clone()),
+            Self::Absent { identity, .. } => Ok(identity.clone()),
+        }
+    }
+
+    /// The component, without waiting for it to be loaded.
+    pub fn held(&self) -> Result<Deferred<P>, ComponentError> {
+        match self {
+            Self::Held(held) => Ok(held.clone()),
+            Self::Absent { slot, identity } => slot.other(identity).ok_or_else(|| absent(identity)),
+        }
+    }
+
+    /// The component, loaded if this node does not hold it.
+    pub async fn ready(&self) -> Result<Deferred<P>, ComponentError> {
+        if let Self::Absent { slot, identity } = self
+            && slot.other(identity).is_none()
+        {
+            slot.loader.load(slot.slot, identity).await?;
+        }
+        self.held()
+    }
+}
+
+/// What was loaded, or why it could not be.
+pub(super) fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError> {
+    (***held).as_ref().map_err(ComponentError::again)
+}
+
+fn absent(identity: &Identity) -> ComponentError {
+    ComponentError::new(identity, Failure::Absent("it is not loaded yet".into()))
 }
 
 type Load<P> = Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>;
 
+impl<P> Loaded<P> {
+    fn other(&self, identity: &Identity) -> Option<Deferred<P>> {
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        others.get(identity).cloned()
+    }
+}
+
 impl<P: World> Loaded<P> {
     /// With the default, which is loaded when it is first needed.
-    pub fn new(engines: &Engines, cache: &NativeCodeCache) -> Self {
+    pub fn new(engines: &Engines, cache: &NativeCodeCache, loader: Loader) -> Self {
         let artifact = embedded().find(|artifact| artifact.slot == P::SLOT);
         let identity = artifact.as_ref().map(|artifact| artifact.identity.clone());
         Self {
             default: deferred(engines, cache, artifact),
             identity,
             others: RwLock::default(),
+            slot: P::SLOT,
+            loader,
         }
+    }
+
+    /// The default, which is loaded when it is first needed.
+    pub fn default(&self) -> Deferred<P> {
+        self.default.clone()
     }
 
     /// The default, once it is loaded.
@@ -91,21 +189,21 @@ impl<P: World> Loaded<P> {
             .map(|loaded| loaded.as_ref().map(|_| ()).map_err(ComponentError::again))
     }
 
-    /// This component; none: the default. Nobody is answered by another.
-    pub fn get(&self, identity: Option<&Identity>) -> Deferred<P> {
+    /// This component; none: the default. No other one answers in its place.
+    pub fn get(self: &Arc<Self>, identity: Option<&Identity>) -> Handle<P> {
         let Some(identity) = identity else {
-            return self.default.clone();
+            return Handle::Held(self.default.clone());
         };
-        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = others.get(identity) {
-            return other.clone();
+        if let Some(other) = self.other(identity) {
+            return Handle::Held(other);
         }
         if self.identity.as_ref() == Some(identity) {
-            return self.default.clone();
+            return Handle::Held(self.default.clone());
         }
-        let error = missing(identity.to_string(), "it is not loaded on this node");
-        let load: Load<P> = Box::new(move || Err(error));
-        Arc::new(LazyLock::new(load))
+        Handle::Absent {
+            slot: self.clone(),
+            identity: identity.clone(),
+        }
     }
 
     pub fn has(&self, identity: &Identity) -> bool {
@@ -124,14 +222,7 @@ impl<P: World> Loaded<P> {
         others.insert(identity, ready);
     }
 
-    pub fn put_broken(&self, identity: &Identity, error: &ComponentError) {
-        let error = error.again();
-        let load: Load<P> = Box::new(move || Err(error));
-        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        others.insert(identity.clone(), Arc::new(LazyLock::new(load)));
-    }
-
-    /// Forgets those nobody asks for any more. Calls under way keep theirs.
+    /// Forgets those that are not wanted. Calls under way keep theirs.
     pub fn keep(&self, wanted: impl Fn(&Identity) -> bool) {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         others.retain(|identity, _| wanted(identity));
@@ -177,18 +268,50 @@ pub(super) fn load<P: World>(
     cache: &NativeCodeCache,
     artifact: &Artifact,
 ) -> Result<Active<P>, ComponentError> {
+    let meter = engines.metrics.of(&artifact.identity.to_string());
+    load_with(engines, cache, artifact, meter)
+}
+
+/// The same of a candidate, whose failures are its author's: nothing of it is logged,
+/// and no metric names it.
+pub(super) fn load_candidate<P: World>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+) -> Result<Active<P>, ComponentError> {
+    load_with(engines, cache, artifact, ComponentMeter::of_candidate())
+}
+
+fn load_with<P: World>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    artifact: &Artifact,
+    meter: ComponentMeter,
+) -> Result<Active<P>, ComponentError> {
     let engine = engines.of(P::SLOT);
     let component = cache
         .load(engine, artifact)
         .map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
-    prepare(engines, &component, &artifact.identity)
+    prepare(engines, &component, &artifact.identity, meter)
 }
 
-/// The same of what was compiled already.
-pub(super) fn prepare<P: World>(
+/// The same of native code that this node keeps, without the component's bytes. None
+/// where it keeps none.
+pub(super) fn load_kept<P: World>(
+    engines: &Engines,
+    cache: &NativeCodeCache,
+    identity: &Identity,
+) -> Option<Result<Active<P>, ComponentError>> {
+    let component = cache.kept(engines.of(P::SLOT), &identity.sha256)?;
+    let meter = engines.metrics.of(&identity.to_string());
+    Some(prepare(engines, &component, identity, meter))
+}
+
+fn prepare<P: World>(
     engines: &Engines,
     component: &Component,
     identity: &Identity,
+    meter: ComponentMeter,
 ) -> Result<Active<P>, ComponentError> {
     let engine = engines.of(P::SLOT);
     let pre =
@@ -198,7 +321,7 @@ pub(super) fn prepare<P: World>(
         pre,
         engine: engine.clone(),
         limits: engines.limits.of(P::SLOT),
-        meter: engines.metrics.of(&identity.to_string()),
+        meter,
     };
     active.pre.canary(&active.probe())?;
     Ok(active)

@@ -127,7 +127,7 @@ impl IntoResponse for HttpError {
 
 impl From<ServiceError> for HttpError {
     fn from(error: ServiceError) -> Self {
-        let text = error.to_string();
+        let (text, busy) = (error.to_string(), error.is_busy());
         if error.is_disk_full() {
             let message = "There is no room on the disk right now; nothing was changed";
             return Self::unavailable(message, RETRY_FULL)
@@ -162,7 +162,15 @@ impl From<ServiceError> for HttpError {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, text).with_details(json!(reasons))
             }
             ServiceError::Conflict(_) => Self::new(StatusCode::CONFLICT, text),
+            ServiceError::QuotaUsed { retry_after, .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, text).retry_after(retry_after)
+            }
+            ServiceError::NotAllowed(_) => Self::new(StatusCode::FORBIDDEN, text),
             ServiceError::Gone(_) => Self::new(StatusCode::GONE, text),
+            _ if busy => {
+                let message = "This organization's component cannot answer right now";
+                Self::unavailable(message, RETRY).because(text)
+            }
             ServiceError::Provider(ProviderError::NotConfigured(_)) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Provider is not configured",

@@ -95,7 +95,7 @@ pub async fn evaluate(
     let Judgement {
         evaluation,
         opinions,
-    } = rules.judge(&facts)?;
+    } = rules.judge_for_request(&facts).await?;
     let record = envelope.id.as_str();
     app.shadows.evaluated(&caller.org, record, &facts, || {
         shadow::evaluation_answer(&evaluation)

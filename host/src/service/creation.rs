@@ -119,7 +119,7 @@ pub async fn create(
     );
     let payment = payment(&request, &organization)?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
-    let begun = lifecycle::first_status(app, &envelope)?;
+    let begun = lifecycle::first_status(app, &envelope).await?;
     envelope.status = begun.status;
     let mut signers = match &template {
         Some(template) => dispatch::plan(template, &request.wanted())?,

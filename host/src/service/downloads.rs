@@ -62,7 +62,7 @@ async fn issue_for(
     file: LinkedFile,
 ) -> Result<IssuedLink, ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
-    lifecycle::next_status(app, &envelope, trigger)?;
+    lifecycle::next_status(app, &envelope, trigger).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let link = issue(app, &mut tx, &envelope, file).await?;

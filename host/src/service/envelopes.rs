@@ -113,7 +113,7 @@ async fn voiding(
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
-    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Void)?;
+    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Void).await?;
     archive_submission(app, &envelope).await?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;

@@ -90,6 +90,12 @@ pub enum ServiceError {
     NotAdmitted(Vec<Reason>),
     #[error("{0}")]
     Conflict(String),
+    /// A share of the organization's is used up for a time.
+    #[error("{message}")]
+    QuotaUsed { message: String, retry_after: u32 },
+    /// The operator does not allow it.
+    #[error("{0}")]
+    NotAllowed(&'static str),
     #[error("{0}")]
     Gone(String),
     #[error(transparent)]
@@ -158,10 +164,24 @@ impl ServiceError {
         match self {
             Self::Store(error) => error.is_outage(),
             Self::Files(error) => error.is_unreachable(),
-            Self::Provider(error) | Self::OtherProvider(_, error) => matches!(
-                error,
-                ProviderError::Unreachable(_) | ProviderError::RateLimited(_)
-            ),
+            Self::Provider(error) | Self::OtherProvider(_, error) => {
+                matches!(
+                    error,
+                    ProviderError::Unreachable(_) | ProviderError::RateLimited(_)
+                ) || self.is_busy()
+            }
+            Self::Component(_) => self.is_busy(),
+            _ => false,
+        }
+    }
+
+    /// The component that is asked for is not loaded yet, or its organization's share of
+    /// this node is in use.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Component(error)
+            | Self::Provider(ProviderError::Component(error))
+            | Self::OtherProvider(_, ProviderError::Component(error)) => error.is_temporary(),
             _ => false,
         }
     }

@@ -94,7 +94,7 @@ pub async fn end(
     actor: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let decided = lifecycle::decide(app, envelope, EnvelopeTrigger::Expire)?;
+    let decided = lifecycle::decide(app, envelope, EnvelopeTrigger::Expire).await?;
     envelopes::set_status(tx, envelope, decided.status, now).await?;
     decided.record(tx, envelope, now).await?;
     let data = json!({ "expired_at": now });

@@ -35,29 +35,29 @@ impl Decision {
 }
 
 /// The status in which an envelope begins.
-pub fn first_status(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
-    ask(app, envelope, None, EnvelopeTrigger::Create)
+pub async fn first_status(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::Create).await
 }
 
 /// Where `trigger` leads the envelope.
-pub fn decide(
+pub async fn decide(
     app: &App,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
 ) -> Result<Decision, ServiceError> {
-    ask(app, envelope, Some(envelope.status), trigger)
+    ask(app, envelope, Some(envelope.status), trigger).await
 }
 
 /// As [`decide`], of what is not done yet, or never changes anything.
-pub fn next_status(
+pub async fn next_status(
     app: &App,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
 ) -> Result<EnvelopeStatus, ServiceError> {
-    Ok(decide(app, envelope, trigger)?.status)
+    Ok(decide(app, envelope, trigger).await?.status)
 }
 
-fn ask(
+async fn ask(
     app: &App,
     envelope: &Envelope,
     from: Option<EnvelopeStatus>,
@@ -65,7 +65,7 @@ fn ask(
 ) -> Result<Decision, ServiceError> {
     let rules = app.components.lifecycle(Some(&envelope.org));
     let facts = facts(envelope);
-    let led_to = rules.envelope(from, trigger, &facts);
+    let led_to = rules.envelope_for_change(from, trigger, &facts).await;
     let (org, record) = (&envelope.org, envelope.id.as_str());
     app.shadows.moved(org, record, from, trigger, &facts, || {
         shadow::move_answer(from, trigger, &led_to)
@@ -93,7 +93,7 @@ fn ask(
 }
 
 /// Where `trigger` leads a bulk batch.
-pub fn next_batch_status(
+pub async fn next_batch_status(
     app: &App,
     org: &OrgId,
     current: Option<BatchStatus>,
@@ -102,12 +102,16 @@ pub fn next_batch_status(
     Ok(app
         .components
         .lifecycle(Some(org))
-        .batch(current, trigger)?)
+        .batch_for_change(current, trigger)
+        .await?)
 }
 
 /// The status in which the envelope of a bulk item begins.
-pub fn first_status_in_bulk(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
-    ask(app, envelope, None, EnvelopeTrigger::CreateInBulk)
+pub async fn first_status_in_bulk(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::CreateInBulk).await
 }
 
 /// Whether a move puts a document into custody or gives it out.
@@ -154,7 +158,7 @@ pub async fn lock_for(
     let envelope = envelopes::lock(tx, org, id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    let next = decide(app, &envelope, trigger)?;
+    let next = decide(app, &envelope, trigger).await?;
     Ok((envelope, next))
 }
 

@@ -155,30 +155,16 @@ pub async fn follow(app: &App) -> Result<(), ServiceError> {
     for shadow in wanted {
         let place = (shadow.slot, shadow.org.clone());
         let known = before.get(&place).filter(|known| known.id == shadow.id);
-        let one = match known {
-            Some(known) => known.clone(),
-            None => match begin(app, &shadow).await {
-                Ok(begun) => begun,
-                Err(error) => {
-                    tracing::error!(shadow = %shadow.id, %error, "a candidate cannot be loaded");
-                    continue;
-                }
-            },
-        };
+        let known = known.filter(|known| !known.asked.is_closed());
+        let one = known.cloned().unwrap_or_else(|| begin(app, shadow));
         running.insert(place, one);
     }
     app.shadows.running.store(Arc::new(running));
     Ok(())
 }
 
-async fn begin(app: &App, shadow: &Shadow) -> Result<Arc<Running>, ServiceError> {
-    let artifact = by_digest(app, &shadow.sha256).await?;
-    let candidate = match shadow.slot {
-        Slot::Compliance => Candidate::Compliance(app.components.compliance_from(&artifact)?),
-        Slot::Lifecycle => Candidate::Lifecycle(app.components.lifecycle_from(&artifact)?),
-        Slot::Placement => Candidate::Placement(app.components.placement_from(&artifact)?),
-        other => return Err(not_live(other)),
-    };
+/// Loads the candidate in a task of its own: nobody waits for it.
+fn begin(app: &App, shadow: Shadow) -> Arc<Running> {
     let (asked, questions) = mpsc::channel(WAITING);
     let running = Arc::new(Running {
         id: shadow.id.clone(),
@@ -186,20 +172,48 @@ async fn begin(app: &App, shadow: &Shadow) -> Result<Arc<Running>, ServiceError>
         left_out: AtomicI64::new(0),
     });
     let weak = Arc::downgrade(&running);
-    let work = Work {
-        app: Arc::downgrade(app),
-        org: shadow.org.clone(),
-        id: shadow.id.clone(),
-        candidate,
-    };
+    let app = Arc::downgrade(app);
     tokio::spawn(async move {
+        let Some(loading) = app.upgrade() else {
+            return;
+        };
+        let candidate = match candidate(&loading, &shadow).await {
+            Ok(candidate) => candidate,
+            Err(error) => {
+                tracing::error!(shadow = %shadow.id, %error, "candidate cannot be loaded");
+                return;
+            }
+        };
+        drop(loading);
+        let work = Work {
+            app,
+            org: shadow.org,
+            id: shadow.id,
+            candidate,
+        };
         let left_out = move || {
             let running = weak.upgrade();
             running.map_or(0, |running| running.left_out.swap(0, Ordering::Relaxed))
         };
         work.run(questions, left_out).await;
     });
-    Ok(running)
+    running
+}
+
+async fn candidate(app: &App, shadow: &Shadow) -> Result<Candidate, ServiceError> {
+    let artifact = by_digest(app, &shadow.sha256).await?;
+    let (app, slot) = (app.clone(), shadow.slot);
+    let load = move || {
+        Ok(match slot {
+            Slot::Compliance => Candidate::Compliance(app.components.compliance_from(&artifact)?),
+            Slot::Lifecycle => Candidate::Lifecycle(app.components.lifecycle_from(&artifact)?),
+            Slot::Placement => Candidate::Placement(app.components.placement_from(&artifact)?),
+            other => return Err(not_live(other)),
+        })
+    };
+    tokio::task::spawn_blocking(load)
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))?
 }
 
 fn not_live(slot: Slot) -> ServiceError {

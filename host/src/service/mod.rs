@@ -3,6 +3,7 @@
 pub mod access;
 pub mod builder;
 pub mod bulk;
+pub mod callbacks;
 pub mod completed_fields;
 pub mod compliance;
 pub mod components;

@@ -345,7 +345,7 @@ pub async fn callback(
     let lease = app.lease(Slot::Payment, None, instance)?;
     let subject = app
         .components
-        .payment(None, instance)
+        .payment_callbacks(instance)
         .read_callback(lease, provider::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;

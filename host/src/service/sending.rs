@@ -63,7 +63,7 @@ pub async fn send(
     if let Some(id) = selected.as_ref().and_then(Selected::any) {
         asked.template = Some(id.clone());
     }
-    lifecycle::next_status(app, &asked, EnvelopeTrigger::Send)?;
+    lifecycle::next_status(app, &asked, EnvelopeTrigger::Send).await?;
     let template = document(app, caller, &envelope, selected.as_ref()).await?;
     let template = dispatch::ready(app, template).await?;
     let prefilled = request
@@ -213,7 +213,7 @@ async fn save(
         template: sent.template.clone(),
         ..locked.clone()
     };
-    let decided = lifecycle::decide(app, &asked, EnvelopeTrigger::Send)?;
+    let decided = lifecycle::decide(app, &asked, EnvelopeTrigger::Send).await?;
     if !same(&locked) {
         return Err(ServiceError::Conflict(
             "The envelope was changed meanwhile; send it again".into(),

@@ -53,7 +53,7 @@ pub async fn callback(
     let lease = app.signing_lease(None, instance)?;
     let subject = app
         .components
-        .signing(None, instance)
+        .signing_callbacks(instance)
         .read_callback(lease, provider::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;
@@ -508,7 +508,7 @@ async fn advance(
     trigger: EnvelopeTrigger,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let decided = lifecycle::decide(app, envelope, trigger)?;
+    let decided = lifecycle::decide(app, envelope, trigger).await?;
     envelopes::set_status(tx, envelope, decided.status, now).await?;
     decided.record(tx, envelope, now).await?;
     envelope.status = decided.status;

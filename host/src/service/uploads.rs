@@ -65,7 +65,7 @@ pub async fn upload(
 ) -> Result<Stored, ServiceError> {
     let file_type = upload.file_type()?;
     let envelope = envelope_service::get(app, caller, id).await?;
-    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload)?;
+    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = Owner::new(&caller.org, envelope.id.as_str());
     check_readable(app, &caller.org, &owner, file_type, &upload).await?;
     let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;

@@ -64,7 +64,7 @@ pub async fn vault_out(
     check(&form)?;
     let envelope = envelope_service::get(app, caller, id).await?;
     let release = EnvelopeTrigger::VaultOut;
-    lifecycle::next_status(app, &envelope, release)?;
+    lifecycle::next_status(app, &envelope, release).await?;
     let archive = match &envelope.vault {
         Some(live) => {
             let bytes = untouched(app, &envelope, app.files.get(live).await).await?;

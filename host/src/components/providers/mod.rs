@@ -19,7 +19,7 @@ use super::engine::{Limited, provider_store};
 use super::error::{ComponentError, Failure};
 use super::gate::Gate;
 use super::lent::Lent;
-use super::slot::{Active, Deferred, Probe, World};
+use super::slot::{Active, Handle, Probe, World, active};
 use crate::domain::component::Slot;
 use crate::traces;
 
@@ -142,7 +142,7 @@ provider_worlds! {
 
 /// One component of a provider slot, with the right to be called.
 pub struct Plugin<P> {
-    slot: Deferred<P>,
+    slot: Handle<P>,
     gate: Gate,
 }
 
@@ -158,25 +158,31 @@ impl<P> Clone for Plugin<P> {
 type Call<'a, R> = Pin<Box<dyn Future<Output = wasmtime::Result<R>> + Send + 'a>>;
 
 impl<P: Provider> Plugin<P> {
-    pub(super) fn new(slot: Deferred<P>, gate: Gate) -> Self {
+    pub(super) fn new(slot: Handle<P>, gate: Gate) -> Self {
         Self { slot, gate }
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The same component behind another gate.
+    pub(super) fn with_gate(self, gate: Gate) -> Self {
+        Self { gate, ..self }
     }
 
     /// The most linear memory that a call of the component has had, in bytes.
     pub(super) fn memory_peak(&self) -> usize {
-        let peak = self.active().map(|active| active.meter.memory_peak());
-        peak.ok()
-            .and_then(|bytes| usize::try_from(bytes).ok())
+        self.slot
+            .held()
+            .ok()
+            .and_then(|held| active(&held).ok().map(peak))
             .unwrap_or_default()
-    }
-
-    fn active(&self) -> Result<&Active<P>, ComponentError> {
-        (**self.slot).as_ref().map_err(ComponentError::again)
     }
 
     /// Which component answers.
     pub fn identity(&self) -> Result<Identity, ComponentError> {
-        Ok(self.active()?.identity.clone())
+        self.slot.identity()
     }
 
     async fn call<R>(
@@ -184,7 +190,8 @@ impl<P: Provider> Plugin<P> {
         lease: ProviderLease,
         work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
-        let active = self.active()?;
+        let held = self.slot.ready().await?;
+        let active = active(&held)?;
         let span = traces::span!("provider", component = %active.identity, instance = %lease.label);
         self.call_of(active, lease, work).instrument(span).await
     }
@@ -196,13 +203,14 @@ impl<P: Provider> Plugin<P> {
         work: impl for<'a> FnOnce(&'a mut Store<Limited<Lent>>, &'a P::Exports) -> Call<'a, R>,
     ) -> Result<R, ComponentError> {
         let limits = &active.limits;
-        let Some(_turn) = self.gate.pass(limits.deadline).await else {
+        let Some(mut turn) = self.gate.pass(limits.deadline, peak(active)).await else {
             let busy = ComponentError::new(&active.identity, Failure::Busy);
             return Err(busy.reported(&active.meter));
         };
         let disk_full = lease.egress.disk_full();
-        let lent = Lent::new(lease, limits);
-        let (mut store, watch) = provider_store(&active.engine, limits, lent);
+        let lent = Lent::new(lease, limits, turn.fetched.take());
+        let memory = turn.memory.take();
+        let (mut store, watch) = provider_store(&active.engine, limits, memory, lent);
         let run = async {
             let plugin = active.pre.fresh(&mut store).await?;
             work(&mut store, &plugin).await
@@ -220,4 +228,8 @@ impl<P: Provider> Plugin<P> {
         };
         Err(error.reported(&active.meter))
     }
+}
+
+fn peak<P>(active: &Active<P>) -> usize {
+    usize::try_from(active.meter.memory_peak()).unwrap_or_default()
 }

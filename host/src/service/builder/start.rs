@@ -169,7 +169,7 @@ async fn for_batch(
     request: &StartSession,
 ) -> Result<Template, ServiceError> {
     let batch = bulk::get(app, caller, id).await?;
-    bulk::check_open(app, &batch)?;
+    bulk::check_open(app, &batch).await?;
     check_source(&batch, request)?;
     let source = match batch.source {
         DocumentSource::Template => Selection {

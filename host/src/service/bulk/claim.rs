@@ -181,7 +181,7 @@ async fn create(
         kba_required: batch.kba_required,
         ..new
     };
-    let begun = lifecycle::first_status_in_bulk(app, &envelope)?;
+    let begun = lifecycle::first_status_in_bulk(app, &envelope).await?;
     envelope.status = begun.status;
     envelope_store::insert(tx, &envelope).await?;
     bulk::set_envelope(tx, item, &envelope.id).await?;

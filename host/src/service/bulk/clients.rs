@@ -51,7 +51,7 @@ pub async fn set_clients(
     let mut tx = app.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::SetItems;
-    let ready = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    let ready = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
     let mut added = AddedClients {
         added: 0,
         skipped_no_email: Vec::new(),

@@ -291,7 +291,7 @@ async fn sent(
         put_aside(tx, batch, &before, submission, now).await?;
         return Ok(outcome);
     }
-    let decided = lifecycle::decide(app, &before, EnvelopeTrigger::Send)?;
+    let decided = lifecycle::decide(app, &before, EnvelopeTrigger::Send).await?;
     let from = before.status;
     let sent = Envelope {
         status: decided.status,

@@ -55,7 +55,8 @@ pub(super) async fn finish(app: &App, batch: &Batch) -> Result<(), ServiceError>
         true => BatchTrigger::Fail,
         false => BatchTrigger::Finish,
     };
-    batch.status = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    batch.status =
+        lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
     let data = json!({ "batch_id": batch.id, "status": batch.status, "counts": counts });

@@ -238,7 +238,7 @@ pub async fn create(
         Some(selected) => selected.kba_required(),
         None => request.kba_required,
     };
-    let status = lifecycle::next_batch_status(app, &caller.org, None, BatchTrigger::Create)?;
+    let status = lifecycle::next_batch_status(app, &caller.org, None, BatchTrigger::Create).await?;
     let now = app.clock.now();
     let id = |text: Option<String>| text.and_then(|text| TemplateId::parse(&text));
     let batch = Batch {
@@ -323,7 +323,7 @@ pub async fn change(
         let master = TemplateId::parse(master).ok_or_else(unknown)?;
         let master = templates::get(&mut tx, &caller.org, &master).await?;
         let master = master.ok_or_else(unknown)?;
-        check_open(app, &batch)?;
+        check_open(app, &batch).await?;
         check_priced(&[&master])?;
         if batch.kba_required && !master.kba_required {
             return Err(ServiceError::Conflict(
@@ -332,7 +332,7 @@ pub async fn change(
         }
         use_master(&mut batch, &master);
     }
-    check_open(app, &batch)?;
+    check_open(app, &batch).await?;
     if let Some(wanted) = request.kba_required
         && wanted != batch.kba_required
     {
@@ -375,7 +375,7 @@ pub async fn consent(
     let terms = request.terms(caller, now)?;
     let mut tx = app.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
-    check_open(app, &batch)?;
+    check_open(app, &batch).await?;
     set_vaulting(&mut batch, request.auto_vault_enabled, terms);
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
@@ -402,16 +402,16 @@ pub async fn set_master(app: &App, batch: &Batch, master: &Template) -> Result<(
     let mut tx = app.store.begin().await?;
     let batch = bulk::lock(&mut tx, &batch.org, &batch.id).await?;
     let mut batch = batch.ok_or(UNKNOWN)?;
-    check_open(app, &batch)?;
+    check_open(app, &batch).await?;
     use_master(&mut batch, master);
     bulk::update(&mut tx, &batch, now).await?;
     Ok(tx.commit().await?)
 }
 
 /// Refuses to change a batch that was submitted.
-pub fn check_open(app: &App, batch: &Batch) -> Result<(), ServiceError> {
+pub async fn check_open(app: &App, batch: &Batch) -> Result<(), ServiceError> {
     let change = BatchTrigger::Update;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), change)?;
+    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), change).await?;
     Ok(())
 }
 
@@ -492,7 +492,7 @@ pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<DeletedBatch
     let mut tx = app.store.begin().await?;
     let batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Delete;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
     bulk::delete(&mut tx, &batch, now).await?;
     if let Some(master) = &batch.master
         && let Some(master) = templates::get(&mut tx, &batch.org, master).await?

@@ -27,7 +27,7 @@ pub async fn submit(
 ) -> Result<BatchView, ServiceError> {
     let batch = get(app, caller, id).await?;
     let trigger = BatchTrigger::Submit;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
     if app.config.bulk.concurrency == 0 {
         return Err(ServiceError::NotConfigured(
             "Bulk send is not configured".into(),
@@ -53,10 +53,11 @@ pub async fn submit(
     let same_content = now_has
         .is_some_and(|now_has| now_has.content() == master.content() && !now_has.provider_stale);
     if now_is.updated_at != batch.updated_at || !same_content {
-        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger)?;
+        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger).await?;
         return Err(StoreError::Conflict.into());
     }
-    now_is.status = lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger)?;
+    now_is.status =
+        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger).await?;
     now_is.submitted = Some(submitted);
     let view = run(&mut tx, now_is, now).await?;
     answer.commit(tx, &view).await?;
@@ -169,7 +170,8 @@ pub async fn cancel(
     let mut tx = app.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Cancel;
-    batch.status = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger)?;
+    batch.status =
+        lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
     let (from, to) = (ItemStatus::Pending, ItemStatus::Cancelled);
     bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
     batch.updated_at = now;
@@ -218,7 +220,7 @@ pub async fn retry(
         master.lost = false;
     }
     let (ready, trigger) = (Some(BatchStatus::Ready), BatchTrigger::Submit);
-    batch.status = lifecycle::next_batch_status(app, &batch.org, ready, trigger)?;
+    batch.status = lifecycle::next_batch_status(app, &batch.org, ready, trigger).await?;
     let view = run(&mut tx, batch, now).await?;
     answer.commit(tx, &view).await?;
     Ok(view)

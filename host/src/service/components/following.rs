@@ -1,21 +1,22 @@
 //! What this node has loaded: the components that came with it, and those that were
 //! activated here or elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::loading::{self, Loading, Progress};
 use super::object_name;
 use crate::app::App;
-use crate::components::{
-    Activations, Artifact, ComponentError, Failure, Identity, built_in, embedded,
-};
+use crate::components::{Activations, Artifact, Identity, built_in, embedded};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Conformance, Slot};
-use crate::domain::id::{ComponentId, OrgId};
+use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::service::{ServiceError, live_shadow};
 use crate::store::components;
 
@@ -23,10 +24,10 @@ use crate::store::components;
 const LOOK: Duration = Duration::from_millis(500);
 /// So many of the last uploads are compiled before they are activated.
 const AHEAD: i64 = 16;
-/// How long it waits before it tries again to load what it could not.
-const AGAIN: Duration = Duration::from_secs(5);
-/// The same where it could not be compiled, which costs a processor for minutes.
-const COMPILE_AGAIN: Duration = Duration::from_secs(60);
+/// Time between two looks while something is not loaded.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Uploads that wait to be compiled ahead hold nothing but their rows.
+static AHEAD_TURN: Semaphore = Semaphore::const_new(1);
 
 /// The component that came with the binary, as one that was uploaded.
 pub(super) fn default_component(slot: Slot, at: Timestamp) -> Result<Component, ServiceError> {
@@ -55,6 +56,7 @@ fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
             memory_bytes: 0,
             fuel: None,
             slowest_us: 0,
+            not_reached: None,
         },
         signed_by: None,
         uploaded_by: "system".into(),
@@ -86,18 +88,11 @@ pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
 
 /// Loads a component on this node, so that what cannot be loaded is not activated.
 pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
-    if app
-        .components
-        .has(component.slot, &Identity::from(component))
-    {
-        return Ok(());
+    let identity = Identity::from(component);
+    match app.components.has(component.slot, &identity) {
+        true => Ok(()),
+        false => loading::load(app, component.slot, &identity).await,
     }
-    let artifact = artifact(app, component).await?;
-    let adding = app.clone();
-    tokio::task::spawn_blocking(move || adding.components.add(&artifact))
-        .await
-        .map_err(|error| ServiceError::Internal(error.to_string()))??;
-    Ok(())
 }
 
 /// The bytes of a component by their digest; none where they are larger than `limit`,
@@ -139,114 +134,62 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
     if !compiled {
         let bytes = Bytes::from(artifact.bytes.clone().into_owned());
+        let _turn = app.compiler.turn(component.org.as_ref()).await;
         let (_, native) = app.compiler.compile(bytes).await?;
         app.components.keep_native(&artifact, &native)?;
     }
     Ok(artifact)
 }
 
-/// Which components this node has loaded, as of which revision.
+/// What this node follows, and what it could not load.
 #[derive(Default)]
 pub struct Followed {
+    look: tokio::sync::Mutex<Look>,
+    pub(super) loading: Loading,
+    /// As of the last look. Read without waiting for one.
+    broken: ArcSwap<Vec<Broken>>,
+}
+
+/// What the last look found.
+#[derive(Default)]
+struct Look {
     revision: Option<i64>,
-    /// What could not be loaded, and why.
-    broken: BTreeMap<String, String>,
-    tried_at: Option<Instant>,
-    /// Something that counts is still being compiled.
-    waiting: bool,
-    compiling: Arc<Mutex<HashMap<Identity, Compiling>>>,
+    places: Vec<Place>,
+    at: Option<Instant>,
 }
 
-/// A component that is compiled beside all else, or was in vain.
-enum Compiling {
-    Underway,
-    Failed { at: Instant, why: String },
-}
-
-/// Whether a component can be called on this node.
-enum Fitness {
-    Ready,
-    /// Soon.
-    Waiting,
-    Broken(String),
+/// An activation whose component this node cannot load.
+#[derive(Clone)]
+pub struct Broken {
+    /// None: the operator's.
+    pub org: Option<OrgId>,
+    pub activation: ActivationId,
+    /// Name and version.
+    pub component: String,
+    pub why: String,
 }
 
 impl Followed {
-    /// What this node cannot load.
-    pub fn broken(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.broken
-            .iter()
-            .map(|(component, why)| (component.as_str(), why.as_str()))
-    }
-
-    /// Loads what can be loaded at once. What must be compiled is compiled beside all
-    /// else, except before this node serves anybody.
-    async fn fitness(&self, app: &App, activation: &Activation, identity: &Identity) -> Fitness {
-        if app.components.has(activation.slot, identity) {
-            return Fitness::Ready;
-        }
-        match self.compiling().get(identity) {
-            Some(Compiling::Underway) => return Fitness::Waiting,
-            Some(Compiling::Failed { at, why }) if at.elapsed() < COMPILE_AGAIN => {
-                return Fitness::Broken(why.clone());
-            }
-            _ => {}
-        }
-        if self.revision.is_none() || is_at_hand(app, activation.slot, identity) {
-            return match load(app, activation, identity).await {
-                Ok(()) => Fitness::Ready,
-                Err(error) => Fitness::Broken(error.to_string()),
-            };
-        }
-        self.compiling()
-            .insert(identity.clone(), Compiling::Underway);
-        let (app, compiling) = (app.clone(), self.compiling.clone());
-        let (activation, identity) = (activation.clone(), identity.clone());
-        tokio::spawn(async move {
-            let ended = load(&app, &activation, &identity).await;
-            let mut compiling = compiling.lock().unwrap_or_else(PoisonError::into_inner);
-            match ended {
-                Ok(()) => compiling.remove(&identity),
-                Err(error) => {
-                    let (at, why) = (Instant::now(), error.to_string());
-                    compiling.insert(identity, Compiling::Failed { at, why })
-                }
-            };
-        });
-        Fitness::Waiting
+    /// What this node cannot load, the operator's first.
+    pub fn broken(&self) -> Arc<Vec<Broken>> {
+        self.broken.load_full()
     }
 
     /// Compiles what was uploaded at another node, so that this one can follow at once
     /// when it is activated.
     fn compile_ahead(&self, app: &App, component: Component) {
-        let identity = Identity::from(&component);
-        let at_hand = is_at_hand(app, component.slot, &identity);
-        let mut compiling = self.compiling();
-        if at_hand || compiling.contains_key(&identity) {
+        if loading::is_at_hand(app, component.slot, &Identity::from(&component)) {
             return;
         }
-        compiling.insert(identity.clone(), Compiling::Underway);
-        let (app, compiling) = (app.clone(), self.compiling.clone());
+        let app = app.clone();
         tokio::spawn(async move {
+            let _turn = AHEAD_TURN.acquire().await;
             if let Err(error) = artifact(&app, &component).await {
-                tracing::warn!(component = %identity, %error, "an upload could not be compiled");
+                let component = Identity::from(&component);
+                tracing::warn!(%component, %error, "upload could not be compiled ahead");
             }
-            let mut compiling = compiling.lock().unwrap_or_else(PoisonError::into_inner);
-            compiling.remove(&identity);
         });
     }
-
-    fn compiling(&self) -> MutexGuard<'_, HashMap<Identity, Compiling>> {
-        self.compiling
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether a component needs no compiling on this node.
-fn is_at_hand(app: &App, slot: Slot, identity: &Identity) -> bool {
-    built_in().any(|one| one.identity.sha256 == identity.sha256)
-        || app.components.keeps_native(slot, &identity.sha256)
 }
 
 /// What may count at one place: the activations for it, oldest first.
@@ -273,93 +216,92 @@ fn places(live: Vec<(Activation, Identity)>) -> Vec<Place> {
     places.into_values().collect()
 }
 
-/// Takes over what was activated since the last look.
+/// Takes over what was activated since the last look. Loads nothing of an organization:
+/// its calls do, or a task of its own.
 pub async fn refresh(app: &App) -> Result<(), ServiceError> {
-    let mut followed = app.followed.lock().await;
+    let mut look = app.followed.look.lock().await;
     let mut connection = app.store.read_urgently().await?;
     let revision = components::revision(&mut connection).await?;
-    let again =
-        !followed.broken.is_empty() && followed.tried_at.is_none_or(|at| at.elapsed() >= AGAIN);
-    if followed.revision == Some(revision) && !again && !followed.waiting {
+    let known = look.revision == Some(revision);
+    let again = app.followed.loading.is_unsettled() || !app.followed.broken.load().is_empty();
+    if known && !(again && look.at.is_none_or(|at| at.elapsed() >= AGAIN)) {
         return Ok(());
     }
-    let live = components::live(&mut connection).await?;
-    let uploaded = components::newest(&mut connection, AHEAD).await?;
+    let mut uploaded = Vec::new();
+    if !known {
+        look.places = places(components::live(&mut connection).await?);
+        uploaded = components::newest(&mut connection, AHEAD).await?;
+    }
     drop(connection);
-    followed.tried_at = Some(Instant::now());
-    followed.broken.clear();
-    followed.waiting = false;
+    look.at = Some(Instant::now());
     let mut activations = Activations::default();
-    for place in places(live) {
-        take_over(app, &mut followed, &mut activations, place).await;
+    let mut broken = Vec::new();
+    for place in &look.places {
+        take_over(
+            app,
+            look.revision.is_none(),
+            &mut activations,
+            &mut broken,
+            place,
+        )
+        .await;
     }
     app.components.switch(activations);
-    live_shadow::follow(app).await?;
-    app.metrics
-        .components_broken
-        .set(followed.broken.len() as i64);
-    followed.revision = Some(revision);
+    app.metrics.components_broken.set(broken.len() as i64);
+    app.followed.broken.store(Arc::new(broken));
+    if !known {
+        live_shadow::follow(app).await?;
+    }
+    look.revision = Some(revision);
     for component in uploaded {
-        followed.compile_ahead(app, component);
+        app.followed.compile_ahead(app, component);
     }
     Ok(())
 }
 
 /// What counts at a place now, and what will. In place of what this node cannot load
-/// it goes on with the last before it that it has; where there is none, nobody is
-/// answered by other rules than those that were chosen.
-async fn take_over(app: &App, followed: &mut Followed, to: &mut Activations, place: Place) {
+/// it goes on with the last before it that it has; where there is none, calls fail, as
+/// other rules than the chosen ones must not answer.
+async fn take_over(
+    app: &App,
+    starting: bool,
+    to: &mut Activations,
+    broken: &mut Vec<Broken>,
+    place: &Place,
+) {
     let now = app.clock.now();
     let begun = place.partition_point(|(activation, _)| activation.effective_at <= now);
     let first = begun.saturating_sub(1);
     for (index, (activation, identity)) in place.iter().enumerate().skip(first) {
-        let why = match followed.fitness(app, activation, identity).await {
-            Fitness::Ready => {
+        let slot = activation.slot;
+        // A node that starts serves with the operator's own set.
+        if starting && activation.org.is_none() && !app.components.has(slot, identity) {
+            loading::settle(app, slot, identity).await;
+        }
+        match loading::progress(app, slot, identity) {
+            Progress::AtHand => {
                 to.take(activation, identity);
                 continue;
             }
-            Fitness::Waiting => {
-                followed.waiting = true;
-                None
-            }
-            Fitness::Broken(why) => {
-                tracing::error!(
-                    activation = %activation.id, slot = %activation.slot, error = why,
-                    "a component cannot be loaded on this node"
-                );
-                followed.broken.insert(identity.sha256.clone(), why.clone());
-                Some(why)
-            }
+            Progress::Underway(_) => {}
+            Progress::Failed(why) => broken.push(Broken {
+                org: activation.org.clone(),
+                activation: activation.id.clone(),
+                component: identity.to_string(),
+                why,
+            }),
+        }
+        let at_hand = |identity: &Identity| {
+            app.components.has(slot, identity) || loading::is_at_hand(app, slot, identity)
         };
-        let earlier = place[..index]
-            .iter()
-            .rev()
-            .find(|(earlier, identity)| app.components.has(earlier.slot, identity));
-        match (earlier, why) {
-            (Some((earlier, identity)), _) if index == first => to.take(earlier, identity),
-            (Some(_), _) | (None, None) => {}
-            (None, Some(why)) => {
-                let error = ComponentError {
-                    component: identity.to_string(),
-                    kind: Failure::Link(why),
-                    by_document: false,
-                };
-                app.components.add_broken(activation.slot, identity, &error);
-                to.take(activation, identity);
-            }
+        let earlier = place[..index].iter().rev();
+        let mut earlier = earlier.filter(|(_, identity)| at_hand(identity));
+        match earlier.next() {
+            Some((earlier, identity)) if index == first => to.take(earlier, identity),
+            Some(_) => {}
+            None => to.take(activation, identity),
         }
     }
-}
-
-async fn load(app: &App, activation: &Activation, identity: &Identity) -> Result<(), ServiceError> {
-    let mut connection = app.store.read_urgently().await?;
-    let org = activation.org.as_ref();
-    let component = components::get(&mut connection, org, &activation.component).await?;
-    drop(connection);
-    let component = component
-        .filter(|component| Identity::from(component) == *identity)
-        .ok_or(ServiceError::NotFound("Component"))?;
-    prepare(app, &component).await
 }
 
 /// Follows what other nodes and operators activate, until told to stop.

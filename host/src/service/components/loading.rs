@@ -115,6 +115,13 @@ pub(super) async fn on_demand(
     }
 }
 
+/// Loads a component, or finds out that it cannot be loaded, however long that takes.
+pub(super) async fn settle(app: &App, slot: Slot, identity: &Identity) {
+    if let Progress::Underway(mut ended) = begin(app, slot, identity) {
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
 /// Starts to load a component, unless that is under way or has just failed.
 fn begin(app: &App, slot: Slot, identity: &Identity) -> Progress {
     let place = (slot, identity.clone());

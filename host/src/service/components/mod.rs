@@ -1,10 +1,12 @@
 //! Components that are replaced at run time (contract, section 6): admitted
-//! (`admission.rs`), activated and rolled back (`activation.rs`), and followed by every
-//! node (`following.rs`).
+//! (`admission.rs`), activated and rolled back (`activation.rs`), followed by every node
+//! (`following.rs`), and loaded when they are needed (`loading.rs`).
 
 mod activation;
 mod admission;
 mod following;
+mod loading;
+mod quota;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Caller, ServiceError};
 use crate::app::App;
+use crate::components::{ComponentError, Identity};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
@@ -23,6 +26,15 @@ pub use admission::{UPLOAD_LIMIT, Upload, upload};
 pub use following::{
     Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
 };
+
+/// Loads a component for a call that needs it.
+pub async fn load_on_demand(
+    app: &App,
+    slot: Slot,
+    identity: &Identity,
+) -> Result<(), ComponentError> {
+    loading::on_demand(app, slot, identity).await
+}
 
 /// Whose components are changed, and by whom.
 #[derive(Clone, Debug)]
@@ -77,7 +89,8 @@ impl Chain for Owner {
     "name": "acme-compliance", "version": "1.2.0", "sha256": "9f86d081…", "size": 75029, "imports": [],
     "scope": "organization", "signed_by": null, "uploaded_by": "user:ada@acme.example",
     "created_at": "2026-05-04T15:04:05.000Z",
-    "conformance": { "vectors_version": "1.0.0", "vectors": 56, "memory_bytes": 65536, "fuel": 31000, "slowest_us": 180 },
+    "conformance": { "vectors_version": "1.0.0", "vectors": 56, "memory_bytes": 65536, "fuel": 31000, "slowest_us": 180,
+        "not_reached": [] },
 }]))]
 pub struct ComponentView {
     pub component_id: ComponentId,

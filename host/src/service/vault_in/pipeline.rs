@@ -254,9 +254,11 @@ impl<'a> Pipeline<'a> {
         let mut facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
         let provenance = self.provenance(source, sealed, &participants);
         facts.attributes.extend(provenance.attributes());
-        let judgement = rules.judge(&facts)?;
+        let judgement = rules.judge_for_request(&facts).await?;
         let issued_at = self.intent.frozen_at.to_string();
-        let (text, component) = rules.certificate(&facts, &issued_at, &self.intent.issuer)?;
+        let issuer = &self.intent.issuer;
+        let asked = rules.certificate_for_request(&facts, &issued_at, issuer);
+        let (text, component) = asked.await?;
         let certificate = self.store(Area::Certificates, text.into(), "application/json");
         Ok(Certified {
             certificate: certificate.await?,
