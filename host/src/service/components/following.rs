@@ -278,18 +278,17 @@ async fn take_over(
         if starting && activation.org.is_none() && !app.components.has(slot, identity) {
             loading::settle(app, slot, identity).await;
         }
-        match loading::progress(app, slot, identity) {
-            Progress::AtHand => {
-                to.take(activation, identity);
-                continue;
-            }
-            Progress::Underway(_) => {}
-            Progress::Failed(why) => broken.push(Broken {
+        if let Progress::AtHand = loading::progress(app, slot, identity) {
+            to.take(activation, identity);
+            continue;
+        }
+        if let Some(why) = app.followed.loading.failure(slot, identity) {
+            broken.push(Broken {
                 org: activation.org.clone(),
                 activation: activation.id.clone(),
                 component: identity.to_string(),
                 why,
-            }),
+            });
         }
         let at_hand = |identity: &Identity| {
             app.components.has(slot, identity) || loading::is_at_hand(app, slot, identity)

@@ -31,8 +31,8 @@ pub(super) struct Loading {
 
 #[derive(Clone)]
 enum State {
-    /// The receiver changes when it has ended.
-    Underway(watch::Receiver<bool>),
+    /// The receiver changes when it has ended. With the reason why it failed before.
+    Underway(watch::Receiver<bool>, Option<String>),
     Failed {
         why: String,
         again_at: Instant,
@@ -62,11 +62,11 @@ impl Loading {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a component could not be loaded when it was last tried.
+    /// Why a component could not be loaded when that was last tried to its end.
     pub fn failure(&self, slot: Slot, identity: &Identity) -> Option<String> {
-        match self.states().get(&(slot, identity.clone())) {
-            Some(State::Failed { why, .. }) => Some(why.clone()),
-            _ => None,
+        match self.states().get(&(slot, identity.clone()))? {
+            State::Failed { why, .. } => Some(why.clone()),
+            State::Underway(_, before) => before.clone(),
         }
     }
 
@@ -126,16 +126,17 @@ pub(super) async fn settle(app: &App, slot: Slot, identity: &Identity) {
 fn begin(app: &App, slot: Slot, identity: &Identity) -> Progress {
     let place = (slot, identity.clone());
     let mut states = app.followed.loading.states();
-    match states.get(&place) {
-        Some(State::Underway(ended)) => return Progress::Underway(ended.clone()),
+    let before = match states.get(&place) {
+        Some(State::Underway(ended, _)) => return Progress::Underway(ended.clone()),
         Some(State::Failed { why, again_at }) if *again_at > Instant::now() => {
             return Progress::Failed(why.clone());
         }
         _ if app.components.has(slot, identity) => return Progress::AtHand,
-        _ => {}
-    }
+        Some(State::Failed { why, .. }) => Some(why.clone()),
+        None => None,
+    };
     let (end, ended) = watch::channel(false);
-    states.insert(place.clone(), State::Underway(ended.clone()));
+    states.insert(place.clone(), State::Underway(ended.clone(), before));
     drop(states);
     let app = app.clone();
     tokio::spawn(async move {
