@@ -171,7 +171,10 @@ async fn a_provider_that_is_down_leaves_the_node_ready_and_is_reported() {
     let (status, checks) = readiness(&app).await;
     assert_eq!(status, 200, "{checks}");
     let names: Vec<&String> = checks.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["database", "storage", "ledger", "components"]);
+    assert_eq!(
+        names,
+        ["database", "storage", "disk", "ledger", "components"]
+    );
 
     let by_default = |config: &mut Config| {
         down(config);

@@ -88,7 +88,10 @@ impl ComponentError {
     pub(crate) fn again(&self) -> Self {
         Self {
             component: self.component.clone(),
-            kind: Failure::Link(self.kind.to_string()),
+            kind: match &self.kind {
+                Failure::Absent(why) => Failure::Absent(why.clone()),
+                other => Failure::Link(other.to_string()),
+            },
             by_document: self.by_document,
         }
     }

@@ -171,6 +171,7 @@ impl ServiceError {
                 ) || self.is_busy()
             }
             Self::Component(_) => self.is_busy(),
+            Self::Busy => true,
             _ => false,
         }
     }
