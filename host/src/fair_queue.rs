@@ -1,9 +1,10 @@
 //! A queue in front of something scarce: organizations take turns, and within an
-//! organization its envelopes. Requests go before jobs, most of the time.
+//! organization its envelopes. Requests go before jobs, most of the time. While several
+//! organizations ask, each one leaves room for the others; one that asks alone has it all.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -17,12 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a job waits for its turn.
 const PATIENCE_OF_JOBS: Duration = Duration::from_secs(300);
 
+/// How long after a second organization asked each one keeps to its share.
+const SHARED: Duration = Duration::from_secs(30);
+
 /// Units that the queue gives out, and the most that may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
     /// Units in all.
     pub units: usize,
-    /// Units of one organization at once.
+    /// Units of one organization at once while others ask, too.
     pub of_organization: usize,
     /// Waiting calls in all.
     pub waiting: usize,
@@ -60,6 +64,9 @@ struct State {
     requests: Line,
     jobs: Line,
     requests_in_a_row: u32,
+    /// Organization of the latest call.
+    latest: Option<String>,
+    shared_until: Option<Instant>,
 }
 
 /// The waiting calls of one kind.
@@ -111,6 +118,8 @@ impl FairQueue {
             requests: Line::default(),
             jobs: Line::default(),
             requests_in_a_row: 0,
+            latest: None,
+            shared_until: None,
         })))
     }
 
@@ -132,6 +141,7 @@ impl FairQueue {
                 return None;
             }
         }
+        state.note(&owner.org);
         let units = units.clamp(1, state.capacity.of_organization);
         let (ready, receiver) = oneshot::channel();
         let line = if job {
@@ -160,6 +170,25 @@ impl State {
             && sum(Line::len_of_item) < self.capacity.waiting_of_item
     }
 
+    /// Notes which organization asks.
+    fn note(&mut self, org: &str) {
+        if self.latest.as_deref() == Some(org) {
+            return;
+        }
+        if self.latest.is_some() {
+            self.shared_until = Some(Instant::now() + SHARED);
+        }
+        self.latest = Some(org.to_owned());
+    }
+
+    /// Units that one organization may have at present.
+    fn share(&self) -> usize {
+        match self.shared_until {
+            Some(until) if Instant::now() < until => self.capacity.of_organization,
+            _ => self.capacity.units,
+        }
+    }
+
     fn release(&mut self, org: &str, units: usize) {
         self.free += units;
         if let Some(held) = self.held.get_mut(org) {
@@ -178,14 +207,14 @@ impl State {
     fn serve_one(&mut self, queue: &FairQueue) -> bool {
         let jobs_first = self.requests_in_a_row >= REQUESTS_IN_A_ROW;
         for jobs in [jobs_first, !jobs_first] {
-            let (capacity, held) = (self.capacity, &self.held);
+            let (share, held) = (self.share(), &self.held);
             let line = if jobs {
                 &mut self.jobs
             } else {
                 &mut self.requests
             };
             let may_have = |org: &str, units: usize| {
-                held.get(org).copied().unwrap_or_default() + units <= capacity.of_organization
+                held.get(org).copied().unwrap_or_default() + units <= share
             };
             let Some((org, units)) = line.next(may_have) else {
                 continue;
@@ -369,12 +398,28 @@ mod tests {
     fn an_organization_leaves_room_for_the_others() {
         let queue = queue(2, 1);
         let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
+        drop(turn("b"));
         let (mut first, mut second, mut other) = (turn("a"), turn("a"), turn("b"));
         let held = first.try_recv().unwrap();
         assert!(second.try_recv().is_err());
         let _others = other.try_recv().unwrap();
         drop(held);
         assert!(second.try_recv().is_ok());
+    }
+
+    #[test]
+    fn an_organization_that_asks_alone_has_all_the_room() {
+        let queue = queue(2, 1);
+        let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
+        let alone = [turn("a").try_recv(), turn("a").try_recv()];
+        assert!(alone.iter().all(Result::is_ok));
+        drop(alone);
+        drop(turn("b"));
+        let _held = turn("a").try_recv().unwrap();
+        assert!(turn("a").try_recv().is_err());
+        // The half minute is over.
+        queue.lock().shared_until = Some(Instant::now());
+        assert!(turn("a").try_recv().is_ok());
     }
 
     #[test]
@@ -394,6 +439,7 @@ mod tests {
     #[test]
     fn what_is_larger_than_a_share_takes_the_whole_share() {
         let queue = queue(64, 32);
+        drop(queue.join(&owner("b", ""), 1, false));
         let large = queue.join(&owner("a", ""), 50, false).unwrap().try_recv();
         let other = queue.join(&owner("b", ""), 50, false).unwrap().try_recv();
         assert!(large.is_ok() && other.is_ok());
