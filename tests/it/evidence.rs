@@ -741,6 +741,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         size: i64::try_from(bytes.len()).unwrap(),
         imports: Vec::new(),
         conformance: Conformance {
+            not_reached: None,
             vectors_version: "1.0.0".into(),
             vectors: 1,
             memory_bytes: 0,

@@ -124,4 +124,14 @@ async fn the_key_of_the_log_is_replaced_and_a_monitor_follows() {
     assert_eq!(head["successions"].as_array().unwrap().len(), 1);
     assert_eq!(rotated.ready().await["ledger"], true);
     monitor(&rotated).await;
+
+    // The certificate of the first holds a head that the old key has signed.
+    let new = head["public_key"].as_str().unwrap();
+    for (id, key) in [(&before, new), (&before, old), (&after, old), (&after, new)] {
+        let bundle = rotated.released_bundle(id).await;
+        let folder = bundle.path().to_str().unwrap();
+        let report = operator_output(data, &["verify", folder, "--key", key]);
+        let text = String::from_utf8_lossy(&report.stdout).into_owned();
+        assert!(report.status.success(), "{id} with {key}: {text}");
+    }
 }

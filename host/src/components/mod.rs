@@ -88,10 +88,7 @@ pub fn compliance_alone(
         let kept = cache.put(&engines.rules, artifact, native);
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
     }
-    let default = slot::Loaded::new(&engines, &cache).get(None);
-    let baselines = baseline::Baselines::new(&engines, &cache, default);
-    let active = slot::load(&engines, &cache, artifact)?;
-    Ok(rules::Compliance::new(slot::ready(active), baselines))
+    rules::Compliance::load_other(&engines, &cache, artifact)
 }
 
 fn engines(limits: AllLimits) -> Result<Engines, ComponentError> {

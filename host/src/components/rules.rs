@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-use super::artifact::{Identity, NativeCodeCache};
+use super::artifact::{Artifact, Identity, NativeCodeCache};
 use super::baseline::{self, Baselines};
 use super::bindings;
 use super::canaries;
@@ -157,6 +157,21 @@ impl Compliance {
         loaded.force()?;
         let baselines = Baselines::new(engines, cache, loaded.default());
         Ok(Self::new(loaded.get(None), baselines, None))
+    }
+
+    /// Another component, beside the built-in packs.
+    pub(super) fn load_other(
+        engines: &Engines,
+        cache: &NativeCodeCache,
+        artifact: &Artifact,
+    ) -> Result<Self, ComponentError> {
+        let default = Loaded::new(engines, cache, Loader::default()).default();
+        let active = slot::load(engines, cache, artifact)?;
+        Ok(Self::new(
+            Handle::Held(slot::ready(active)),
+            Baselines::new(engines, cache, default),
+            None,
+        ))
     }
 
     /// The component that decides.

@@ -161,11 +161,6 @@ impl VerifierKey {
                 })
             })
     }
-
-    /// The log's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 impl std::fmt::Display for VerifierKey {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::report::{Anchor, AnchorKind, Finding};
 use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use crate::domain::merkle::{self, Hash};
+use crate::domain::succession::BelievedKeys;
 use crate::sealing::TimestampTrust;
 use crate::service::custody::CustodyLedger;
 use crate::service::log::{LogEvidence, LogHead};
@@ -126,13 +127,15 @@ pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trust
         Err(why) => Finding::fails(LOG, why),
     }];
     if let Some(head) = &trusted.head {
-        findings.push(match head.leads_to(&key, &checkpoint) {
-            Ok(size) => Finding::holds(
-                HEAD,
-                format!("the given head of {size} entries goes on from the bundle's"),
-            ),
-            Err(why) => Finding::fails(HEAD, why),
-        });
+        findings.push(
+            match head.leads_to(&key, &checkpoint, &evidence.successions) {
+                Ok(size) => Finding::holds(
+                    HEAD,
+                    format!("the given head of {size} entries goes on from the bundle's"),
+                ),
+                Err(why) => Finding::fails(HEAD, why),
+            },
+        );
     }
     if let Some(note) = certificate["ledger_checkpoint"].as_str() {
         findings.push(certified(note, &key, &checkpoint, evidence));
@@ -157,8 +160,9 @@ fn believed(
 ) -> Result<(VerifierKey, Option<AnchorKind>, Checkpoint), String> {
     let note = evidence.checkpoint.as_str();
     let opened = |key: &VerifierKey, kind| {
-        let checkpoint = key.open(note).map_err(|error| error.to_string())?;
-        Ok((key.clone(), kind, checkpoint))
+        let keys = BelievedKeys::new(key.clone(), &evidence.successions);
+        let (checkpoint, signer) = keys.open(note).map_err(|error| error.to_string())?;
+        Ok((signer.clone(), kind, checkpoint))
     };
     if let Some(key) = &trusted.key {
         return opened(key, Some(AnchorKind::Key));
@@ -174,7 +178,10 @@ fn believed(
         .filter(|key| key.name() == origin)
         .collect();
     if let Some(first) = known.first() {
-        let fits = known.iter().find(|key| key.open(note).is_ok());
+        let fits = known.iter().find(|key| {
+            let keys = BelievedKeys::new((**key).clone(), &evidence.successions);
+            keys.open(note).is_ok()
+        });
         return opened(fits.unwrap_or(first), Some(AnchorKind::Trust));
     }
     if let Some(key) = &trusted.installation {
@@ -217,8 +224,9 @@ fn included(
 
 /// The head that was copied into the certificate.
 fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvidence) -> Finding {
-    let then = match key.open(note) {
-        Ok(then) => then,
+    let keys = BelievedKeys::new(key.clone(), &evidence.successions);
+    let then = match keys.open(note) {
+        Ok((then, _)) => then,
         Err(error) => return Finding::fails(CERTIFIED, error.to_string()),
     };
     let proof = evidence.certified.as_ref();
@@ -243,6 +251,8 @@ struct Head {
     public_key: Option<VerifierKey>,
     /// That it goes on from a tree of some size.
     consistency: Option<(u64, Vec<String>)>,
+    /// Keys of the log that were replaced up to this head.
+    successions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -257,6 +267,7 @@ impl Head {
                 note: text.into(),
                 public_key: None,
                 consistency: None,
+                successions: Vec::new(),
             });
         }
         let head = serde_json::from_str::<Answer>(text)
@@ -267,12 +278,21 @@ impl Head {
             note: head.checkpoint,
             public_key: Some(verifier(&head.public_key)?),
             consistency: head.consistency.map(|proof| (proof.from, proof.proof)),
+            successions: head.successions,
         })
     }
 
     /// That this head's log begins with the bundle's; its size.
-    fn leads_to(&self, key: &VerifierKey, bundle: &Checkpoint) -> Result<u64, String> {
-        let head = key.open(&self.note).map_err(|error| error.to_string())?;
+    fn leads_to(
+        &self,
+        key: &VerifierKey,
+        bundle: &Checkpoint,
+        successions: &[String],
+    ) -> Result<u64, String> {
+        let known = [successions, &self.successions].concat();
+        let keys = BelievedKeys::new(key.clone(), &known);
+        let opened = keys.open(&self.note);
+        let (head, _) = opened.map_err(|error| error.to_string())?;
         let proof = match &self.consistency {
             _ if head.size == bundle.size => Some(Vec::new()),
             Some((from, proof)) if *from == bundle.size => {

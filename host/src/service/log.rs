@@ -452,7 +452,8 @@ pub async fn verifier(app: &App) -> Result<Option<VerifierKey>, ServiceError> {
     let Some(head) = log::head(&mut connection).await? else {
         return Ok(None);
     };
-    Ok(VerifierKey::parse(&own(app, &head)?))
+    let successions = log::successions(&mut connection).await?;
+    Ok(VerifierKey::parse(&own(app, &head, &successions)?))
 }
 
 /// The size that a note states: its second line.

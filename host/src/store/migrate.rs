@@ -40,9 +40,9 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     21 "0021_deliveries_of_an_event",
     22 "0022_events_of_an_organization",
     23 "0023_compliance_score",
-    25 "0025_component_quotas",
-    27 "0027_credentials",
-    28 "0028_browsers_of_signers",
+    24 "0024_component_quotas",
+    25 "0025_credentials",
+    26 "0026_browsers_of_signers",
 ];
 
 /// The row that is the lock.
