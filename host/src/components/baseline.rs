@@ -67,8 +67,8 @@ impl Baselines {
     }
 
     /// Whether a component is one of the packs, and needs no other beside it.
-    pub fn has(&self, identity: &Identity) -> bool {
-        self.digests.contains(&identity.sha256)
+    pub fn has(&self, sha256: &str) -> bool {
+        self.digests.iter().any(|digest| digest == sha256)
     }
 
     /// The pack of the family of an evaluation, which is the one that shares most of its

@@ -179,6 +179,11 @@ impl Compliance {
         self.slot.identity()
     }
 
+    /// Whether a built-in pack with this SHA-256 is at hand.
+    pub fn has_pack(&self, sha256: &str) -> bool {
+        self.baselines.has(sha256)
+    }
+
     /// Like [`Compliance::judge`], for requests: an organization's own rules are loaded if
     /// they are not, and keep no async thread.
     pub async fn judge_for_request(
@@ -240,7 +245,7 @@ impl Compliance {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
         let own = evaluate(active, facts)?;
-        if self.baselines.has(&active.identity) {
+        if self.baselines.has(&active.identity.sha256) {
             let alone = Judgement {
                 evaluation: own,
                 opinions: Vec::new(),
