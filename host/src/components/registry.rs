@@ -376,11 +376,7 @@ impl Components {
         instance: &str,
     ) -> Plugin<P> {
         let at = Instance::parse(instance);
-        let owner = match &at.org {
-            Some(owner) => Some(owner),
-            None if at.name == EMBEDDED => org,
-            None => None,
-        };
+        let owner = at.org.as_ref();
         let active = self.active.load();
         let live = active.at(P::SLOT, owner, &at.name, self.clock.now());
         let identity = live.map(|(live, _)| &live.identity);

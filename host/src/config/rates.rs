@@ -26,10 +26,10 @@ impl Default for RateLimitSettings {
         Self {
             signing_link: 1_200,
             copies: 120,
-            web_token: 1_200,
+            web_token: 6_000,
             builder_session: 1_200,
-            ledger: 600,
-            address: 12_000,
+            ledger: 6_000,
+            address: 60_000,
         }
     }
 }
