@@ -158,6 +158,7 @@ async fn three_right_answers_open_the_document() {
     assert_eq!(identified["signer"], "kim@birch.example");
     assert_eq!(identified["session_id"], session);
     assert_eq!(identified["ip_address"], "127.0.0.1");
+    assert_eq!(certificate["provenance"]["sandbox"], true);
     let checks = certificate["ucc_9105_compliance"]["checks"]
         .as_array()
         .unwrap();
@@ -912,6 +913,20 @@ async fn another_browser_or_link_than_the_one_that_passed_is_recorded() {
         None
     );
     assert_eq!(rebound().await.len(), 1, "once for each address");
+
+    form::sign(&app, &url).await;
+    app.wait_for(&id, "vaulted").await;
+    let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&certificate).await.data(200);
+    let stated = certificate["provenance"]["identity_rebound"]
+        .as_array()
+        .unwrap();
+    assert!(
+        stated
+            .iter()
+            .all(|rebound| rebound["signer_email"] == "kim@birch.example")
+    );
+    assert_eq!(stated.len(), rebound().await.len());
 }
 
 /// A browser that asks for a picture of the document without its form is recorded, too.

@@ -134,6 +134,9 @@ async fn the_payer_is_asked_and_pays_in_the_sandbox() {
 
     form::sign(&app, &url).await;
     app.wait_for(&id, "vaulted").await;
+    let certificate = format!("/partner/envelopes/{id}/vault/certificate");
+    let certificate = app.get(&certificate).await.data(200);
+    assert_eq!(certificate["provenance"]["sandbox"], true);
 }
 
 /// An organization's envelopes ask for nothing of whoever is not the payer, and of nobody
