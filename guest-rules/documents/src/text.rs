@@ -1,9 +1,9 @@
 //! Lines of text: shaped once, so that what was measured is what is drawn.
 
+use harfrust::{Buffer, Direction, ShapeOptions, ShaperFont};
 use krilla::geom::Point;
 use krilla::surface::Surface;
 use krilla::text::{Font, GlyphId, KrillaGlyph};
-use rustybuzz::{Direction, Face, UnicodeBuffer};
 
 use crate::error::{Result, other};
 
@@ -37,8 +37,8 @@ impl Line {
 /// One face with what layout needs to know of it.
 struct Typeface {
     font: Font,
-    face: Face<'static>,
-    stand_in: u16,
+    shapes: harfrust::Font,
+    stand_in: harfrust::GlyphId,
 }
 
 /// All faces, loaded.
@@ -57,14 +57,15 @@ pub(crate) const LEADING: f32 = 1.3;
 impl Typeface {
     fn load(data: &'static [u8]) -> Result<Self> {
         let font = Font::new(data.into(), 0).ok_or_else(|| other("a built-in font is damaged"))?;
-        let face = Face::from_slice(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
+        let shapes =
+            harfrust::Font::new(data, 0).ok_or_else(|| other("a built-in font is damaged"))?;
         let stand_in = ['\u{FFFD}', '?']
             .into_iter()
-            .find_map(|character| face.glyph_index(character))
-            .map_or(0, |glyph| glyph.0);
+            .find_map(|character| shapes.charmap().map_unicode(character))
+            .unwrap_or_default();
         Ok(Self {
             font,
-            face,
+            shapes,
             stand_in,
         })
     }
@@ -91,19 +92,22 @@ impl Fonts {
     ///
     /// A character that the font lacks is drawn as a replacement sign but keeps its own
     /// Unicode value, so searching and copying still find what was written.
+    #[expect(
+        clippy::expect_used,
+        reason = "shaping fails for a buffer without a direction, or one that does not match its plan"
+    )]
     pub(crate) fn line(&self, text: &str, style: Style) -> Line {
         let typeface = self.typeface(style);
         let text = printable(text);
-        let mut buffer = UnicodeBuffer::new();
-        buffer.push_str(&text);
-        buffer.guess_segment_properties();
-        buffer.set_direction(Direction::LeftToRight);
-        let shaped = rustybuzz::shape(&typeface.face, &[], buffer);
-        let units = typeface.face.units_per_em() as f32;
-        let stand_in_advance = typeface
-            .face
-            .glyph_hor_advance(rustybuzz::ttf_parser::GlyphId(typeface.stand_in))
-            .map_or(0.6, |advance| f32::from(advance) / units);
+        let mut shaped = Buffer::new();
+        shaped.push_str(&text);
+        shaped.guess_segment_properties();
+        shaped.set_direction(Direction::LeftToRight);
+        let font = ShaperFont::new(&typeface.shapes);
+        harfrust::shape(&font, &mut shaped, ShapeOptions::new())
+            .expect("the buffer has a direction, and no plan is given");
+        let units = f32::from(font.units_per_em());
+        let stand_in_advance = font.glyph_h_advance(typeface.stand_in) as f32 / units;
 
         let infos = shaped.glyph_infos();
         let mut glyphs = Vec::with_capacity(infos.len());
@@ -123,7 +127,7 @@ impl Fonts {
             em += advance;
             glyphs.push(KrillaGlyph::new(
                 GlyphId::new(if missing {
-                    u32::from(typeface.stand_in)
+                    typeface.stand_in.to_u32()
                 } else {
                     info.glyph_id
                 }),
@@ -237,12 +241,11 @@ impl Word {
 
 impl Words {
     pub(crate) fn new(fonts: &Fonts, text: &str, style: Style) -> Self {
-        let face = &fonts.typeface(style).face;
-        let units = face.units_per_em() as f32;
+        let font = ShaperFont::new(&fonts.typeface(style).shapes);
+        let units = f32::from(font.units_per_em());
         let advance = |character: char| {
-            face.glyph_index(character)
-                .and_then(|glyph| face.glyph_hor_advance(glyph))
-                .map_or(1.0, |advance| f32::from(advance) / units)
+            font.nominal_glyph(character.into())
+                .map_or(1.0, |glyph| font.glyph_h_advance(glyph) as f32 / units)
         };
         let paragraphs = text
             .split(['\n', '\u{2028}', '\u{2029}'])
