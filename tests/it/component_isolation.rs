@@ -352,15 +352,23 @@ async fn rules_of_an_organization_have_a_time_slice() {
     assert!(create(&other).await.is_ok());
 }
 
-/// What compiles unknown bytes is the first to go when memory is short.
+/// What compiles unknown bytes is the first to go when memory is short, and reaches
+/// nothing but its pipes.
 #[test]
 fn the_compiler_of_uploads_is_confined() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"));
-    let said = child.args(["compile-component", "--confinement"]).output();
-    let said = said.unwrap();
-    let holds: Value = serde_json::from_slice(&said.stdout).unwrap();
-    println!("{holds}");
+    let shown = child.args(["compile-component", "--confinement"]).output();
+    let shown: Value = serde_json::from_slice(&shown.unwrap().stdout).unwrap();
+    println!("{shown}");
+    let holds = &shown["confinement"];
     assert_eq!(holds["ended_first"], true);
     let memory = holds["memory"].as_u64().unwrap();
     assert!((1..=4 << 30).contains(&memory), "{memory}");
+    assert_eq!(holds["own_user"], true);
+    assert_eq!(holds["filtered"], true);
+    let nothing = json!({
+        "reads_files": false, "opens_sockets": false, "starts_programs": false,
+        "signals_processes": false,
+    });
+    assert_eq!(shown["reach"], nothing);
 }

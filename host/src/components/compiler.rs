@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::confinement::Confinement;
+use super::confinement::{Confinement, Reach};
 use super::inspection::{self, Inspected, Reason};
 use super::settings::{self, MIB};
 use crate::domain::component::Slot;
@@ -184,12 +184,11 @@ pub fn run_child() -> std::io::Result<()> {
     output.flush()
 }
 
-/// Writes how a child is confined on this machine.
+/// Writes how a child is confined on this machine, and what it can do all the same.
 pub fn show_confinement() -> std::io::Result<()> {
-    Ok(serde_json::to_writer(
-        std::io::stdout().lock(),
-        &Confinement::enter(),
-    )?)
+    let confinement = Confinement::enter();
+    let shown = serde_json::json!({ "confinement": confinement, "reach": Reach::probe() });
+    Ok(serde_json::to_writer(std::io::stdout().lock(), &shown)?)
 }
 
 fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
