@@ -312,7 +312,7 @@ async fn sigterm_ends_within_its_grace_while_clients_stall() {
         program: this_program(),
         data: folder.path().to_owned(),
         database: None,
-        settings: vec![("HOLDFAST_HTTP__STOP_GRACE".into(), "2s".into())],
+        settings: vec![("HOLDFAST_HTTP__STOP_GRACE".into(), "4s".into())],
     };
     let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
     let create = ["key", "create", "--org", org["org_id"].as_str().unwrap()];
@@ -339,7 +339,10 @@ async fn sigterm_ends_within_its_grace_while_clients_stall() {
     server.signal("TERM");
     let began = Instant::now();
     while !server.is_dead() {
-        assert!(began.elapsed() < SOON, "the server does not stop");
+        assert!(
+            began.elapsed() < Duration::from_secs(4),
+            "the server does not stop within its grace"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

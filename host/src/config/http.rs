@@ -28,7 +28,7 @@ pub struct HttpSettings {
     pub idle_timeout: Duration,
     /// Bytes of request bodies held in memory, over all requests.
     pub buffered_bytes: usize,
-    /// How long requests may take to finish after SIGTERM.
+    /// How long the server may take to end after SIGTERM.
     #[serde(deserialize_with = "duration")]
     pub stop_grace: Duration,
 }

@@ -2,7 +2,7 @@
 //! they arrive, so that memory does not grow with them and a crash leaves
 //! nothing.
 
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,6 +77,38 @@ pub struct Spooled {
 }
 
 impl Spooled {
+    /// What `write` writes to an empty file in `folder`, on a thread that may block.
+    pub async fn written(
+        folder: &Path,
+        write: impl FnOnce(&mut std::fs::File) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Self> {
+        tokio::fs::create_dir_all(folder).await?;
+        let folder = folder.to_owned();
+        let written = tokio::task::spawn_blocking(move || {
+            let mut file = tempfile::tempfile_in(folder)?;
+            write(&mut file)?;
+            file.rewind()?;
+            let mut hasher = Sha256::new();
+            let size = io::copy(&mut file, &mut hasher)?;
+            file.rewind()?;
+            let mut head = Vec::new();
+            (&file).take(HEAD as u64).read_to_end(&mut head)?;
+            Ok(Self {
+                file,
+                sha256: hex::encode(hasher.finalize()),
+                size,
+                head,
+            })
+        });
+        written.await?
+    }
+
+    /// The file, at its beginning, for a reader that may block.
+    pub fn into_file(mut self) -> io::Result<std::fs::File> {
+        self.file.rewind()?;
+        Ok(self.file)
+    }
+
     /// SHA-256, lower-case hex.
     pub fn sha256(&self) -> &str {
         &self.sha256

@@ -42,7 +42,11 @@ const NO_FILES: Duration = Duration::from_millis(50);
 /// Time for closing messages of a connection that ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves until `stop` is cancelled, and then finishes the requests in hand for at most
+/// Share of the grace that requests have; closing the connections and the database takes
+/// the rest.
+const GRACE_OF_REQUESTS: f64 = 0.9;
+
+/// Serves until `stop` is cancelled, and then finishes the requests in hand within
 /// [`HttpSettings::stop_grace`].
 pub async fn serve(
     listener: TcpListener,
@@ -51,10 +55,15 @@ pub async fn serve(
     metrics: ConnectionMetrics,
     stop: CancellationToken,
 ) {
-    let grace = settings.stop_grace;
+    let grace = settings.stop_grace.mul_f64(GRACE_OF_REQUESTS);
     let server = Arc::new(Server {
         builder: builder(&settings),
         connections: Connections::new(settings.connections),
+        // Who reads nothing is not waited for to the end.
+        stopping: HttpSettings {
+            write_timeout: settings.write_timeout.min(settings.stop_grace / 4),
+            ..settings.clone()
+        },
         settings,
         router,
         metrics,
@@ -120,6 +129,8 @@ struct Server {
     builder: Builder<TokioExecutor>,
     connections: Arc<Connections>,
     settings: HttpSettings,
+    /// What goes for connections after `stop`.
+    stopping: HttpSettings,
     router: Router,
     metrics: ConnectionMetrics,
     stop: CancellationToken,
@@ -164,6 +175,7 @@ impl Server {
         );
         let mut looks = tokio::time::interval(self.look_every());
         let mut ending = false;
+        let mut settings = &self.settings;
         loop {
             tokio::select! {
                 // A client that breaks off is no failure of this server.
@@ -175,9 +187,10 @@ impl Server {
                         return;
                     }
                     ending = true;
+                    settings = &self.stopping;
                     serving.as_mut().graceful_shutdown();
                 }
-                _ = looks.tick() => match connection.overdue(&self.settings) {
+                _ = looks.tick() => match connection.overdue(settings) {
                     None => {}
                     Some(Overdue::Head) => return self.metrics.closed("half-open"),
                     Some(Overdue::Reading) => return self.metrics.closed("not-reading"),
@@ -194,7 +207,7 @@ impl Server {
 
     /// Often enough for the shortest limit, and seldom enough for thousands of connections.
     fn look_every(&self) -> Duration {
-        let settings = &self.settings;
+        let settings = &self.stopping;
         let shortest = settings
             .header_timeout
             .min(settings.write_timeout)

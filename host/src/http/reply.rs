@@ -20,7 +20,7 @@ use super::error::HttpError;
 use super::openapi::content;
 use crate::app::App;
 use crate::domain::warning::Warning;
-use crate::files::{FilesError, Spool};
+use crate::files::{FilesError, Spool, Spooled};
 use crate::service::ServiceError;
 
 /// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.
@@ -196,8 +196,8 @@ pub struct FileReply<const ZIP: bool>(pub Response);
 
 impl FileReply<true> {
     /// An archive to be saved under `name`.
-    pub async fn zip(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
-        Ok(Self(attachment(app, "application/zip", name, bytes).await?))
+    pub fn zip(name: &str, file: Spooled) -> Self {
+        Self(attachment("application/zip", name, file))
     }
 }
 
@@ -207,7 +207,11 @@ pub struct WasmReply(Response);
 impl WasmReply {
     /// A component to be saved under `name`.
     pub async fn new(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
-        Ok(Self(attachment(app, WASM, name, bytes).await?))
+        let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
+        let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+        spool.write(bytes).await.map_err(lost)?;
+        let file = spool.finish().await.map_err(lost)?;
+        Ok(Self(attachment(WASM, name, file)))
     }
 }
 
@@ -232,16 +236,8 @@ impl OperationOutput for WasmReply {
 
 /// A file to be saved under `name`. A client that reads slowly holds a file and no
 /// memory.
-async fn attachment(
-    app: &App,
-    kind: &str,
-    name: &str,
-    bytes: &[u8],
-) -> Result<Response, HttpError> {
-    let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
-    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
-    spool.write(bytes).await.map_err(lost)?;
-    let file = Arc::new(spool.finish().await.map_err(lost)?);
+fn attachment(kind: &str, name: &str, file: Spooled) -> Response {
+    let file = Arc::new(file);
     let headers = [
         (header::CONTENT_TYPE, kind.to_owned()),
         (header::CONTENT_LENGTH, file.size().to_string()),
@@ -250,8 +246,7 @@ async fn attachment(
             format!("attachment; filename=\"{name}\""),
         ),
     ];
-    let body = Body::from_stream(file.pieces());
-    Ok((headers, body).into_response())
+    (headers, Body::from_stream(file.pieces())).into_response()
 }
 
 /// A file of one of these media types.

@@ -1,6 +1,7 @@
 //! The custody ledger of an envelope, and its evidence bundle.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,11 +13,12 @@ use super::log::LogEvidence;
 use super::{Caller, ServiceError, components, envelopes as envelope_service, log};
 use crate::app::App;
 use crate::domain::component::Participant;
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::{Chain as _, LedgerEntry};
 use crate::evidence::Bundle;
+use crate::files::{FilesError, Spooled};
 use crate::store::ledger;
 
 /// How long the newest entries may take to get their places.
@@ -110,27 +112,46 @@ pub struct ComponentEntry {
     pub proof: Vec<String>,
 }
 
-/// The evidence of a released envelope, as one zip.
+/// A file of a bundle.
+enum Content {
+    Stored(StoredFile),
+    Made(Bytes),
+}
+
+/// The evidence of a released envelope, as one zip. However large its documents are, they
+/// are never in memory.
 ///
 /// A bundle holds the authoritative copy, so there is none before vault-out: the
 /// live copy leaves the vault only by its single-use link.
-pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, ServiceError> {
-    use std::io::Write as _;
+pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Spooled, ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
     if envelope.archive.is_none() {
         return Err(ServiceError::Conflict(
             "Envelope has not been released".into(),
         ));
     }
-    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let options = zip::write::SimpleFileOptions::default();
-    let broken = |error: &dyn std::error::Error| ServiceError::Internal(error.to_string());
-    for (name, bytes) in files(app, caller, &envelope).await? {
-        zip.start_file(name, options)
-            .map_err(|error| broken(&error))?;
-        zip.write_all(&bytes).map_err(|error| broken(&error))?;
+    let folder = app.config.spool_folder();
+    let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
+    for (name, content) in files(app, caller, &envelope).await? {
+        let source: Box<dyn io::Read + Send> = match content {
+            Content::Made(bytes) => Box::new(io::Cursor::new(bytes)),
+            Content::Stored(file) => {
+                let spooled = app.files.spooled(&file, &folder).await?;
+                Box::new(spooled.into_file().map_err(FilesError::Spool)?)
+            }
+        };
+        sources.push((name, source));
     }
-    Ok(zip.finish().map_err(|error| broken(&error))?.into_inner())
+    let written = Spooled::written(&folder, |file| {
+        let mut zip = zip::ZipWriter::new(file);
+        for (name, mut source) in sources {
+            zip.start_file(name, zip::write::SimpleFileOptions::default())?;
+            io::copy(&mut source, &mut zip)?;
+        }
+        zip.finish()?;
+        Ok(())
+    });
+    Ok(written.await.map_err(FilesError::Spool)?)
 }
 
 /// The evidence of a vaulted or released envelope, for a verification on this
@@ -138,17 +159,22 @@ pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Vec<u8>, Ser
 pub async fn evidence(app: &App, caller: &Caller, id: &str) -> Result<Bundle, ServiceError> {
     let envelope = envelope_service::get(app, caller, id).await?;
     let in_vault = envelope.archive.is_none();
-    Ok(Bundle::of_installation(
-        files(app, caller, &envelope).await?,
-        in_vault,
-    ))
+    let mut read = Vec::new();
+    for (name, content) in files(app, caller, &envelope).await? {
+        let bytes = match content {
+            Content::Made(bytes) => bytes,
+            Content::Stored(file) => app.files.get(&file).await?,
+        };
+        read.push((name, bytes));
+    }
+    Ok(Bundle::of_installation(read, in_vault))
 }
 
 async fn files(
     app: &App,
     caller: &Caller,
     envelope: &Envelope,
-) -> Result<Vec<(String, Bytes)>, ServiceError> {
+) -> Result<Vec<(String, Content)>, ServiceError> {
     let ledger = ledger(app, caller, envelope.id.as_str()).await?;
     let authoritative = envelope.archive.as_ref().or(envelope.vault.as_ref());
     let mut files = Vec::new();
@@ -160,7 +186,7 @@ async fn files(
     ] {
         let file =
             file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
-        files.push((name.to_owned(), app.files.get(file).await?));
+        files.push((name.to_owned(), Content::Stored(file.clone())));
     }
     let named = participants(&ledger);
     let activations = activations(app, &ledger, &named).await?;
@@ -170,16 +196,17 @@ async fn files(
     let digests: BTreeSet<&str> = rules.map(|one| one.sha256.as_str()).collect();
     for digest in digests {
         if let Some(bytes) = components::bytes_of(app, digest, COMPONENT_LIMIT).await? {
-            files.push((format!("{COMPONENTS}/{digest}.wasm"), bytes));
+            let name = format!("{COMPONENTS}/{digest}.wasm");
+            files.push((name, Content::Made(bytes)));
         }
     }
     Ok(files)
 }
 
-fn pretty(value: &impl Serialize) -> Result<Bytes, ServiceError> {
+fn pretty(value: &impl Serialize) -> Result<Content, ServiceError> {
     let text = serde_json::to_vec_pretty(value);
     let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(text.into())
+    Ok(Content::Made(text.into()))
 }
 
 /// The components that the ledger names; none in ledgers of earlier releases.

@@ -238,5 +238,5 @@ pub async fn bundle(
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
     let zip = custody::bundle(&app, &partner.caller, &id).await?;
-    FileReply::zip(&app, &format!("{id}-bundle.zip"), &zip).await
+    Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
 }
