@@ -66,6 +66,56 @@ async fn heavy_documents_of_one_tenant_do_not_hold_up_another() {
     assert!(waited * 3 < whole, "{waited:?} of {whole:?}");
 }
 
+/// What one envelope asks for beyond its place in the queue is refused at once, and
+/// another organization does not notice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_of_document_work_answers_503_with_retry_after() {
+    let app = TestApp::start().await;
+    let field = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05 }] },
+    }]);
+    let template = app.template(&heavy(), &field).await;
+    let body = crate::support::envelope_body(&template["template_id"]);
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let url = envelope["sign_url"].as_str().unwrap();
+    let link = &url[url.find("/sign/").unwrap()..];
+    let other = app.other_organization().await;
+    // One queue takes 64 calls about one document.
+    let pages: Vec<_> = (1..=120)
+        .map(|page| format!("{link}/pages/{page}.png"))
+        .collect();
+    let attack = futures::future::join_all(pages.iter().map(|path| get(&app, path, None)));
+    let victim = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let fields = anchor("Buyer signature:");
+        let texts = [("name", "Small"), ("fields_json", fields.as_str())];
+        let contract = crate::support::CONTRACT;
+        app.upload_as(
+            &other,
+            "/partner/templates",
+            "application/pdf",
+            contract,
+            &texts,
+        )
+        .await
+    };
+    let (answers, created) = tokio::join!(attack, victim);
+    created.data(200);
+    let (shown, refused): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
+    assert!(!shown.is_empty() && !refused.is_empty());
+    for answer in refused {
+        assert_eq!(answer.headers["retry-after"], "5");
+        assert_eq!(
+            answer.error(503),
+            "Too much work of this kind is waiting; please try again"
+        );
+    }
+    // Nothing is left behind: the same pages are there a little later.
+    assert_eq!(get(&app, &pages[119], None).await.status, 200);
+}
+
 async fn get(app: &TestApp, path: &str, address: Option<&str>) -> Answer {
     let mut request = Request::get(path);
     if let Some(address) = address {

@@ -78,6 +78,10 @@ fn every_operation_says_its_credential_its_errors_and_an_example() {
     let document = document();
     let operations = operations(&document);
     assert!(operations.len() >= 70, "{}", operations.len());
+    let limits = document["info"]["description"].as_str().unwrap();
+    for limited in ["/sign/…", "web-app token", "/builder/…", "/ledger/…", "429"] {
+        assert!(limits.contains(limited), "{limited}");
+    }
     for operation in operations {
         let name = format!("{} {}", operation.method, operation.path);
         let description = &operation.description;

@@ -47,6 +47,7 @@ use tracing::Instrument as _;
 use tracing::field::Empty;
 
 use crate::app::App;
+use crate::config::RateLimitSettings;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
 use crate::metrics::{DiskLabels, RequestLabels};
@@ -62,7 +63,7 @@ const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Everything that is served.
 pub fn router(app: App) -> Router {
-    let mut document = openapi::head(&app.config.base_url());
+    let mut document = openapi::head(&app.config.base_url(), &app.config.rate_limits);
     let api = routes::api().finish_api(&mut document);
     let document = Arc::new(serde_json::json!(document));
     let served = document.clone();
@@ -102,7 +103,7 @@ pub fn router(app: App) -> Router {
 
 /// The OpenAPI document of what `router` serves below `base_url`.
 pub fn openapi_document(base_url: &str) -> serde_json::Value {
-    let mut document = openapi::head(base_url);
+    let mut document = openapi::head(base_url, &RateLimitSettings::default());
     let _ = routes::api().finish_api(&mut document);
     serde_json::json!(document)
 }
@@ -158,13 +159,14 @@ async fn identify(
     }
     let duration_ms = duration.as_millis() as u64;
     let org = notes.org.get().map(|org| org.as_str());
+    let credential = notes.credential.get().map(String::as_str);
     let cause = response.extensions().get::<error::Cause>();
     let cause = cause.map(|cause| cause.0.as_str());
     let _entered = span.enter();
     if status >= 500 {
-        tracing::error!(%method, path, status, duration_ms, org, cause, "request failed");
+        tracing::error!(%method, path, status, duration_ms, org, credential, cause, "request failed");
     } else {
-        tracing::info!(%method, path, status, duration_ms, org, cause, "request");
+        tracing::info!(%method, path, status, duration_ms, org, credential, cause, "request");
     }
     response
 }

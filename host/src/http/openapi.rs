@@ -14,6 +14,7 @@ use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 
 use super::error::HttpError;
+use crate::config::RateLimitSettings;
 
 /// What an error status means here; one table for every operation.
 fn meaning(status: u16) -> &'static str {
@@ -31,7 +32,7 @@ fn meaning(status: u16) -> &'static str {
         500 => "Our fault; X-Request-Id finds it in the log",
         502 => "The provider refused or could not be reached",
         503 => {
-            "Not configured, or the database or the document store cannot be reached: then Retry-After says when to come back"
+            "Not configured; or the database or the document store cannot be reached, or too much work waits: then Retry-After says when to come back"
         }
         _ => "Error",
     }
@@ -101,8 +102,40 @@ pub fn describe(
     }
 }
 
+/// Describes the API as a whole, with the rate limits of this installation.
+fn description(limits: &RateLimitSettings) -> String {
+    let limits = [
+        ("a signing link (/sign/…)", limits.signing_link),
+        ("the copy.pdf of a signing link", limits.copies),
+        ("a web-app token", limits.web_token),
+        (
+            "a field builder session (/builder/…)",
+            limits.builder_session,
+        ),
+        ("an address reading /ledger/…", limits.ledger),
+        ("an address, over all of these", limits.address),
+    ];
+    let limits: Vec<String> = limits
+        .into_iter()
+        .filter(|(_, limit)| *limit > 0)
+        .map(|(what, limit)| format!("{limit} for {what}"))
+        .collect();
+    let mut text = String::from(
+        "Electronic signatures, tamper-evident authoritative copies, and their proof. \
+         Every POST takes an Idempotency-Key: the same key and body within 24 hours \
+         gives the first answer again. An API key has a limit of its own.",
+    );
+    if !limits.is_empty() {
+        text += &format!(
+            " Other requests a minute on one node: {}. More are answered with 429 and Retry-After.",
+            limits.join(", ")
+        );
+    }
+    text
+}
+
 /// The document without paths.
-pub fn head(base_url: &str) -> OpenApi {
+pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
     let error = json_schema!({
         "type": "object",
         "description": "What every error answer looks like.",
@@ -117,12 +150,7 @@ pub fn head(base_url: &str) -> OpenApi {
         info: Info {
             title: "holdfast".into(),
             version: "2".into(),
-            description: Some(
-                "Electronic signatures, tamper-evident authoritative copies, and their proof. \
-                 Every POST takes an Idempotency-Key: the same key and body within 24 hours \
-                 gives the first answer again."
-                    .into(),
-            ),
+            description: Some(description(limits)),
             ..Info::default()
         },
         servers: vec![Server {

@@ -108,8 +108,8 @@ pub enum ServiceError {
     KbaRequired,
     #[error("{0}")]
     NotConfigured(String),
-    /// Too much document work waits already.
-    #[error("Too much document work at once; please try again")]
+    /// Too many calls wait for the same component already, or waited in vain.
+    #[error("Too much work of this kind is waiting; please try again")]
     Busy,
     #[error(transparent)]
     Component(ComponentError),
