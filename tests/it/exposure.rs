@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -67,6 +68,44 @@ async fn metrics_are_served_where_the_setting_says() {
         .await
         .unwrap();
     assert_eq!(main.status(), 404);
+}
+
+/// Who used which key or token is in the log, by their ids.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
+    let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
+    let home = Home {
+        program: this_program(),
+        data: data.path().to_owned(),
+        database: None,
+        settings: Vec::new(),
+    };
+    let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
+    let org = org["org_id"].as_str().unwrap();
+    let create = ["key", "create", "--org", org, "--scopes", "envelopes:read"];
+    let (_, key) = home.operator("0s", &create);
+    let issue = ["token", "issue", "--org", org, "--email", "jo@example.com"];
+    let (_, token) = home.operator("0s", &[&issue[..], &["--role", "admin"]].concat());
+    let server = Server::start(&home, &[], &[]).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::new();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let (api_key, bearer) = (text(&key["api_key"]), text(&token["token"]));
+    let api = format!("{}/api/v2", server.url);
+    let by_key = client.get(format!("{api}/partner/envelopes"));
+    let by_key = by_key.header("x-api-key", &api_key).send().await.unwrap();
+    assert_eq!(by_key.status(), 200);
+    let by_token = client.get(format!("{api}/templates")).bearer_auth(&bearer);
+    assert_eq!(by_token.send().await.unwrap().status(), 200);
+    for id in [text(&key["key_id"]), text(&token["token_id"])] {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !server.has_said(&id) {
+            assert!(Instant::now() < deadline, "{id} is not in the log");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert!(!server.has_said(&api_key) && !server.has_said(&bearer));
 }
 
 fn mode(path: &Path) -> u32 {

@@ -100,6 +100,7 @@ async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
 /// Checks the key's scope.
 fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
     let _ = notes.org.set(record.org.clone());
+    let _ = notes.credential.set(record.id.to_string());
     if record.scopes.contains(&S::SCOPE) {
         return Ok(());
     }
@@ -274,6 +275,9 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
         .await?
         .ok_or_else(|| unauthorized("Invalid token"))?;
     let _ = notes.org.set(user.org.clone());
+    if let Some(token) = &user.token {
+        let _ = notes.credential.set(token.to_string());
+    }
     // Where it is not required it must not contradict the token either.
     if let Some(named) = parts.headers.get("x-org-id")
         && named.as_bytes() != user.org.as_str().as_bytes()

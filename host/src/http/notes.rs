@@ -1,6 +1,6 @@
 //! What the parts of one request leave for each other: extractors know the
-//! organization, the allowance and the body; the outermost layer logs the first
-//! and answers with the second.
+//! organization, the credential, the allowance and the body; the outermost layer
+//! logs the first two and answers with the allowance.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -14,6 +14,8 @@ use crate::service::rate_limit::Allowance;
 pub struct Notes {
     /// Whose credential it carries.
     pub org: OnceLock<OrgId>,
+    /// Id of its API key or web-app token, for the log of who used which.
+    pub credential: OnceLock<String>,
     allowance: Mutex<Option<Allowance>>,
     /// SHA-256 of what was sent, once it is read.
     pub body: OnceLock<String>,

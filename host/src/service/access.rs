@@ -141,6 +141,8 @@ pub struct User {
     pub org: OrgId,
     pub email: String,
     pub role: Role,
+    /// Id of a token of ours; none for an issuer's.
+    pub token: Option<TokenId>,
 }
 
 impl From<&User> for Caller {
@@ -255,6 +257,7 @@ async fn own(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
         org: claims.org_id,
         email: claims.email,
         role: claims.role,
+        token: claims.jti,
     }))
 }
 

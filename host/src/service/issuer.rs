@@ -102,6 +102,7 @@ impl Issuer {
             org: OrgId::parse(text(&self.settings.org_claim)?)?,
             email: text(&self.settings.email_claim)?.to_owned(),
             role: Role::parse(text(&self.settings.role_claim)?)?,
+            token: None,
         })
     }
 

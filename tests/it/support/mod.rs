@@ -396,6 +396,13 @@ impl TestApp {
         new_key(&self.store, &org, Scope::ALL, rpm).await
     }
 
+    /// A key and a web-app admin of another organization.
+    pub async fn other_tenant(&self) -> (String, String) {
+        let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
+        let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
+        (key, self.admin_of(org.as_str()))
+    }
+
     /// A web-app admin of another organization.
     pub fn other_admin(&self) -> String {
         let mut create = operator_command(self.root.path(), &["org", "create", "--name", "Oak"]);

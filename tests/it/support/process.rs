@@ -66,7 +66,7 @@ impl Home {
 pub struct Server {
     child: Child,
     pub url: String,
-    /// Warnings and errors.
+    /// All lines after "listening".
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -108,12 +108,12 @@ impl Server {
         let log: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = log.clone();
         std::thread::spawn(move || {
-            let lines = lines.map_while(Result::ok);
-            let wrong = |line: &String| line.contains("ERROR") || line.contains("WARN");
-            lines.filter(wrong).for_each(|line| {
-                eprintln!("{line}");
+            for line in lines.map_while(Result::ok) {
+                if line.contains("ERROR") || line.contains("WARN") {
+                    eprintln!("{line}");
+                }
                 kept.lock().unwrap().push(line);
-            });
+            }
         });
         Some(Self {
             child,
@@ -130,7 +130,7 @@ impl Server {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Whether it has warned of something.
+    /// Whether a line of its log contains this.
     pub fn has_said(&self, what: &str) -> bool {
         self.log
             .lock()
