@@ -236,7 +236,13 @@ async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
         .data(201);
     assert_eq!(plugin["slot"], "provider.signing");
     let activate = json!({ "component_id": plugin["component_id"] });
-    for (act, body) in [("activate", activate), ("rollback", json!({}))] {
+    for (act, body) in [
+        ("activate", activate),
+        ("rollback", json!({})),
+        // Who may not is told so, whatever is sent.
+        ("activate", json!({ "component_id": 7 })),
+        ("rollback", json!({ "nonsense": true })),
+    ] {
         let path = format!("{SLOTS}/provider.signing/{act}");
         let refused = app.post_with_bearer(&officer, &path, body).await;
         assert_eq!(refused.error(403), "Admin role is required");

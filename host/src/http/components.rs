@@ -78,6 +78,32 @@ impl OperationInput for Officer {
     }
 }
 
+/// An officer, and the slot of the path, which they may change. Neither is decided by the
+/// body.
+pub struct SlotOfficer {
+    officer: Officer,
+    slot: Slot,
+}
+
+impl FromRequestParts<App> for SlotOfficer {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let officer = Officer::from_request_parts(parts, app).await?;
+        let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
+        let slot = known(&slot)?;
+        officer.may_change(slot)?;
+        Ok(Self { officer, slot })
+    }
+}
+
+impl OperationInput for SlotOfficer {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Officer::operation_input(context, operation);
+        SlotPath::operation_input(context, operation);
+    }
+}
+
 /// The form of an upload.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
@@ -183,36 +209,27 @@ pub async fn slots(
 
 pub async fn activate(
     State(app): State<App>,
-    officer: Officer,
-    SlotPath(slot): SlotPath,
+    SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<Activate>,
 ) -> Result<Created<ActivationView>, HttpError> {
-    let slot = known(&slot)?;
-    officer.may_change(slot)?;
     let activation = components::activate(&app, &officer.owner, slot, request).await?;
     Ok(Reply::new(&activation))
 }
 
 pub async fn roll_back(
     State(app): State<App>,
-    officer: Officer,
-    SlotPath(slot): SlotPath,
+    SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<RollBack>,
 ) -> Result<Found<ActivationView>, HttpError> {
-    let slot = known(&slot)?;
-    officer.may_change(slot)?;
     let activation = components::roll_back(&app, &officer.owner, slot, request).await?;
     Ok(Reply::new(&activation))
 }
 
 pub async fn start_shadow(
     State(app): State<App>,
-    officer: Officer,
-    SlotPath(slot): SlotPath,
+    SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<StartShadow>,
 ) -> Result<Created<LiveShadow>, HttpError> {
-    let slot = known(&slot)?;
-    officer.may_change(slot)?;
     let org = &officer.caller.org;
     let started = live_shadow::start(&app, &officer.owner, org, slot, &request).await?;
     Ok(Reply::new(&started))
@@ -232,11 +249,8 @@ pub async fn live(
 
 pub async fn stop_shadow(
     State(app): State<App>,
-    officer: Officer,
-    SlotPath(slot): SlotPath,
+    SlotOfficer { officer, slot }: SlotOfficer,
 ) -> Result<Found<LiveShadow>, HttpError> {
-    let slot = known(&slot)?;
-    officer.may_change(slot)?;
     let org = &officer.caller.org;
     Ok(Reply::new(
         &live_shadow::stop(&app, &officer.owner, org, slot).await?,
