@@ -19,7 +19,9 @@ use crate::support::{
 };
 
 /// Before and after everything that is made durable.
-const PLACES: [&str; 20] = [
+const PLACES: [&str; 22] = [
+    "confirm",
+    "confirm recorded",
     "fetch",
     "fetch recorded",
     "time",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -19,7 +19,7 @@ use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::component::Slot;
 use holdfast::domain::id::{ActivationId, ComponentId};
 use holdfast_test_guests::MISBEHAVING;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::component_registry::variant;
 use crate::support::rewrite::with_work;
@@ -276,6 +276,88 @@ async fn two_hundred_healthy_requests_beside_it_see_nothing() {
         );
     }
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
+}
+
+/// Activates a component of an organization as its signing provider, with this behaviour.
+async fn activate(app: &TestApp, admin: &str, component: &Value, base_url: &str, behaviour: &str) {
+    let config = json!({
+        "base_url": base_url, "settings": { "behaviour": behaviour },
+        "secrets": { "api_key": "the key" }, "timeout_seconds": 5,
+    });
+    let activate = json!({
+        "component_id": component["component_id"], "instance": "own", "config": config,
+    });
+    let path = "/component-slots/provider.signing/activate";
+    app.post_with_bearer(admin, path, activate).await.data(201);
+}
+
+/// More calls of one organization's plugin than its share allows, each holding its memory, a
+/// processor or a connection for as long as it can: a plugin of another organization and the
+/// built-in provider answer meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_under_load_leaves_other_plugins_and_the_default_their_share() {
+    let insecure = |config: &mut holdfast::config::Config| {
+        config.providers.allow_insecure = true;
+    };
+    let app = TestApp::with(insecure, Default::default()).await;
+    let far_end = far_end().await;
+    let (busy, busy_admin) = app.other_tenant().await;
+    let (quiet, quiet_admin) = app.other_tenant().await;
+    let uploaded = async |admin: &str| {
+        app.upload_component(admin, "misbehaving", "1.0.0", MISBEHAVING)
+            .await
+            .data(201)
+    };
+    let (well, ill) = (uploaded(&quiet_admin).await, uploaded(&busy_admin).await);
+    activate(&app, &quiet_admin, &well, &far_end.base_url, "well").await;
+    let template = app.contract_template().await;
+    let field = json!([{
+        "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
+        "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.03 }] },
+    }])
+    .to_string();
+    let texts = [("name", "Contract"), ("fields_json", field.as_str())];
+    let upload = |key: &str| {
+        let key = key.to_owned();
+        let (app, texts) = (&app, &texts);
+        async move {
+            let path = "/partner/templates";
+            app.upload_as(&key, path, "application/pdf", CONTRACT, texts)
+                .await
+        }
+    };
+    for behaviour in ["slow", "memory", "loop"] {
+        activate(&app, &busy_admin, &ill, &far_end.base_url, behaviour).await;
+        let others_are_served = AtomicBool::new(false);
+        let first_round = AtomicUsize::new(0);
+        let load = futures::future::join_all((0..64).map(|_| async {
+            for round in 0.. {
+                let answer = upload(&busy).await;
+                let status = answer.status.as_u16();
+                let text = answer.text();
+                assert!([502, 503].contains(&status), "{behaviour}: {text}");
+                if round == 0 {
+                    first_round.fetch_add(1, Ordering::Relaxed);
+                }
+                if others_are_served.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }));
+        let others = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            for _ in 0..10 {
+                upload(&quiet).await.data(200);
+                let body = crate::support::envelope_body(&template["template_id"]);
+                app.post("/partner/envelopes", body).await.data(201);
+            }
+            others_are_served.store(true, Ordering::Relaxed);
+            first_round.load(Ordering::Relaxed)
+        };
+        let ((), ended) = tokio::join!(async { drop(load.await) }, others);
+        // Calls that last as long as they may are not waited for.
+        assert!(behaviour == "memory" || ended < 64, "{behaviour}: {ended}");
+    }
 }
 
 /// A function that is seldom called is called before a plugin is admitted, like any other.

@@ -311,3 +311,42 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
 fn last<'a>(entries: &'a [LedgerEntry], action: &str) -> Option<&'a LedgerEntry> {
     entries.iter().rev().find(|entry| entry.action == action)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::components::{compliance_alone, embedded};
+    use crate::domain::clock::Timestamp;
+    use crate::domain::component::Slot;
+
+    /// A release to come may hold the same rules against a pack that this one does not have.
+    #[test]
+    fn rules_held_against_an_unknown_pack_are_not_re_evaluated() {
+        let folder = crate::test_folder();
+        let mut all = embedded();
+        let default = all.find(|artifact| artifact.slot == Slot::Compliance);
+        let rules = compliance_alone(folder.path().into(), [9; 32], &default.unwrap(), None);
+        let rules = rules.unwrap();
+        let decided = rules.identity().unwrap().sha256;
+        let unknown = "0".repeat(64);
+        let evaluated = LedgerEntry {
+            sequence: 1,
+            at: Timestamp::from_millis(0),
+            actor: "system".into(),
+            action: "compliance.evaluated".into(),
+            details: json!({
+                "component": { "sha256": decided },
+                "evaluations": [
+                    { "component": { "sha256": decided } }, { "component": { "sha256": unknown } },
+                ],
+            }),
+            previous_hash: String::new(),
+            hash: String::new(),
+        };
+        let finding = re_evaluation(&[evaluated], b"{}", &Ok(rules));
+        assert_eq!(finding.ok, None, "{}", finding.detail);
+        assert!(finding.detail.contains(&unknown), "{}", finding.detail);
+    }
+}
