@@ -3,14 +3,17 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use holdfast::components::embedded;
+use holdfast::domain::component::Slot;
+use holdfast_test_guests::MISBEHAVING;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
+use tokio::runtime::Runtime;
 
 use crate::Failure;
 use crate::documents::text_document;
@@ -57,21 +60,114 @@ struct Ground {
     heavy_form: String,
     copy: String,
     heavy: Bytes,
+    /// Of the attacker's web app.
+    token: String,
     address: SocketAddr,
     time: Duration,
 }
 
-/// An attack that goes on until it is stopped.
-type Attack = fn(&Ground, Arc<AtomicBool>) -> Vec<JoinHandle<()>>;
+/// Starts clients that attack.
+type Attack = fn(&Ground, &Crowd) -> Result<(), Failure>;
 
-const ATTACKS: [(&str, Attack); 6] = [
-    ("nothing", |_, _| Vec::new()),
+const ATTACKS: [(&str, Attack); 8] = [
+    ("nothing", |_, _| Ok(())),
     ("16 templates of heavy documents at once", templates),
     ("16 loops over the copy of one link", copies),
     ("64 loops over pages of a heavy document", pages),
+    ("30 uploads of components at once", uploads),
+    ("16 loops over a plugin that never answers", endless_plugin),
     ("200 readers of a copy who do not read", stalled_readers),
     ("1,000 half-open connections", half_open),
 ];
+
+/// Clients that attack, on threads of the lowest priority: elsewhere they would not take
+/// the server's processors.
+struct Crowd {
+    runtime: Runtime,
+    answers: Arc<Answers>,
+}
+
+/// Counts what the attacking clients were answered.
+#[derive(Default)]
+struct Answers {
+    done: AtomicUsize,
+    refused: AtomicUsize,
+    failed: AtomicUsize,
+}
+
+impl Answers {
+    fn count(&self, status: u16) {
+        let counter = match status {
+            ..400 => &self.done,
+            400..500 | 503 => &self.refused,
+            _ => &self.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests done, refused (4xx, 503), and failed otherwise.
+    fn text(&self) -> String {
+        let counters = [&self.done, &self.refused, &self.failed];
+        counters
+            .map(|counter| counter.load(Ordering::Relaxed).to_string())
+            .join(" / ")
+    }
+}
+
+impl Crowd {
+    fn new() -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .worker_threads(2)
+            // Linux keeps a priority for each thread.
+            .on_thread_start(|| drop(rustix::process::setpriority_process(None, 19)))
+            .build()?;
+        Ok(Self {
+            runtime,
+            answers: Arc::default(),
+        })
+    }
+
+    /// `count` clients that repeat their request, each over a connection of its own.
+    fn repeat(&self, address: SocketAddr, count: usize, request: impl Fn(usize) -> Vec<u8>) {
+        for number in 0..count {
+            let (request, answers) = (request(number), self.answers.clone());
+            self.runtime.spawn(async move {
+                loop {
+                    let Ok(mut connection) = Connection::open(address).await else {
+                        continue;
+                    };
+                    while let Ok(answer) = connection.ask(&request).await {
+                        answers.count(answer.status);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Keeps `count` connections that sent this and read nothing.
+    fn silent(&self, address: SocketAddr, count: usize, sent: &[u8]) {
+        for _ in 0..count {
+            let sent = sent.to_vec();
+            self.runtime.spawn(async move {
+                loop {
+                    let Ok(mut stream) = TcpStream::connect(address).await else {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    };
+                    let _ = stream.write_all(&sent).await;
+                    // Until the server closes it; then once more.
+                    while stream.writable().await.is_ok() && stream.take_error().is_ok() {
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                        if matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    }
+}
 
 impl Ground {
     async fn new(attacker: Partner) -> Result<Self, Failure> {
@@ -88,6 +184,7 @@ impl Ground {
         sign(address, &form).await?;
         vaulted(address, &attacker.key, &id).await?;
         let copy = format!("{form}/copy.pdf");
+        let token = attacker.web_token()?;
         let seconds = std::env::var("NEIGHBOUR_SECONDS").ok();
         let seconds = seconds.and_then(|text| text.parse().ok());
         Ok(Self {
@@ -97,6 +194,7 @@ impl Ground {
             heavy_form,
             copy,
             heavy,
+            token,
             address,
             time: Duration::from_secs(seconds.unwrap_or(SECONDS)),
         })
@@ -115,18 +213,15 @@ impl Ground {
             "failed",
             "MiB above idle",
             "MiB kept",
+            "attacker: done / refused / failed",
         ]);
         let idle = self.attacker.server.memory()?.resident / 1024.0;
         let mut alone: Option<[f64; 3]> = None;
         for (name, attack) in ATTACKS {
-            let stop = Arc::new(AtomicBool::new(false));
-            let tasks = attack(&self, stop.clone());
+            let crowd = Crowd::new()?;
+            tokio::task::block_in_place(|| attack(&self, &crowd))?;
             let (waits, peak) = tokio::join!(self.quiet_tenant(), self.peak());
-            stop.store(true, Ordering::Relaxed);
-            for task in tasks {
-                task.abort();
-                let _ = task.await;
-            }
+            crowd.runtime.shutdown_background();
             tokio::time::sleep(Duration::from_secs(2)).await;
             let kept = self.attacker.server.memory()?.resident / 1024.0 - idle;
             let slowest =
@@ -140,12 +235,13 @@ impl Ground {
             row.push(waits.failures.to_string());
             row.push(format!("{:.0}", peak? - idle));
             row.push(format!("{kept:.0}"));
+            row.push(crowd.answers.text());
             table.row(row);
         }
         table.print();
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut stalled = stalled_readers(&self, stop.clone());
-        stalled.extend(half_open(&self, stop));
+        let crowd = Crowd::new()?;
+        stalled_readers(&self, &crowd)?;
+        half_open(&self, &crowd)?;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let asked = Instant::now();
         self.attacker.server.stop()?;
@@ -156,7 +252,7 @@ impl Ground {
             self.time.as_secs(),
             asked.elapsed().as_secs_f64()
         );
-        drop(stalled);
+        crowd.runtime.shutdown_background();
         Ok(())
     }
 
@@ -316,30 +412,7 @@ async fn vaulted(address: SocketAddr, key: &str, id: &str) -> Result<(), Failure
     Err("not vaulted in time".into())
 }
 
-/// Asks again and again over a connection of its own.
-fn repeat(
-    ground: &Ground,
-    stop: &Arc<AtomicBool>,
-    count: usize,
-    request: impl Fn(usize) -> Vec<u8>,
-) -> Vec<JoinHandle<()>> {
-    let address = ground.address;
-    (0..count)
-        .map(|number| {
-            let (request, stop) = (request(number), stop.clone());
-            tokio::spawn(async move {
-                while !stop.load(Ordering::Relaxed) {
-                    let Ok(mut connection) = Connection::open(address).await else {
-                        continue;
-                    };
-                    while !stop.load(Ordering::Relaxed) && connection.ask(&request).await.is_ok() {}
-                }
-            })
-        })
-        .collect()
-}
-
-fn templates(ground: &Ground, stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+fn templates(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     let anchors: Vec<_> = (381..=400)
         .map(|page| format!("Signature A{page} of"))
         .collect();
@@ -349,59 +422,82 @@ fn templates(ground: &Ground, stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
         &ground.heavy,
         &anchors,
     );
-    repeat(ground, &stop, 16, |_| request.clone())
+    crowd.repeat(ground.address, 16, |_| request.clone());
+    Ok(())
 }
 
-fn copies(ground: &Ground, stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+fn copies(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     let request = load::get(ground.address, &ground.copy, &[]);
-    repeat(ground, &stop, 16, |_| request.clone())
+    crowd.repeat(ground.address, 16, |_| request.clone());
+    Ok(())
 }
 
-fn pages(ground: &Ground, stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
-    repeat(ground, &stop, 64, |number| {
+fn pages(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+    crowd.repeat(ground.address, 64, |number| {
         let path = format!("{}/pages/{}.png", ground.heavy_form, number * 6 + 1);
         load::get(ground.address, &path, &[])
-    })
+    });
+    Ok(())
 }
 
-/// Keeps connections that sent this and read nothing.
-fn silent(ground: &Ground, count: usize, sent: Vec<u8>) -> Vec<JoinHandle<()>> {
+impl Ground {
+    /// The request that uploads a component for the attacker.
+    fn upload(&self, component: &[u8], name: &str, version: &str) -> Vec<u8> {
+        let bearer = format!("Bearer {}", self.token);
+        let headers = [("authorization", bearer.as_str()), ("content-type", FORM)];
+        let body = form(component, &[("name", name), ("version", version)]);
+        load::request(self.address, "POST", "/api/v2/components", &headers, &body)
+    }
+
+    /// A setting of the attacker's web app.
+    fn post(&self, path: &str, body: &Value) -> Vec<u8> {
+        let bearer = format!("Bearer {}", self.token);
+        let json = ("content-type", "application/json");
+        let headers = [("authorization", bearer.as_str()), json];
+        let body = body.to_string();
+        load::request(self.address, "POST", path, &headers, body.as_bytes())
+    }
+}
+
+/// The largest of the default components, each time another one.
+fn uploads(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+    let documents = embedded().find(|artifact| artifact.slot == Slot::Documents);
+    let documents = documents.ok_or("no documents component")?.bytes;
+    crowd.repeat(ground.address, 30, |number| {
+        // A custom section called `n`.
+        let unique = [&documents[..], &[0, 3, 1, b'n', number as u8]].concat();
+        ground.upload(&unique, "own", &format!("1.0.{number}"))
+    });
+    Ok(())
+}
+
+/// Templates by way of a plugin of the attacker's that loops.
+fn endless_plugin(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+    let plugin = ground.upload(MISBEHAVING, "endless", "1.0.0");
     let address = ground.address;
-    (0..count)
-        .map(|_| {
-            let sent = sent.clone();
-            tokio::spawn(async move {
-                loop {
-                    let Ok(mut stream) = TcpStream::connect(address).await else {
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                        continue;
-                    };
-                    let _ = stream.write_all(&sent).await;
-                    // Until the server closes it; then once more.
-                    while stream.writable().await.is_ok() && stream.take_error().is_ok() {
-                        tokio::time::sleep(Duration::from_secs(1)).await;
-                        if matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
-                            break;
-                        }
-                    }
-                }
-            })
-        })
-        .collect()
+    let runtime = &crowd.runtime;
+    let component = runtime.block_on(ask(address, &plugin))?["data"]["component_id"].take();
+    let config = json!({
+        "base_url": "https://example.com", "settings": { "behaviour": "loop" },
+        "secrets": { "api_key": "the key" }, "timeout_seconds": 1,
+    });
+    let activate = json!({ "component_id": component, "instance": "endless", "config": config });
+    let path = "/api/v2/component-slots/provider.signing/activate";
+    runtime.block_on(ask(address, &ground.post(path, &activate)))?;
+    let contract = Bytes::from(text_document(4)?);
+    let request = template_request(address, &ground.attacker.key, &contract, &[]);
+    crowd.repeat(address, 16, |_| request.clone());
+    Ok(())
 }
 
-fn stalled_readers(ground: &Ground, _: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
-    silent(
-        ground,
-        STALLED,
-        load::get(ground.address, &ground.copy, &[]),
-    )
+fn stalled_readers(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+    let request = load::get(ground.address, &ground.copy, &[]);
+    crowd.silent(ground.address, STALLED, &request);
+    Ok(())
 }
 
-fn half_open(ground: &Ground, _: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
-    silent(
-        ground,
-        HALF_OPEN,
-        b"GET /healthz HTTP/1.1\r\nhost: bench\r\n".to_vec(),
-    )
+fn half_open(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
+    let sent = b"GET /healthz HTTP/1.1\r\nhost: bench\r\n";
+    crowd.silent(ground.address, HALF_OPEN, sent);
+    Ok(())
 }
