@@ -8,6 +8,7 @@ use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
 
 use super::artifact::Identity;
+use super::background;
 use super::bindings;
 use super::canaries;
 use super::engine::Limited;
@@ -329,7 +330,7 @@ async fn heavy<P: World, R: Send + 'static>(
             by_document: false,
         });
     };
-    let task = tokio::task::spawn_blocking(move || {
+    let task = background::run(move || {
         let _turn = turn;
         active(&held)?
             .call(work)

@@ -19,6 +19,7 @@
 //! | `worlds.rs` | the WIT packages, and what each world grants |
 //! | `inspection.rs` | what an unknown component is, and whether it fits a world |
 //! | `compiler.rs` | compiling it, in a process of its own |
+//! | `background.rs` | threads that give way to those that serve requests |
 //! | `baseline.rs` | the answer of a built-in pack beside that of other compliance rules |
 //! | `confinement.rs` | what that process gives up before it looks at the bytes |
 //! | `conformance.rs` | questions with known answers that a candidate must get right |
@@ -28,6 +29,7 @@
 //! organizations and a trap harms one call alone.
 
 mod artifact;
+mod background;
 mod baseline;
 mod bindings;
 mod canaries;

@@ -10,6 +10,7 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use super::artifact::{Artifact, Identity, NativeCodeCache};
+use super::background;
 use super::baseline::{self, Baselines};
 use super::bindings;
 use super::canaries;
@@ -118,7 +119,7 @@ impl OwnRules {
         work: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, ComponentError> {
         let slice = self.slice.clone();
-        let task = tokio::task::spawn_blocking(move || {
+        let task = background::run(move || {
             let before = thread_time();
             let answer = work();
             slice.spend(thread_time().saturating_sub(before), Instant::now());
