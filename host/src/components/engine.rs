@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
-use super::gate::Reservation;
+use super::gate::{Reservation, TimeSlice};
 use super::limits::{AllLimits, Limits};
 use super::settings;
 use crate::domain::component::Slot;
@@ -208,6 +208,7 @@ pub(super) fn provider_store<T: Send + 'static>(
     engine: &Engine,
     limits: &Limits,
     reservation: Option<Reservation>,
+    slice: Option<Arc<TimeSlice>>,
     data: T,
 ) -> (Store<Limited<T>>, Watch) {
     let meter = Meter::new(limits.memory, reservation);
@@ -221,22 +222,33 @@ pub(super) fn provider_store<T: Send + 'static>(
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
-    let watch = Watch::default();
+    let watch = Watch::new(slice.clone());
     let (watching, most) = (watch.clone(), limits.cpu);
     store.epoch_deadline_callback(move |_| {
         Ok(if watching.shows() > most {
             UpdateDeadline::Interrupt
         } else {
-            // Behind the others, which wasmtime's own way of yielding is not.
-            UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))
+            let slice = slice.clone();
+            let turn = async move {
+                // Behind the others, which wasmtime's own way of yielding is not.
+                tokio::task::yield_now().await;
+                if let Some(slice) = slice {
+                    slice.open().await;
+                }
+            };
+            UpdateDeadline::YieldCustom(1, Box::pin(turn))
         })
     });
     (store, watch)
 }
 
 /// How much processor time a call has had.
-#[derive(Clone, Default)]
-pub(super) struct Watch(Arc<Mutex<Held>>);
+#[derive(Clone)]
+pub(super) struct Watch {
+    held: Arc<Mutex<Held>>,
+    /// Of the organization whose component it is.
+    slice: Option<Arc<TimeSlice>>,
+}
 
 #[derive(Default)]
 struct Held {
@@ -252,8 +264,15 @@ pub(super) fn thread_time() -> Duration {
 }
 
 impl Watch {
+    fn new(slice: Option<Arc<TimeSlice>>) -> Self {
+        Self {
+            held: Arc::default(),
+            slice,
+        }
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shows(&self) -> Duration {
@@ -270,7 +289,11 @@ impl Watch {
             let polled = call.as_mut().poll(context);
             let mut held = self.held();
             if let Some(since) = held.since.take() {
-                held.before += thread_time().saturating_sub(since);
+                let worked = thread_time().saturating_sub(since);
+                held.before += worked;
+                if let Some(slice) = &self.slice {
+                    slice.spend(worked, Instant::now());
+                }
             }
             polled
         })
@@ -349,7 +372,7 @@ mod tests {
     /// Waiting is not counted, and working is, whoever works.
     #[tokio::test]
     async fn what_counts_is_the_time_in_which_a_processor_works() {
-        let watch = Watch::default();
+        let watch = Watch::new(None);
         watch
             .run(async {
                 tokio::time::sleep(Duration::from_millis(100)).await;

@@ -18,6 +18,8 @@ pub(super) struct Gate {
     pub permits: Vec<Arc<Semaphore>>,
     /// Of components that organizations uploaded.
     pub memory: Option<Arc<MemoryShare>>,
+    /// The same.
+    pub time: Option<Arc<TimeSlice>>,
 }
 
 /// The right to one call.
@@ -34,7 +36,7 @@ impl Gate {
     pub fn of(permits: Arc<Semaphore>) -> Self {
         Self {
             permits: vec![permits],
-            memory: None,
+            ..Self::default()
         }
     }
 
@@ -42,6 +44,9 @@ impl Gate {
     /// is known to use, in bytes.
     pub async fn pass(&self, patience: Duration, expected: usize) -> Option<Turn> {
         let turn = async {
+            if let Some(time) = &self.time {
+                time.open().await;
+            }
             let (memory, fetched) = match &self.memory {
                 Some(share) => (
                     Some(share.reserve(expected).await?),
@@ -130,36 +135,40 @@ impl Reservation {
     }
 }
 
-/// Processor time that the rules of one organization may take on a node, in the long run.
-const RATE: f64 = 0.1;
+/// Processor time that the rules of one organization may take on a node, in the long run,
+/// as a share of one processor.
+pub(super) const RULES: f64 = 0.1;
+/// The same for its plugins.
+pub(super) const PLUGINS: f64 = 0.2;
 /// What they may take at once after a rest.
 const BURST: Duration = Duration::from_millis(500);
 /// Calls of one organization's rules at once.
 const AT_ONCE: usize = 2;
 
-/// The time slice of one organization's rules on this node.
+/// The time slice of one organization's rules, or of its plugins, on this node.
 pub(super) struct TimeSlice {
+    share: f64,
     /// Used and not yet made up for, as of a time.
     debt: Mutex<(Duration, Instant)>,
     turns: Arc<Semaphore>,
 }
 
-impl Default for TimeSlice {
-    fn default() -> Self {
+impl TimeSlice {
+    /// `share` of one processor.
+    pub fn new(share: f64) -> Self {
         Self {
+            share,
             debt: Mutex::new((Duration::ZERO, Instant::now())),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
-}
 
-impl TimeSlice {
     /// Adds what a call took, and returns how long the next has to wait.
     pub fn spend(&self, took: Duration, now: Instant) -> Duration {
         let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
-        let made_up = now.saturating_duration_since(debt.1).mul_f64(RATE);
+        let made_up = now.saturating_duration_since(debt.1).mul_f64(self.share);
         *debt = (debt.0.saturating_sub(made_up) + took, now);
-        debt.0.saturating_sub(BURST).div_f64(RATE)
+        debt.0.saturating_sub(BURST).div_f64(self.share)
     }
 
     /// Whether a call may run now. For callers that must not wait.
@@ -167,17 +176,23 @@ impl TimeSlice {
         self.spend(Duration::ZERO, Instant::now()).is_zero()
     }
 
+    /// Waits until what was used is made up for.
+    pub async fn open(&self) {
+        loop {
+            let wait = self.spend(Duration::ZERO, Instant::now());
+            if wait.is_zero() {
+                return;
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
     /// Waits for a turn, and no longer than `patience`.
     pub async fn pass(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
         let turn = async {
             let turn = self.turns.clone().acquire_owned().await.ok()?;
-            loop {
-                let wait = self.spend(Duration::ZERO, Instant::now());
-                if wait.is_zero() {
-                    return Some(turn);
-                }
-                tokio::time::sleep(wait).await;
-            }
+            self.open().await;
+            Some(turn)
         };
         tokio::time::timeout(patience, turn).await.ok().flatten()
     }
@@ -212,7 +227,7 @@ mod tests {
 
     #[test]
     fn rules_that_used_up_their_slice_wait_until_it_is_made_up_for() {
-        let slice = TimeSlice::default();
+        let slice = TimeSlice::new(RULES);
         let now = Instant::now();
         assert_eq!(slice.spend(BURST, now), Duration::ZERO);
         let wait = slice.spend(Duration::from_millis(10), now);

@@ -16,7 +16,7 @@ use super::conformance;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
 use super::error::ComponentError;
-use super::gate::{Gate, MemoryShare, TimeSlice};
+use super::gate::{Gate, MemoryShare, PLUGINS, RULES, TimeSlice};
 use super::inspection::Reason;
 use super::limits::{AllLimits, Limits};
 use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
@@ -75,6 +75,7 @@ struct Shares {
     providers: Arc<Semaphore>,
     memory: Arc<MemoryShare>,
     rules: Arc<TimeSlice>,
+    plugins: Arc<TimeSlice>,
 }
 
 /// Callbacks of one instance that are read at once.
@@ -365,8 +366,8 @@ impl Components {
         let permits = vec![permits.clone(), self.callback_permits.clone()];
         drop(of_callbacks);
         let plugin = self.provider(loaded, None, instance);
-        let memory = plugin.gate().memory.clone();
-        plugin.with_gate(Gate { permits, memory })
+        let gate = plugin.gate().clone();
+        plugin.with_gate(Gate { permits, ..gate })
     }
 
     fn provider<P: World + Provider>(
@@ -398,6 +399,7 @@ impl Components {
         Gate {
             permits,
             memory: own.then(|| shares.memory.clone()),
+            time: own.then(|| shares.plugins.clone()),
         }
     }
 
@@ -418,7 +420,8 @@ impl Components {
         let shares = Arc::new(Shares {
             providers: Arc::new(Semaphore::new(limits.instances_of_organization)),
             memory: Arc::new(MemoryShare::new(memory, self.own_provider_memory.clone())),
-            rules: Arc::default(),
+            rules: Arc::new(TimeSlice::new(RULES)),
+            plugins: Arc::new(TimeSlice::new(PLUGINS)),
         });
         all.insert(org.clone(), shares.clone());
         shares

@@ -294,7 +294,7 @@ async fn answer<P: Provider + World>(
 ) -> Result<Value, String> {
     let limits = &active.limits;
     let lent = Lent::new(lease, limits, None);
-    let (mut store, watch) = provider_store(&active.engine, limits, None, lent);
+    let (mut store, watch) = provider_store(&active.engine, limits, None, None, lent);
     let told = |error: wasmtime::Error| {
         let error = ComponentError::from_call(&active.identity, &error);
         format!("no answer: {}", error.kind)

@@ -210,7 +210,8 @@ impl<P: Provider> Plugin<P> {
         let disk_full = lease.egress.disk_full();
         let lent = Lent::new(lease, limits, turn.fetched.take());
         let memory = turn.memory.take();
-        let (mut store, watch) = provider_store(&active.engine, limits, memory, lent);
+        let (mut store, watch) =
+            provider_store(&active.engine, limits, memory, self.gate.time.clone(), lent);
         let run = async {
             let plugin = active.pre.fresh(&mut store).await?;
             work(&mut store, &plugin).await
