@@ -8,6 +8,8 @@ use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::json;
 use sqlx::Row as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::component_registry::variant;
 use crate::support::TestApp;
@@ -92,6 +94,41 @@ async fn compiling_for_an_organization_takes_so_many_minutes_an_hour() {
         refused.error(429),
         "The organization's components may be compiled for 0 minutes an hour"
     );
+}
+
+/// Whether there is room is decided before the bytes are read.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ninth_upload_at_once_is_refused_before_its_body() {
+    let app = TestApp::on_a_socket_over(|_| ()).await;
+    let address = app.url().replace("http://", "");
+    let head = format!(
+        "POST /api/v2/components HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+         content-type: multipart/form-data; boundary=x\r\ncontent-length: 9000000\r\n\r\n",
+        app.admin()
+    );
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        let mut upload = TcpStream::connect(&address).await.unwrap();
+        upload.write_all(head.as_bytes()).await.unwrap();
+        upload.write_all(b"--x\r\n").await.unwrap();
+        open.push(upload);
+    }
+    // A ninth that is not refused takes the place of one that was not seen yet.
+    let mut answer = None;
+    while answer.is_none() && open.len() < 20 {
+        let mut upload = TcpStream::connect(&address).await.unwrap();
+        upload.write_all(head.as_bytes()).await.unwrap();
+        let mut text = vec![0; 4096];
+        let read = upload.read(&mut text);
+        let read = tokio::time::timeout(Duration::from_millis(500), read).await;
+        answer = read
+            .ok()
+            .map(|length| String::from_utf8_lossy(&text[..length.unwrap()]).into_owned());
+        open.push(upload);
+    }
+    let answer = answer.expect("an answer before the body");
+    assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+    assert!(answer.contains("Too many uploads of this organization wait"));
 }
 
 /// Nodes read what is active, and not every activation there ever was.

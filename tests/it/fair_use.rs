@@ -224,6 +224,32 @@ async fn an_address_has_a_limit_of_requests_for_the_log() {
     assert_ne!(ask("head", "203.0.113.2").await, 429);
 }
 
+/// Answering at once would only invite the next request.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_goes_on_after_a_hundred_refusals_waits_for_each_further_one() {
+    let app = TestApp::on_a_socket_over(|config| {
+        config.rate_limits.ledger = 1;
+        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::new();
+    let ask = async |address: &str| {
+        let began = Instant::now();
+        let request = client.get(format!("{}/api/v2/ledger/head", app.url()));
+        let request = request.header("x-forwarded-for", address);
+        (request.send().await.unwrap().status(), began.elapsed())
+    };
+    assert_ne!(ask("203.0.113.7").await.0, 429);
+    for _ in 0..100 {
+        assert_eq!(ask("203.0.113.7").await.0, 429);
+    }
+    let (status, took) = ask("203.0.113.7").await;
+    assert_eq!(status, 429);
+    assert!(took >= Duration::from_secs(1), "{took:?}");
+    assert_ne!(ask("203.0.113.8").await.0, 429);
+}
+
 /// The lines of the first page.
 async fn lines(app: &TestApp, url: &str) -> Value {
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";

@@ -325,6 +325,7 @@ async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCo
         signature: upload.signature,
     };
     let any = |_| Ok::<_, ServiceError>(());
+    let _place = components::place(app, &owner)?;
     match components::upload(app, &owner, request, any).await {
         Ok((component, _)) => {
             let text = format!(

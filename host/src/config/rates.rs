@@ -15,6 +15,8 @@ pub struct RateLimitSettings {
     pub web_token: u32,
     /// Of one session of the field builder.
     pub builder_session: u32,
+    /// Uploads of components of one organization.
+    pub component_uploads: u32,
     /// Of one address for `/ledger/…`.
     pub ledger: u32,
     /// Of one address with links, tokens and sessions of any kind.
@@ -28,6 +30,7 @@ impl Default for RateLimitSettings {
             copies: 120,
             web_token: 6_000,
             builder_session: 1_200,
+            component_uploads: 60,
             ledger: 6_000,
             address: 60_000,
         }

@@ -9,10 +9,12 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::caller::member;
 use super::error::HttpError;
 use super::extract::{Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit};
+use super::limits::{self, Credential};
 use super::openapi;
 use super::reply::{Created, Found, Page, Reply, WasmReply};
 use super::unknown::check_query;
@@ -104,6 +106,30 @@ impl OperationInput for SlotOfficer {
     }
 }
 
+/// An officer with a place for an upload, before its bytes are read.
+pub struct Uploader {
+    officer: Officer,
+    _place: OwnedSemaphorePermit,
+}
+
+impl FromRequestParts<App> for Uploader {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let officer = Officer::from_request_parts(parts, app).await?;
+        let org = officer.caller.org.as_str();
+        limits::admit(app, Credential::Uploads, org, parts)?;
+        let _place = components::place(app, &officer.owner)?;
+        Ok(Self { officer, _place })
+    }
+}
+
+impl OperationInput for Uploader {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Officer::operation_input(context, operation);
+    }
+}
+
 /// The form of an upload.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
@@ -122,7 +148,7 @@ pub struct ComponentForm {
 
 pub async fn upload(
     State(app): State<App>,
-    officer: Officer,
+    uploader: Uploader,
     mut form: Form<ComponentForm>,
 ) -> Result<Created<ComponentView>, HttpError> {
     let file = form.file()?.file;
@@ -143,6 +169,7 @@ pub async fn upload(
         signature: text("signature").ok(),
         file,
     };
+    let officer = &uploader.officer;
     let may = |slot| officer.may_change(slot);
     let (component, _) = components::upload(&app, &officer.owner, upload, may).await?;
     Ok(Reply::new(&component))

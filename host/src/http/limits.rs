@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -26,6 +26,11 @@ use crate::service::rate_limit::WINDOW;
 /// Windows kept before those that are over are thrown out.
 const MOST: usize = 20_000;
 
+/// Refusals that an address gets at once within a window.
+const REFUSALS: u32 = 100;
+/// How long the further ones take.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Kind of key that requests are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credential {
@@ -33,8 +38,12 @@ pub enum Credential {
     Copies,
     WebToken,
     BuilderSession,
+    /// An organization, by the components that it uploads.
+    Uploads,
     Ledger,
     Address,
+    /// An address, by the refusals that it got.
+    Refused,
 }
 
 /// The windows of this node.
@@ -94,10 +103,12 @@ pub fn admit(
         Credential::Copies => limits.copies,
         Credential::WebToken => limits.web_token,
         Credential::BuilderSession => limits.builder_session,
+        Credential::Uploads => limits.component_uploads,
         Credential::Ledger => limits.ledger,
         Credential::Address => limits.address,
+        Credential::Refused => REFUSALS,
     };
-    let address = origin(app, parts).ip.map(network);
+    let address = counted_address(app, parts);
     let counted = match address {
         Some(address) => {
             let windows = &app.windows;
@@ -123,6 +134,24 @@ pub fn admit(
             .with_details(json!({ "retry_after": wait }))
             .retry_after(wait)
     })
+}
+
+/// The address that a request is counted by, if it is known.
+pub fn counted_address(app: &App, parts: &Parts) -> Option<String> {
+    origin(app, parts).ip.map(network)
+}
+
+/// Has a client wait that goes on asking after many refusals: answering them at once would
+/// take the time of everybody else.
+pub async fn slow_down(app: &App, address: Option<String>) {
+    let Some(address) = address else { return };
+    let counted = app.windows.take(Credential::Refused, address, REFUSALS);
+    if counted.is_err() {
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = app.stopping.cancelled() => {}
+        }
+    }
 }
 
 /// The address itself for IPv4. A host of IPv6 has a whole network of addresses, so that

@@ -113,9 +113,12 @@ pub fn openapi_document(base_url: &str) -> serde_json::Value {
 async fn identify(
     State(app): State<App>,
     route: Option<MatchedPath>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
+    let (parts, body) = request.into_parts();
+    let address = limits::counted_address(&app, &parts);
+    let mut request = Request::from_parts(parts, body);
     let id = RequestId::new();
     let started = std::time::Instant::now();
     let method = request.method().clone();
@@ -162,11 +165,15 @@ async fn identify(
     let credential = notes.credential.get().map(String::as_str);
     let cause = response.extensions().get::<error::Cause>();
     let cause = cause.map(|cause| cause.0.as_str());
-    let _entered = span.enter();
-    if status >= 500 {
-        tracing::error!(%method, path, status, duration_ms, org, credential, cause, "request failed");
-    } else {
-        tracing::info!(%method, path, status, duration_ms, org, credential, cause, "request");
+    span.in_scope(|| {
+        if status >= 500 {
+            tracing::error!(%method, path, status, duration_ms, org, credential, cause, "request failed");
+        } else {
+            tracing::info!(%method, path, status, duration_ms, org, credential, cause, "request");
+        }
+    });
+    if status == 429 {
+        limits::slow_down(&app, address).await;
     }
     response
 }

@@ -112,6 +112,10 @@ fn description(limits: &RateLimitSettings) -> String {
             "a field builder session (/builder/…)",
             limits.builder_session,
         ),
+        (
+            "component uploads of an organization",
+            limits.component_uploads,
+        ),
         ("an address reading /ledger/…", limits.ledger),
         ("an address, over all of these", limits.address),
     ];

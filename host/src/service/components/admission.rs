@@ -8,6 +8,7 @@ use bytes::Bytes;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use semver::Version;
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{ComponentView, Owner, named, object_name, quota, record};
 use crate::app::App;
@@ -36,7 +37,28 @@ pub struct Upload {
     pub signature: Option<String>,
 }
 
-/// Admits a component: true when it is new.
+/// A place among the uploads of an owner that wait to be compiled: for who asks before the
+/// bytes are read.
+///
+/// # Errors
+/// Uploads are switched off, or too many wait.
+pub fn place(app: &App, owner: &Owner) -> Result<OwnedSemaphorePermit, ServiceError> {
+    let org = owner.org.as_ref();
+    let uploads = app.config.components.uploads(app.config.is_production());
+    if org.is_some() && uploads == Uploads::Off {
+        return Err(ServiceError::NotAllowed(
+            "Uploads of components are switched off",
+        ));
+    }
+    app.compiler
+        .place(org)
+        .ok_or_else(|| ServiceError::QuotaUsed {
+            message: "Too many uploads of this organization wait to be compiled".into(),
+            retry_after: 30,
+        })
+}
+
+/// Admits a component that has its [`place`]: true when it is new.
 ///
 /// # Errors
 /// [`ServiceError::NotAdmitted`] with every reason, a conflict when its name and version
@@ -49,10 +71,6 @@ pub async fn upload<E: From<ServiceError>>(
 ) -> Result<(ComponentView, bool), E> {
     let version = checked(&upload)?;
     let org = owner.org.as_ref();
-    let uploads = app.config.components.uploads(app.config.is_production());
-    if org.is_some() && uploads == Uploads::Off {
-        return Err(ServiceError::NotAllowed("Uploads of components are switched off").into());
-    }
     let mut connection = app.store.read().await.map_err(ServiceError::from)?;
     if let Some(known) = known(&mut connection, owner, &upload).await? {
         return Ok((known.into(), false));
@@ -60,13 +78,6 @@ pub async fn upload<E: From<ServiceError>>(
     quota::check_size(app, &mut connection, org, upload.file.size()).await?;
     let before = newest(&mut connection, owner, &upload.name).await?;
     drop(connection);
-    let Some(_place) = app.compiler.place(org) else {
-        return Err(ServiceError::QuotaUsed {
-            message: "Too many uploads of this organization wait to be compiled".into(),
-            retry_after: 30,
-        }
-        .into());
-    };
     let turn = app.compiler.turn(org).await;
     quota::check_compile_time(app, org).await?;
     let began = Instant::now();

@@ -22,7 +22,7 @@ use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
-pub use admission::{UPLOAD_LIMIT, Upload, upload};
+pub use admission::{UPLOAD_LIMIT, Upload, place, upload};
 pub use following::{
     Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
 };
