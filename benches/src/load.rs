@@ -44,7 +44,10 @@ pub struct Answer {
 
 impl Connection {
     pub async fn open(address: SocketAddr) -> Result<Self, Failure> {
-        let stream = TcpStream::connect(address).await?;
+        Self::over(TcpStream::connect(address).await?)
+    }
+
+    pub fn over(stream: TcpStream) -> Result<Self, Failure> {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,

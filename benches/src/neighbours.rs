@@ -1,6 +1,7 @@
 //! One tenant beside another: the slowest requests of a quiet tenant, alone and while
 //! another one, or a crowd of clients, does its worst.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +13,8 @@ use holdfast::domain::component::Slot;
 use holdfast_test_guests::MISBEHAVING;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
-use tokio::runtime::Runtime;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::{Handle, Runtime};
 
 use crate::Failure;
 use crate::documents::text_document;
@@ -23,8 +24,10 @@ use crate::report::{self, Table, millis, percentile};
 
 /// Seconds of each row, where `NEIGHBOUR_SECONDS` is not set.
 const SECONDS: u64 = 60;
-/// The quiet tenant's creates a second, of which one is signed and vaulted.
+/// The quiet tenant's creates a second.
 const CREATES: u64 = 10;
+/// Of so many one is signed and vaulted.
+const SIGNED: u64 = 2;
 const STALLED: usize = 200;
 const HALF_OPEN: usize = 1_000;
 /// How long a contract may take to be vaulted before it counts as lost.
@@ -74,8 +77,8 @@ const ATTACKS: [(&str, Attack); 8] = [
     ("16 templates of heavy documents at once", templates),
     ("16 loops over the copy of one link", copies),
     ("64 loops over pages of a heavy document", pages),
-    ("30 uploads of components at once", uploads),
     ("16 loops over a plugin that never answers", endless_plugin),
+    ("30 uploads of components at once", uploads),
     ("200 readers of a copy who do not read", stalled_readers),
     ("1,000 half-open connections", half_open),
 ];
@@ -83,7 +86,8 @@ const ATTACKS: [(&str, Attack); 8] = [
 /// Clients that attack, on threads of the lowest priority: elsewhere they would not take
 /// the server's processors.
 struct Crowd {
-    runtime: Runtime,
+    /// None once it is dropped.
+    runtime: Option<Runtime>,
     answers: Arc<Answers>,
 }
 
@@ -120,21 +124,30 @@ impl Crowd {
             .enable_all()
             .worker_threads(2)
             // Linux keeps a priority for each thread.
-            .on_thread_start(|| drop(rustix::process::setpriority_process(None, 19)))
+            .on_thread_start(|| {
+                let _ = rustix::process::setpriority_process(None, 19);
+            })
             .build()?;
         Ok(Self {
-            runtime,
+            runtime: Some(runtime),
             answers: Arc::default(),
         })
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(work);
+        }
     }
 
     /// `count` clients that repeat their request, each over a connection of its own.
     fn repeat(&self, address: SocketAddr, count: usize, request: impl Fn(usize) -> Vec<u8>) {
         for number in 0..count {
             let (request, answers) = (request(number), self.answers.clone());
-            self.runtime.spawn(async move {
+            self.spawn(async move {
                 loop {
-                    let Ok(mut connection) = Connection::open(address).await else {
+                    let stream = from_elsewhere(address).await.map_err(Failure::from);
+                    let Ok(mut connection) = stream.and_then(Connection::over) else {
                         continue;
                     };
                     while let Ok(answer) = connection.ask(&request).await {
@@ -149,9 +162,9 @@ impl Crowd {
     fn silent(&self, address: SocketAddr, count: usize, sent: &[u8]) {
         for _ in 0..count {
             let sent = sent.to_vec();
-            self.runtime.spawn(async move {
+            self.spawn(async move {
                 loop {
-                    let Ok(mut stream) = TcpStream::connect(address).await else {
+                    let Ok(mut stream) = from_elsewhere(address).await else {
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     };
@@ -165,6 +178,22 @@ impl Crowd {
                     }
                 }
             });
+        }
+    }
+}
+
+/// A connection from an address that the quiet tenant does not have.
+async fn from_elsewhere(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::from(([127, 0, 0, 2], 0)))?;
+    socket.connect(address).await
+}
+
+/// A runtime waits for its threads, which asynchronous code may not.
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }
@@ -219,9 +248,11 @@ impl Ground {
         let mut alone: Option<[f64; 3]> = None;
         for (name, attack) in ATTACKS {
             let crowd = Crowd::new()?;
-            tokio::task::block_in_place(|| attack(&self, &crowd))?;
+            tokio::task::block_in_place(|| attack(&self, &crowd))
+                .map_err(|error| format!("{name}: {error}"))?;
             let (waits, peak) = tokio::join!(self.quiet_tenant(), self.peak());
-            crowd.runtime.shutdown_background();
+            let answers = crowd.answers.clone();
+            drop(crowd);
             tokio::time::sleep(Duration::from_secs(2)).await;
             let kept = self.attacker.server.memory()?.resident / 1024.0 - idle;
             let slowest =
@@ -235,7 +266,7 @@ impl Ground {
             row.push(waits.failures.to_string());
             row.push(format!("{:.0}", peak? - idle));
             row.push(format!("{kept:.0}"));
-            row.push(crowd.answers.text());
+            row.push(answers.text());
             table.row(row);
         }
         table.print();
@@ -246,13 +277,12 @@ impl Ground {
         let asked = Instant::now();
         self.attacker.server.stop()?;
         println!(
-            "\n{} s for each row; the quiet tenant creates {CREATES} envelopes a second, and signs and vaults one of them.\n\
+            "\n{} s for each row; the quiet tenant creates {CREATES} envelopes a second, and signs and vaults every second.\n\
              With {STALLED} stalled readers and {HALF_OPEN} half-open connections the server stopped within {:.1} s of SIGTERM.\n\
              Goals: within 2 times of alone; 512 MiB above idle.",
             self.time.as_secs(),
             asked.elapsed().as_secs_f64()
         );
-        crowd.runtime.shutdown_background();
         Ok(())
     }
 
@@ -272,7 +302,7 @@ impl Ground {
         while began.elapsed() < self.time {
             ticks.tick().await;
             let (address, key) = (self.address, self.victim.key.clone());
-            let (template, signed) = (self.template.clone(), number % CREATES == 0);
+            let (template, signed) = (self.template.clone(), number % SIGNED == 0);
             tasks.push(tokio::spawn(async move {
                 contract(address, &key, &template, signed).await
             }));
@@ -475,7 +505,7 @@ fn uploads(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
 fn endless_plugin(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     let plugin = ground.upload(MISBEHAVING, "endless", "1.0.0");
     let address = ground.address;
-    let runtime = &crowd.runtime;
+    let runtime = Handle::current();
     let component = runtime.block_on(ask(address, &plugin))?["data"]["component_id"].take();
     let config = json!({
         "base_url": "https://example.com", "settings": { "behaviour": "loop" },
