@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::artifact::{Artifact, NativeCodeCache, embedded};
+use super::background;
 use super::documents::{DocumentsPre, PlacementPre};
 use super::egress::Egress;
 use super::engine::{Engines, Limited};
@@ -805,7 +806,7 @@ pub(super) async fn loaded<P: World>(
     artifact: &Artifact,
 ) -> Result<Active<P>, Vec<Reason>> {
     let (engines, cache, artifact) = (engines.clone(), cache.clone(), artifact.clone());
-    tokio::task::spawn_blocking(move || slot::load_candidate::<P>(&engines, &cache, &artifact))
+    background::run(move || slot::load_candidate::<P>(&engines, &cache, &artifact))
         .await
         .map_err(|error| vec![Reason::new("conformance", error.to_string())])?
         .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])

@@ -21,7 +21,7 @@ use crate::domain::component::Slot;
 use crate::metrics::ComponentMetrics;
 
 /// Period of the epoch counter.
-const EPOCH_TICK: Duration = Duration::from_millis(10);
+const EPOCH_TICK: Duration = Duration::from_millis(5);
 /// Elements of all tables of a call.
 const TABLE_ELEMENTS: usize = 100_000;
 /// What a component is made of: languages with a runtime come in several modules, and

@@ -12,7 +12,6 @@ use tokio::sync::Semaphore;
 
 use super::artifact::{Artifact, Identity, NativeCodeCache};
 use super::baseline::Baselines;
-use super::conformance;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
 use super::error::ComponentError;
@@ -24,6 +23,7 @@ use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
 use super::script::{self, Script};
 use super::slot::{self, Handle, Loaded, Loader, World};
+use super::{background, conformance};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, Conformance, Instance, Slot};
@@ -526,8 +526,7 @@ impl Components {
         if artifact.slot.is_provider() {
             return conformance::examine_provider(&engines, &cache, &artifact).await;
         }
-        let task =
-            tokio::task::spawn_blocking(move || conformance::examine(&engines, &cache, &artifact));
+        let task = background::run(move || conformance::examine(&engines, &cache, &artifact));
         task.await
             .unwrap_or_else(|error| Err(vec![Reason::new("conformance", error.to_string())]))
     }
