@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::app::App;
 use crate::config::EMBEDDED;
 use crate::disk;
 use crate::domain::component::Slot;
+use crate::service::App;
 use crate::service::log;
 
 /// One dependency.

@@ -1,32 +1,7 @@
 //! Electronic signatures, tamper-evident authoritative copies, and their proof.
 //!
-//! | Module | Holds |
-//! |---|---|
-//! | [`config`] | settings, read and checked once |
-//! | [`app`] | everything wired together |
-//! | [`domain`] | the nouns; knows no I/O |
-//! | `http` | the only code that knows axum |
-//! | `service` | what a caller can ask for, one file per intention |
-//! | [`components`] | WebAssembly: engines, typed calls, egress |
-//! | `room` | the built-in signing room, a provider like any other |
-//! | `sandbox` | payment and identity providers for development |
-//! | `store` | every line of SQL |
-//! | [`files`] | stored bytes |
-//! | [`backup`] | copying a running installation, and putting the copy back |
-//! | `disk` | what happens when a disk fails or is full |
-//! | `fair_queue` | turns of organizations at what is scarce |
-//! | `keys` | the secrets of this installation, and replacing them |
-//! | `faults` | deaths at named places, in debug builds |
-//! | [`delivery`] | what goes out to addresses that others chose |
-//! | `mail` | what mails say and how they leave |
-//! | `worker` | work that was committed with the change that asked for it |
-//! | [`evidence`] | checking a released bundle, offline |
-//! | [`cli`] | the operator's commands |
-//!
-//! Arrows point one way: `http` and `worker` call `service`; `service` calls
-//! `components`, `store`, `files`; all of them may use `domain`.
+//! What each module is, and which it may import: `ARCHITECTURE.md`, "The map" and "Layers".
 
-pub mod app;
 pub mod backup;
 pub mod cli;
 #[allow(
@@ -54,15 +29,16 @@ pub mod http;
 mod keys;
 mod mail;
 pub mod metrics;
-mod node;
 mod patience;
 mod room;
 mod sandbox;
 pub mod sealing;
 pub mod server;
 mod service;
+pub mod start;
 #[allow(missing_docs, reason = "functions are named by their statement")]
 pub mod store;
+mod tls;
 mod traces;
 mod worker;
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::store::bulk::Outcome;
+use crate::domain::bulk::Outcome;
 
 /// From a millisecond to ten seconds.
 const DURATIONS: [f64; 13] = [

@@ -8,10 +8,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{self, App};
 use crate::config::HttpSettings;
 use crate::files::FilesError;
+use crate::service::App;
 use crate::service::{access, components};
+use crate::start;
 use crate::store::idempotency;
 use crate::{http, worker};
 
@@ -56,7 +57,7 @@ pub async fn serve(
         .check()
         .await
         .map_err(|source| ServeError::Storage {
-            place: app::storage_place(&app.config),
+            place: start::storage_place(&app.config),
             source,
         })?;
     // Before the first request, which could claim one of them again.

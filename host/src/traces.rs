@@ -24,8 +24,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, layer};
 
-use crate::app;
 use crate::config::Traces;
+use crate::tls;
 
 /// Of all spans that are for traces.
 pub(crate) const TARGET: &str = "holdfast::traces";
@@ -54,7 +54,7 @@ impl Exporter {
         let Some(endpoint) = &settings.endpoint else {
             return Ok(None);
         };
-        app::use_one_tls();
+        tls::use_one();
         let client = Client {
             http: reqwest::Client::new(),
             runtime: Handle::current(),

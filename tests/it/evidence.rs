@@ -5,9 +5,10 @@ use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use holdfast::components::{Artifact, Identity, built_in, compliance_alone};
+use holdfast::components::{Artifact, built_in, compliance_alone};
 use holdfast::domain::checkpoint::{CheckpointSigner, VerifierKey};
 use holdfast::domain::clock::Clock;
+use holdfast::domain::component::ComponentIdentity;
 use holdfast::domain::component::{Activation, Component, Conformance, Slot};
 use holdfast::domain::hash::sha256;
 use holdfast::domain::id::{ActivationId, ComponentId};
@@ -511,7 +512,7 @@ async fn executed_bytes_are_kept_or_their_replacement_is_recorded() {
 /// The rules that the ledger of `files` names: of this release, or carried.
 fn rules(files: &Files, cache: &Path) -> Rules {
     let bundle = Bundle::from_zip(zipped(files)).unwrap();
-    let named: Identity = bundle.deciding_component().ok_or("names none")?;
+    let named: ComponentIdentity = bundle.deciding_component().ok_or("names none")?;
     let known = holdfast::components::known_compliance(&named);
     let artifact = match (known, bundle.component(&named.sha256)) {
         (Some(known), _) => known,

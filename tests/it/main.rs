@@ -38,6 +38,7 @@ mod integrity;
 mod journeys;
 mod kba;
 mod keys;
+mod layers;
 mod ledger;
 mod mail;
 mod misbehaving;

@@ -10,10 +10,9 @@ use axum::Router;
 use axum::response::IntoResponse as _;
 use holdfast::components::egress::Egress;
 use holdfast::components::providers::{ProviderError, ProviderLease};
-use holdfast::components::{
-    Activations, AllLimits, Artifact, Components, LimitSettings, Live, embedded,
-};
+use holdfast::components::{Activations, Artifact, Components, Live, embedded};
 use holdfast::config::SecretText;
+use holdfast::config::limits::{AllLimits, LimitSettings};
 use holdfast::delivery::guard;
 use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::component::Slot;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use holdfast::app;
 use holdfast::config::{Config, SecretText};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::files::FilesError;
+use holdfast::start;
 use serde_json::Value;
 
 use crate::journeys::signed_vaulted_certified_and_released;
@@ -114,7 +114,7 @@ async fn a_large_object_goes_in_parts() {
 async fn of_many_that_write_one_name_one_wins() {
     let server = S3::moto();
     let config = settings(&server, "plain");
-    let files = app::open_files(&config).unwrap();
+    let files = start::open_files(&config).unwrap();
     files.check().await.unwrap();
     for round in 0..10 {
         let writers = (0..16).map(|writer| {
@@ -142,7 +142,11 @@ async fn a_store_that_refuses_the_credentials_is_named_without_them() {
         .storage
         .options
         .insert("aws_secret_access_key".into(), wrong);
-    let error = app::open_files(&config).unwrap().check().await.unwrap_err();
+    let error = start::open_files(&config)
+        .unwrap()
+        .check()
+        .await
+        .unwrap_err();
     let text = format!("{error} {config:?}");
     assert!(error.to_string().starts_with("object store: "), "{error}");
     assert!(!text.contains("not-the-secret"), "{text}");
@@ -222,7 +226,7 @@ async fn without_the_lock_that_is_asked_for_nothing_is_released() {
     let mut config = Config::default();
     config.storage.archive_retention = Some(Duration::from_secs(86_400));
     config.data_dir = app.data.path().into();
-    let error = app::open_files(&config).err().unwrap().to_string();
+    let error = start::open_files(&config).err().unwrap().to_string();
     assert!(error.contains("storage.archive_retention"), "{error}");
 }
 
@@ -309,7 +313,7 @@ async fn documents_are_encrypted_with_a_key_of_kms() {
 
     let mut config = settings(&server, "plain");
     config.storage.encryption_kms_key = Some("alias/unknown".into());
-    let files = app::open_files(&config).unwrap();
+    let files = start::open_files(&config).unwrap();
     let org = holdfast::domain::id::OrgId::new();
     let put = files.put(
         holdfast::files::Area::Vault,

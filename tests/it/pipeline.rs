@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holdfast::domain::job::Job;
 use holdfast::domain::organization::OrgSettings;
 use holdfast::files::{Files, FilesError};
 use holdfast::store::jobs;
@@ -294,6 +295,14 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     assert!(live.exists());
 }
 
+/// A kind of job that this version does not know.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Later {}
+
+impl Job for Later {
+    const NAME: &'static str = "later.kind";
+}
+
 /// While nodes are upgraded one after the other, what this one does not know is left to
 /// those that do.
 #[tokio::test(flavor = "multi_thread")]
@@ -301,8 +310,7 @@ async fn jobs_of_a_later_version_are_left_to_later_nodes() {
     let app = TestApp::start().await;
     let now = holdfast::domain::clock::Clock::default().now();
     let mut tx = app.store.begin().await.unwrap();
-    let kind = "later.kind";
-    jobs::insert(&mut tx, &app.org, kind, None, &json!({}), now)
+    jobs::insert(&mut tx, &app.org, &Later {}, None, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();

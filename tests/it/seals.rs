@@ -145,7 +145,7 @@ async fn an_expired_key_seals_nothing() {
         clock_offset: Some(Duration::from_secs(6 * 365 * 86_400)),
         ..Config::default()
     };
-    let refused = holdfast::app::start(later).await.err().unwrap();
+    let refused = holdfast::start::start(later).await.err().unwrap();
     assert!(refused.to_string().contains("ended at"), "{refused}");
 }
 
@@ -193,7 +193,7 @@ async fn a_key_in_a_pkcs12_file_seals_when_its_password_is_right() {
         seal: given("wrong"),
         ..Config::default()
     };
-    let refused = holdfast::app::start(config)
+    let refused = holdfast::start::start(config)
         .await
         .err()
         .unwrap()

@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
 use holdfast::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
-use holdfast::domain::id::{EnvelopeId, KeyId, OrgId};
+use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId};
+use holdfast::domain::job::{
+    Addressee, ArchiveSubmission, Job as _, MailCompletion, Queue, SendBatch,
+};
 use holdfast::domain::ledger::{NewEntry, verify_chain};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::token::ApiKey;
 use holdfast::store::envelopes::Confirmed;
 use holdfast::store::idempotency::RequestKey;
-use holdfast::store::jobs::{Class, Lease};
+use holdfast::store::jobs::Lease;
 use holdfast::store::{
     Store, StoreError, api_keys, buckets, customers, envelopes, idempotency, jobs, ledger,
     organizations, provider_poll, rate_windows,
@@ -77,13 +80,12 @@ async fn a_schema_of_a_newer_version_is_good_enough(store: Store) {
     let org = OrgId::new();
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
-    let payload = serde_json::json!({});
-    jobs::insert(&mut tx, &org, "mail.completed", None, &payload, now)
+    jobs::insert(&mut tx, &org, &mail(), None, now)
         .await
         .unwrap();
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(15);
-    let claimed = jobs::claim(&store, jobs::Class::Mail, now, lease, 8).await;
+    let claimed = jobs::claim(&store, Queue::Mail, now, lease, 8).await;
     assert_eq!(claimed.unwrap().len(), 1);
 }
 
@@ -91,6 +93,19 @@ async fn migrating_again_changes_nothing(store: Store) {
     let (first, second) = tokio::join!(store.migrate(), store.migrate());
     first.unwrap();
     second.unwrap();
+}
+
+fn mail() -> MailCompletion {
+    MailCompletion(Addressee {
+        envelope: EnvelopeId::new(),
+        position: None,
+    })
+}
+
+fn archiving() -> ArchiveSubmission {
+    ArchiveSubmission {
+        envelope: EnvelopeId::new(),
+    }
 }
 
 fn organization() -> Organization {
@@ -195,21 +210,29 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
     let org = OrgId::new();
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
-    for index in 0..60 {
-        let kind = ["mail.test", "bulk.test", "test"][index % 3];
-        jobs::insert(&mut tx, &org, kind, None, &json!({}), now)
+    for _ in 0..20 {
+        let batch = SendBatch {
+            batch: BatchId::new(),
+        };
+        jobs::insert(&mut tx, &org, &mail(), None, now)
+            .await
+            .unwrap();
+        jobs::insert(&mut tx, &org, &batch, None, now)
+            .await
+            .unwrap();
+        jobs::insert(&mut tx, &org, &archiving(), None, now)
             .await
             .unwrap();
     }
     tx.commit().await.unwrap();
     let lease = Duration::from_secs(30);
-    for (class, wanted, limit) in [
-        (Class::Other, "test", 5),
-        (Class::Mail, "mail.test", 3),
-        (Class::Bulk, "bulk.test", 4),
-        (Class::Other, "test", 8),
+    for (queue, wanted, limit) in [
+        (Queue::Other, ArchiveSubmission::NAME, 5),
+        (Queue::Mail, MailCompletion::NAME, 3),
+        (Queue::Bulk, SendBatch::NAME, 4),
+        (Queue::Other, ArchiveSubmission::NAME, 8),
     ] {
-        let claimed = jobs::claim(&store, class, now, lease, limit).await.unwrap();
+        let claimed = jobs::claim(&store, queue, now, lease, limit).await.unwrap();
         assert_eq!(claimed.len() as i64, limit);
         assert!(claimed.iter().all(|job| job.kind == wanted));
         let mut tx = store.begin().await.unwrap();
@@ -219,11 +242,11 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
 }
 
 async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
-    let org = OrgId::new();
+    let (org, job) = (OrgId::new(), archiving());
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
     for _ in 0..2 {
-        jobs::insert(&mut tx, &org, "test", Some("key"), &json!({ "a": 1 }), now)
+        jobs::insert(&mut tx, &org, &job, Some("key"), now)
             .await
             .unwrap();
     }
@@ -232,7 +255,7 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     let lease = Duration::from_secs(30);
     let early = jobs::claim(
         &store,
-        Class::Other,
+        Queue::Other,
         now - Duration::from_secs(1),
         lease,
         10,
@@ -240,13 +263,13 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     .await
     .unwrap();
     assert!(early.is_empty());
-    let first = jobs::claim(&store, Class::Other, now, lease, 10)
+    let first = jobs::claim(&store, Queue::Other, now, lease, 10)
         .await
         .unwrap();
     assert_eq!(first.len(), 1, "the second insert found the first");
-    assert_eq!(first[0].payload, json!({ "a": 1 }));
+    assert_eq!(first[0].payload, json!(job));
     assert!(
-        jobs::claim(&store, Class::Other, now, lease, 10)
+        jobs::claim(&store, Queue::Other, now, lease, 10)
             .await
             .unwrap()
             .is_empty(),
@@ -254,7 +277,7 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     );
 
     let later = now + Duration::from_secs(31);
-    let second = jobs::claim(&store, Class::Other, later, lease, 10)
+    let second = jobs::claim(&store, Queue::Other, later, lease, 10)
         .await
         .unwrap();
     assert_eq!(
@@ -263,7 +286,7 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     );
     jobs::finish(&store, &first[0]).await.unwrap();
     let after = later + Duration::from_secs(31);
-    let third = jobs::claim(&store, Class::Other, after, lease, 10)
+    let third = jobs::claim(&store, Queue::Other, after, lease, 10)
         .await
         .unwrap();
     assert_eq!(third.len(), 1, "the first worker was too late to finish it");
@@ -271,21 +294,21 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     let renewed = async |job| jobs::renew(&store, job, longer).await.unwrap();
     assert_eq!(renewed(&third[0]).await, Lease::Renewed);
     assert_eq!(renewed(&second[0]).await, Lease::TakenOver);
-    let while_renewed = jobs::claim(&store, Class::Other, after + lease, lease, 10)
+    let while_renewed = jobs::claim(&store, Queue::Other, after + lease, lease, 10)
         .await
         .unwrap();
     assert!(while_renewed.is_empty());
     jobs::settle_failure(&store, &third[0], "broken", Some(after))
         .await
         .unwrap();
-    let fourth = jobs::claim(&store, Class::Other, after, lease, 10)
+    let fourth = jobs::claim(&store, Queue::Other, after, lease, 10)
         .await
         .unwrap();
     jobs::finish(&store, &fourth[0]).await.unwrap();
     assert_eq!(renewed(&fourth[0]).await, Lease::Over);
     let end = after + Duration::from_secs(3600);
     assert!(
-        jobs::claim(&store, Class::Other, end, lease, 10)
+        jobs::claim(&store, Queue::Other, end, lease, 10)
             .await
             .unwrap()
             .is_empty()
@@ -630,7 +653,7 @@ async fn a_node_begins_with_its_own_buckets() {
         let mut tx = nodes[0].begin().await.unwrap();
         for (org, age) in [&older, &younger].into_iter().zip(seconds) {
             let due = now - Duration::from_secs(age);
-            jobs::insert(&mut tx, org, "mail.completed", None, &json!({}), due)
+            jobs::insert(&mut tx, org, &mail(), None, due)
                 .await
                 .unwrap();
         }
@@ -638,7 +661,7 @@ async fn a_node_begins_with_its_own_buckets() {
     };
     let claim = async |store: &Store| {
         let lease = Duration::from_secs(15);
-        let claimed = jobs::claim(store, Class::Mail, now, lease, 1)
+        let claimed = jobs::claim(store, Queue::Mail, now, lease, 1)
             .await
             .unwrap();
         claimed.into_iter().next().map(|job| job.org)

@@ -98,7 +98,7 @@ async fn a_file_of_roots_that_cannot_be_used_is_refused_at_start() {
             ..holdfast::config::Config::default()
         };
         config.seal.timestamp_trust_file = Some(file.clone());
-        holdfast::app::start(config)
+        holdfast::start::start(config)
             .await
             .err()
             .unwrap()

@@ -72,7 +72,7 @@ async fn measure(many: usize) -> Result<(), Failure> {
         data_dir: folder.path().into(),
         ..Config::default()
     };
-    let app = holdfast::app::start(config.clone()).await?;
+    let app = holdfast::start::start(config.clone()).await?;
     let store = Store::connect(&url).await?;
     let router = holdfast::http::router(app);
     let operator = Operator {
@@ -377,7 +377,7 @@ async fn explain(
     drop(connection);
     let from = std::fs::metadata(&log)?.len() as usize;
     // New connections, which are explained.
-    let app = holdfast::app::start(config.clone()).await?;
+    let app = holdfast::start::start(config.clone()).await?;
     let explained = Store::connect(url).await?;
     let router = holdfast::http::router(app);
     let one = &known[0];

@@ -13,7 +13,6 @@ use tracing::subscriber::NoSubscriber;
 use super::output::Output;
 use super::scaffold::{self, NewComponent};
 use super::{Failure, org_id};
-use crate::app::{self, App};
 use crate::components::compiler::{CompileError, Compiler};
 use crate::components::inspection::{Inspected, Reason};
 use crate::components::script::Script;
@@ -25,10 +24,13 @@ use crate::domain::component::{Conformance, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::random;
 use crate::files::Spool;
+use crate::service::App;
 use crate::service::components::{self, Activate, Owner, RollBack, Upload};
 use crate::service::shadow::{self, Shadow};
 use crate::service::{Caller, ServiceError};
+use crate::start;
 use crate::store::organizations;
+use crate::tls;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -180,7 +182,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
         Command::Check { file, script } => return check(&file, &script, &config, output).await,
         other => other,
     };
-    let app = app::start(config).await?;
+    let app = start::start(config).await?;
     match command {
         Command::New(_) | Command::Encode { .. } | Command::Check { .. } => {}
         Command::Upload(upload) => return self::upload(&app, upload, output).await,
@@ -400,7 +402,7 @@ async fn examined(
     scripts: &[Script],
     config: &Config,
 ) -> Result<Result<(Inspected, Conformance), Vec<Reason>>, Failure> {
-    app::use_one_tls();
+    tls::use_one();
     let settings = &config.components;
     let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
     let (inspected, native) = match compiler.compile(bytes.clone()).await {
@@ -474,7 +476,7 @@ pub struct Replay {
 /// Asks everything that rules decided about an envelope again.
 pub async fn replay(replay: Replay, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let id = EnvelopeId::parse(&replay.envelope).ok_or("not an envelope's id (env_…)")?;
-    let app = app::start(config).await?;
+    let app = start::start(config).await?;
     let mut connection = app.store.read().await?;
     let all = organizations::list(&mut connection).await?;
     drop(connection);

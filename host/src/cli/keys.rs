@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{Failure, org_id, organizations};
-use crate::app;
 use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::token::ApiKey;
 use crate::service::credentials;
+use crate::start;
 use crate::store::{Store, StoreError, Tx, api_keys};
 
 /// Requests per minute of a key for which nothing was said.
@@ -62,7 +62,7 @@ pub enum Command {
 }
 
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
+    let store = start::open_store(config).await?;
     match command {
         Command::Create {
             org,

@@ -11,11 +11,11 @@ use url::Url;
 
 use super::Failure;
 use super::output::Output;
-use crate::app;
 use crate::domain::checkpoint::{Checkpoint, VerifierKey};
 use crate::domain::merkle::{self, Hash};
 use crate::domain::succession::BelievedKeys;
-use crate::service::log::LogHead;
+use crate::evidence::formats::LogHead;
+use crate::tls;
 
 /// More than any head.
 const ANSWER_LIMIT: usize = 1024 * 1024;
@@ -52,7 +52,7 @@ enum Look {
 
 /// Runs a command.
 pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
-    app::use_one_tls();
+    tls::use_one();
     let Command::Monitor(monitor) = command;
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(30))

@@ -27,13 +27,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::app;
 use crate::backup::{self, Manifest};
 use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{Config, LogFormat, parse_duration};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::log;
+use crate::start;
 use crate::traces::Exporter;
 use crate::{doctor, server};
 use output::Output;
@@ -160,11 +160,11 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
             if config.webhooks.allow_insecure {
                 tracing::warn!("webhooks.allow_insecure: http and loopback receivers are admitted");
             }
-            let app = app::start(config).await?;
+            let app = start::start(config).await?;
             server::serve(app, termination()).await?;
         }
         Command::Migrate => {
-            app::open_store(&config).await?;
+            start::open_store(&config).await?;
             output.one(&json!({ "migrated": true }), "the schema is up to date");
         }
         Command::Org(command) => organizations::run(command, &config, output).await?,
@@ -203,7 +203,7 @@ fn backed_up(output: &Output, manifest: &Manifest, done: &str) {
 }
 
 async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
-    let app = app::start(config).await?;
+    let app = start::start(config).await?;
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
     // A running server has looked through the log when it started.

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::output::Output;
 use super::{Failure, org_id};
-use crate::app;
 use crate::config::Config;
 use crate::domain::brand::{Brand, Color, Logo};
 use crate::domain::clock::Clock;
@@ -15,6 +14,7 @@ use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
 use crate::service::credentials;
+use crate::start;
 use crate::store::{Store, organizations};
 
 #[derive(Subcommand)]
@@ -66,7 +66,7 @@ pub struct ChangeBrand {
 }
 
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
+    let store = start::open_store(config).await?;
     match command {
         Command::Create { name } => {
             let organization = Organization {

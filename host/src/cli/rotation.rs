@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::Output;
-use crate::app;
 use crate::config::Config;
 use crate::domain::checkpoint::CheckpointSigner;
 use crate::domain::clock::Clock;
 use crate::domain::succession::Succession;
 use crate::keys;
 use crate::service::{credentials, resealing};
+use crate::start;
 use crate::store::log;
 
 #[derive(Subcommand)]
@@ -42,8 +42,8 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
         Command::Rotate { log: false } => rotate(config, output).await?,
         Command::Rotate { log: true } => rotate_log(config, output).await?,
         Command::Reseal => {
-            let store = app::open_store(config).await?;
-            let sealer = app::keys(config)?
+            let store = start::open_store(config).await?;
+            let sealer = start::keys(config)?
                 .sealer()
                 .ok_or("the keys cannot be used")?;
             let resealed = resealing::reseal(&store, &sealer).await?;
@@ -55,8 +55,8 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
 }
 
 async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
-    let sealer = app::keys(config)?
+    let store = start::open_store(config).await?;
+    let sealer = start::keys(config)?
         .sealer()
         .ok_or("the keys cannot be used")?;
     let older = resealing::count(&store, &sealer).await?;
@@ -80,8 +80,8 @@ async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
 /// The old key and the new one sign the succession, which is published with the log's head.
 /// A run that broke off is finished by the next.
 async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
-    let old = app::keys(config)?;
+    let store = start::open_store(config).await?;
+    let old = start::keys(config)?;
     let next = keys::prepare_log(&config.data_dir)?;
     let unusable = "the key of the log cannot be used";
     let old = CheckpointSigner::new(old.log()).ok_or(unusable)?;

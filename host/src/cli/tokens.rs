@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{Failure, duration, org_id, organizations, role};
-use crate::app;
 use crate::config::Config;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::id::{OrgId, TokenId};
 use crate::domain::organization::Role;
 use crate::keys::BEARER_TOKENS;
 use crate::service::{access, credentials};
+use crate::start;
 use crate::store::{Store, tokens};
 
 /// What the issuing of a token is called in the organization's record of credentials.
@@ -52,7 +52,7 @@ pub struct Issue {
 }
 
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
-    let store = app::open_store(config).await?;
+    let store = start::open_store(config).await?;
     let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
     match command {
         Command::Issue(request) => issue(&store, config, output, &request, now).await,
@@ -77,7 +77,7 @@ async fn issue(
     organizations::existing(store, &request.org).await?;
     let most = config.auth.max_token_ttl;
     let ttl = request.ttl.min(most);
-    let keys = app::keys(config)?.generations(BEARER_TOKENS);
+    let keys = start::keys(config)?.generations(BEARER_TOKENS);
     let issued = access::issue_bearer(&keys, &request.org, &request.email, request.role, ttl, now)?;
     let details = json!({
         "token_id": issued.id,
@@ -119,7 +119,7 @@ async fn revoke(
         }
         (Some(_), None) => return Err("a token's id needs --org beside it".into()),
         (None, _) => {
-            let keys = app::keys(config)?.generations(BEARER_TOKENS);
+            let keys = start::keys(config)?.generations(BEARER_TOKENS);
             access::own_token(&keys, token, now)
                 .ok_or("this is no token of this installation, or one that has ended")?
         }

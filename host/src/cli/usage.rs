@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{Failure, org_id};
-use crate::app;
 use crate::config::Config;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::identity::KbaStatus;
+use crate::start;
 use crate::store::kba::{self, Usage};
 
 #[derive(Subcommand)]
@@ -41,7 +41,7 @@ fn month(text: &str) -> Result<Date, String> {
 
 pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(), Failure> {
     let Command::Kba(wanted) = command;
-    let store = app::open_store(config).await?;
+    let store = start::open_store(config).await?;
     let (from, to) = (begins(wanted.month)?, begins(next(wanted.month)?)?);
     let mut connection = store.read().await?;
     let usage = kba::usage(&mut connection, from, to).await?;

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::Failure;
 use super::output::Output;
-use crate::app;
 use crate::config::Config;
 use crate::service::integrity::{self, Looked};
 use crate::service::orphans;
+use crate::start;
 
 /// Tenths of a second that others may take with what they have in hand.
 const OTHERS: u32 = 600;
@@ -35,7 +35,7 @@ pub enum Command {
 /// Runs a command. Exit status 1 when something does not hold.
 pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let Command::Sweep { resume, orphans } = command;
-    let app = app::start(config).await?;
+    let app = start::start(config).await?;
     let started = app.clock.now();
     if !resume {
         integrity::make_due(&app, started).await?;

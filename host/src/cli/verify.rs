@@ -8,16 +8,18 @@ use clap::Args;
 
 use super::Failure;
 use super::output::Output;
-use crate::app::{self, App};
 use crate::components::compiler::Compiler;
-use crate::components::{Artifact, Identity, compliance_alone, known_compliance};
+use crate::components::{Artifact, compliance_alone, known_compliance};
 use crate::config::Config;
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::hash::sha256;
 use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
 use crate::evidence::{self, Bundle, Finding, Report, Rules, Trusted};
+use crate::sealing::TimestampTrust;
+use crate::service::App;
 use crate::service::{Caller, ServiceError, components, custody, log};
+use crate::start;
 use crate::store::organizations;
 
 /// Exit code of arguments that cannot be used, as clap has it.
@@ -71,8 +73,8 @@ fn arguments(
     config: &Config,
 ) -> Result<(Trusted, Option<Bundle>), Failure> {
     let mut trusted = Trusted::default();
-    if let Some(roots) = config.seal.timestamp_trust()? {
-        trusted.timestamps(roots);
+    if let Some(file) = &config.seal.timestamp_trust_file {
+        trusted.timestamps(TimestampTrust::read(file)?);
     }
     if let Some(key) = &verify.key {
         trusted
@@ -151,7 +153,7 @@ async fn rules(
 
 /// Rules that may be anyone's: another process parses and compiles them.
 async fn compiled(
-    named: &Identity,
+    named: &ComponentIdentity,
     bytes: Bytes,
     cache: &Path,
     config: &Config,
@@ -172,7 +174,7 @@ async fn verify_envelope(
     mut trusted: Trusted,
     config: Config,
 ) -> Result<Report, Failure> {
-    let app = app::start(config).await?;
+    let app = start::start(config).await?;
     // Where no server runs, as in a backup just restored, this process extends the log.
     if let Err(error) = log::catch_up(&app).await {
         tracing::warn!(%error, "the log could not be extended");

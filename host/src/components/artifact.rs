@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
-use std::fmt;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -18,47 +17,20 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
 use holdfast_default_components::{DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 
 /// Slot and native code of each default component, from the build script.
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
-
-/// Which component something is. Goes into every decision it makes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Identity {
-    pub name: String,
-    pub version: String,
-    /// SHA-256 of the component's bytes, lower-case hex.
-    pub sha256: String,
-}
-
-/// Name and version, for log lines and metrics.
-impl fmt::Display for Identity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.name, self.version)
-    }
-}
-
-impl From<&crate::domain::component::Component> for Identity {
-    fn from(component: &crate::domain::component::Component) -> Self {
-        Self {
-            name: component.name.clone(),
-            version: component.version.clone(),
-            sha256: component.sha256.clone(),
-        }
-    }
-}
 
 /// A component as bytes, with what identifies it.
 #[derive(Clone, Debug)]
 pub struct Artifact {
     pub slot: Slot,
-    pub identity: Identity,
+    pub identity: ComponentIdentity,
     pub bytes: Cow<'static, [u8]>,
     /// Code made ahead of time, for engines that can take it.
     native: Option<&'static [u8]>,
@@ -106,7 +78,7 @@ impl Artifact {
     fn of(component: &DefaultComponent) -> Option<Self> {
         Some(Self {
             slot: Slot::parse(component.slot)?,
-            identity: Identity {
+            identity: ComponentIdentity {
                 name: component.name.into(),
                 version: component.version.into(),
                 sha256: hex::encode(Sha256::digest(component.bytes)),
@@ -125,7 +97,7 @@ impl Artifact {
     pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
         Self {
             slot,
-            identity: Identity {
+            identity: ComponentIdentity {
                 name: name.into(),
                 version: version.into(),
                 sha256: hex::encode(Sha256::digest(&bytes)),
@@ -329,7 +301,8 @@ fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::{AllLimits, Engines};
+    use crate::components::Engines;
+    use crate::config::limits::AllLimits;
 
     fn compliance() -> Artifact {
         embedded()

@@ -10,24 +10,24 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::artifact::{Identity, NativeCodeCache, built_in};
+use super::artifact::{NativeCodeCache, built_in};
 use super::engine::Engines;
 use super::error::ComponentError;
 use super::rules::{self, CompliancePre, compliance};
 use super::slot::{self, Active, Deferred};
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 
 /// One component's result for a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Opinion {
-    pub component: Identity,
+    pub component: ComponentIdentity,
     pub compliant: bool,
     pub score: u32,
     pub missing_requirements: Vec<String>,
 }
 
 impl Opinion {
-    pub(super) fn new(component: &Identity, evaluation: &compliance::Evaluation) -> Self {
+    pub(super) fn new(component: &ComponentIdentity, evaluation: &compliance::Evaluation) -> Self {
         Self {
             component: component.clone(),
             compliant: evaluation.compliant,

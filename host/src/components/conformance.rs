@@ -28,9 +28,7 @@ use super::providers::{
     KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider, ProviderError, SigningPlugin,
     SigningPre, payment, signing,
 };
-use super::rules::{
-    CompliancePre, ComponentIdentity, LifecyclePre, compliance, documents, lifecycle, placement,
-};
+use super::rules::{CompliancePre, LifecyclePre, compliance, documents, lifecycle, placement};
 use super::slot::{self, Active, Handle, World};
 use crate::config::SecretText;
 use crate::domain::clock::Clock;
@@ -280,7 +278,7 @@ fn certificate(
     active: &Active<CompliancePre>,
     vector: &ComplianceVector,
 ) {
-    let identity = ComponentIdentity {
+    let identity = compliance::ComponentIdentity {
         name: "candidate".into(),
         version: "0.0.0".into(),
         sha256: "0".repeat(64),

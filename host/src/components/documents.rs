@@ -7,7 +7,6 @@ use bytes::Bytes;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
 
-use super::artifact::Identity;
 use super::background;
 use super::bindings;
 use super::canaries;
@@ -15,7 +14,7 @@ use super::engine::Limited;
 use super::error::{ComponentError, Failure};
 use super::rules::{documents, placement};
 use super::slot::{Handle, Probe, World, active};
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::fair_queue::{FairQueue, Owner};
 
 pub(super) type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
@@ -72,7 +71,7 @@ impl Placement {
     }
 
     /// The component that finds anchors.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 
@@ -182,7 +181,7 @@ impl Documents {
     }
 
     /// Which component answers.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use super::gate::{Reservation, TimeSlice};
-use super::limits::{AllLimits, Limits};
 use super::settings;
+use crate::config::limits::{AllLimits, Limits};
 use crate::domain::component::Slot;
 use crate::metrics::ComponentMetrics;
 

@@ -1,9 +1,9 @@
 //! What can go wrong with a component, told apart by what it means for callers.
 
-use super::artifact::Identity;
 use super::engine::TooMuchMemory;
 use super::gate::ShareInUse;
 use super::lent::TooManyHostCalls;
+use crate::domain::component::ComponentIdentity;
 use crate::metrics::ComponentMeter;
 
 /// A component's call that did not give an answer. The component is named so
@@ -57,7 +57,7 @@ pub enum Failure {
 }
 
 impl ComponentError {
-    pub(super) fn new(identity: &Identity, kind: Failure) -> Self {
+    pub(super) fn new(identity: &ComponentIdentity, kind: Failure) -> Self {
         Self {
             component: identity.to_string(),
             kind,
@@ -66,7 +66,7 @@ impl ComponentError {
     }
 
     /// A component that does not fit its slot.
-    pub(super) fn unfit(identity: &Identity, error: &wasmtime::Error) -> Self {
+    pub(super) fn unfit(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         Self::new(identity, Failure::Link(format!("{error:#}")))
     }
 
@@ -117,7 +117,7 @@ impl ComponentError {
     }
 
     /// Sorts a wasmtime error into a [`Failure`].
-    pub(super) fn from_call(identity: &Identity, error: &wasmtime::Error) -> Self {
+    pub(super) fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         use wasmtime::Trap;
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {

@@ -11,9 +11,9 @@ use wasmtime::component::{Resource, ResourceTable};
 use super::bindings::signing::holdfast::host as wit;
 use super::egress::{BLOB_LIMIT, Egress, Outbound};
 use super::gate::Reservation;
-use super::limits::Limits;
 use super::wasi::Wasi;
 use crate::config::SecretText;
+use crate::config::limits::Limits;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
 

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `settings.rs` | what the engines compile with; the build script reads it too |
 //! | `engine.rs` | the engines, and a store for one call |
-//! | `limits.rs` | what one call may use, by slot |
 //! | `gate.rs` | how many calls there may be at once |
 //! | `artifact.rs` | from bytes to native code, through the cache on disk |
 //! | `released.rs` | rules packs of earlier releases |
@@ -43,7 +42,6 @@ mod error;
 mod gate;
 pub mod inspection;
 mod lent;
-mod limits;
 pub mod providers;
 mod registry;
 mod released;
@@ -56,11 +54,12 @@ pub mod worlds;
 
 use std::path::PathBuf;
 
-pub use artifact::{Artifact, Identity, built_in, embedded};
+use crate::config::limits::AllLimits;
+
+pub use artifact::{Artifact, built_in, embedded};
 pub use documents::{Documents, Placement};
 pub use engine::Engines;
 pub use error::{ComponentError, Failure};
-pub use limits::{AllLimits, LimitSettings, Limits};
 pub use registry::{Activations, Components, Live};
 pub use released::{is_known, is_reserved_name, known_compliance};
 

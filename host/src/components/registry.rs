@@ -10,23 +10,22 @@ use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, Identity, NativeCodeCache};
+use super::artifact::{Artifact, NativeCodeCache};
 use super::baseline::Baselines;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
 use super::error::ComponentError;
 use super::gate::{Gate, MemoryShare, PLUGINS, RULES, TimeSlice};
 use super::inspection::Reason;
-use super::limits::{AllLimits, Limits};
 use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Provider};
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
 use super::script::{self, Script};
 use super::slot::{self, Handle, Loaded, Loader, World};
-use super::{background, conformance};
+use crate::config::limits::{AllLimits, Limits};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
-use crate::domain::component::{Activation, Conformance, Instance, Slot};
+use crate::domain::component::{Activation, ComponentIdentity, Conformance, Instance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::fair_queue::{Capacity, FairQueue, Owner};
 use crate::metrics::ComponentMetrics;
@@ -90,7 +89,7 @@ pub struct Live {
     pub activation: ActivationId,
     pub effective_at: Timestamp,
     pub component: ComponentId,
-    pub identity: Identity,
+    pub identity: ComponentIdentity,
     /// What a provider's instance is set up with, sealed.
     pub config: Option<String>,
 }
@@ -113,7 +112,7 @@ impl Activations {
     }
 
     /// Adds one as it is recorded.
-    pub fn take(&mut self, activation: &Activation, identity: &Identity) {
+    pub fn take(&mut self, activation: &Activation, identity: &ComponentIdentity) {
         let live = Live {
             activation: activation.id.clone(),
             effective_at: activation.effective_at,
@@ -272,7 +271,7 @@ impl Components {
     }
 
     /// Sets what loads a component that a call needs and that this node does not hold.
-    pub fn load_with<F>(&self, load: impl Fn(Slot, Identity) -> F + Send + Sync + 'static)
+    pub fn load_with<F>(&self, load: impl Fn(Slot, ComponentIdentity) -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), ComponentError>> + Send + 'static,
     {
@@ -428,7 +427,7 @@ impl Components {
     }
 
     /// Which component of a rules slot counts, and whether it is the organization's own.
-    fn at(&self, slot: Slot, org: Option<&OrgId>) -> (Option<Identity>, bool) {
+    fn at(&self, slot: Slot, org: Option<&OrgId>) -> (Option<ComponentIdentity>, bool) {
         let active = self.active.load();
         if active.is_empty() {
             return (None, false);
@@ -445,7 +444,7 @@ impl Components {
     }
 
     /// Whether a component can be called.
-    pub fn has(&self, slot: Slot, identity: &Identity) -> bool {
+    pub fn has(&self, slot: Slot, identity: &ComponentIdentity) -> bool {
         match slot {
             Slot::Compliance => self.compliance.has(identity),
             Slot::Lifecycle => self.lifecycle.has(identity),
@@ -475,7 +474,11 @@ impl Components {
 
     /// Makes a component ready to be called from the native code that this node keeps.
     /// None where it keeps none. Off the async threads.
-    pub fn add_kept(&self, slot: Slot, identity: &Identity) -> Option<Result<(), ComponentError>> {
+    pub fn add_kept(
+        &self,
+        slot: Slot,
+        identity: &ComponentIdentity,
+    ) -> Option<Result<(), ComponentError>> {
         let (engines, cache) = (&self.engines, &self.cache);
         macro_rules! put {
             ($slot:expr) => {
@@ -564,12 +567,12 @@ impl Components {
     pub fn switch(&self, activations: Activations) {
         let now = Arc::new(activations);
         let before = self.active.swap(now.clone());
-        let wanted: HashSet<&Identity> = [&before, &now]
+        let wanted: HashSet<&ComponentIdentity> = [&before, &now]
             .into_iter()
             .flat_map(|activations| activations.by_place.values().flatten())
             .map(|live| &live.identity)
             .collect();
-        let wanted = |identity: &Identity| wanted.contains(identity);
+        let wanted = |identity: &ComponentIdentity| wanted.contains(identity);
         self.compliance.keep(wanted);
         self.lifecycle.keep(wanted);
         self.placement.keep(wanted);
@@ -629,7 +632,7 @@ mod tests {
             activation: ActivationId::new(),
             effective_at: Timestamp::from_millis(at),
             component: ComponentId::new(),
-            identity: Identity {
+            identity: ComponentIdentity {
                 name: name.into(),
                 version: "1.0.0".into(),
                 sha256: name.into(),

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-use super::artifact::{Artifact, Identity, built_in};
-use crate::domain::component::Slot;
+use super::artifact::{Artifact, built_in};
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::hash::sha256;
 
 const FILES: &[&[u8]] = &[
@@ -24,7 +24,7 @@ static RELEASED: LazyLock<HashMap<String, &[u8]>> =
     LazyLock::new(|| FILES.iter().map(|bytes| (sha256(bytes), *bytes)).collect());
 
 /// The built-in compliance pack of this or an earlier release that `named` states.
-pub fn known_compliance(named: &Identity) -> Option<Artifact> {
+pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
     let mut built_in = built_in().filter(|artifact| artifact.slot == Slot::Compliance);
     if let Some(mut artifact) = built_in.find(|one| one.identity.sha256 == named.sha256) {
         artifact.identity = named.clone();

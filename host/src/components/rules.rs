@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
-use super::artifact::{Artifact, Identity, NativeCodeCache};
+use super::artifact::{Artifact, NativeCodeCache};
 use super::background;
 use super::baseline::{self, Baselines};
 use super::bindings;
@@ -19,11 +19,10 @@ use super::error::{ComponentError, Failure};
 use super::gate::TimeSlice;
 use super::slot::{self, Active, Deferred, Handle, Loaded, Loader, Probe, World};
 use crate::domain::bulk::BatchStatus;
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::EnvelopeStatus;
 
 pub use super::baseline::Opinion;
-pub use bindings::compliance::exports::holdfast::compliance::compliance::ComponentIdentity;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
 pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
@@ -75,7 +74,7 @@ fn certify(
     issued_at: &str,
     issuer: &str,
 ) -> Result<String, ComponentError> {
-    let identity = ComponentIdentity {
+    let identity = compliance::ComponentIdentity {
         name: active.identity.name.clone(),
         version: active.identity.version.clone(),
         sha256: active.identity.sha256.clone(),
@@ -115,7 +114,7 @@ impl OwnRules {
     /// Runs a call on a thread of its own, and adds its time to the slice.
     async fn run<R: Send + 'static>(
         &self,
-        identity: &Identity,
+        identity: &ComponentIdentity,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, ComponentError> {
         let slice = self.slice.clone();
@@ -176,7 +175,7 @@ impl Compliance {
     }
 
     /// The component that decides.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 
@@ -201,7 +200,7 @@ impl Compliance {
         facts: &compliance::EnvelopeFacts,
         issued_at: &str,
         issuer: &str,
-    ) -> Result<(String, Identity), ComponentError> {
+    ) -> Result<(String, ComponentIdentity), ComponentError> {
         let facts = facts.clone();
         let (issued_at, issuer) = (issued_at.to_owned(), issuer.to_owned());
         self.for_request(move |rules| rules.certificate(&facts, &issued_at, &issuer))
@@ -272,7 +271,7 @@ impl Compliance {
         facts: &compliance::EnvelopeFacts,
         issued_at: &str,
         issuer: &str,
-    ) -> Result<(String, Identity), ComponentError> {
+    ) -> Result<(String, ComponentIdentity), ComponentError> {
         let (text, identity) = self.certificate_alone(facts, issued_at, issuer)?;
         let (judgement, Some(pack)) = self.compared(facts)? else {
             return Ok((text, identity));
@@ -297,7 +296,7 @@ impl Compliance {
         facts: &compliance::EnvelopeFacts,
         issued_at: &str,
         issuer: &str,
-    ) -> Result<(String, Identity), ComponentError> {
+    ) -> Result<(String, ComponentIdentity), ComponentError> {
         let held = self.slot.held()?;
         let active = slot::active(&held)?;
         let text = certify(active, facts, issued_at, issuer)?;
@@ -335,7 +334,7 @@ impl Lifecycle {
     }
 
     /// The component that decides.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 

@@ -8,11 +8,11 @@ use futures::future::BoxFuture;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 
-use super::artifact::{Artifact, Identity, NativeCodeCache, embedded};
+use super::artifact::{Artifact, NativeCodeCache, embedded};
 use super::engine::{Engines, Limited, fueled_store};
 use super::error::{ComponentError, Failure};
-use super::limits::Limits;
-use crate::domain::component::Slot;
+use crate::config::limits::Limits;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::metrics::ComponentMeter;
 use crate::traces;
 
@@ -32,13 +32,13 @@ pub(super) trait World: Sized + Send + Sync + 'static {
 pub(super) struct Probe<'a> {
     pub engine: &'a Engine,
     pub limits: &'a Limits,
-    pub identity: &'a Identity,
+    pub identity: &'a ComponentIdentity,
     pub meter: &'a ComponentMeter,
 }
 
 /// A component that is ready to be called, and what it is.
 pub(super) struct Active<P> {
-    pub identity: Identity,
+    pub identity: ComponentIdentity,
     pub pre: P,
     pub engine: Engine,
     pub limits: Limits,
@@ -59,15 +59,15 @@ pub(super) type Deferred<P> = Arc<
 pub(super) struct Loaded<P> {
     /// The one that came with the binary, and what it is.
     default: Deferred<P>,
-    identity: Option<Identity>,
+    identity: Option<ComponentIdentity>,
     /// Others: the same bytes may have been uploaded under two names.
-    others: RwLock<HashMap<Identity, Deferred<P>>>,
+    others: RwLock<HashMap<ComponentIdentity, Deferred<P>>>,
     slot: Slot,
     loader: Loader,
 }
 
 type LoadOnDemand =
-    dyn Fn(Slot, Identity) -> BoxFuture<'static, Result<(), ComponentError>> + Send + Sync;
+    dyn Fn(Slot, ComponentIdentity) -> BoxFuture<'static, Result<(), ComponentError>> + Send + Sync;
 
 /// Loads a component that a call asks for and that this node does not hold.
 #[derive(Clone, Default)]
@@ -79,7 +79,7 @@ impl Loader {
         let _ = self.0.set(load);
     }
 
-    async fn load(&self, slot: Slot, identity: &Identity) -> Result<(), ComponentError> {
+    async fn load(&self, slot: Slot, identity: &ComponentIdentity) -> Result<(), ComponentError> {
         match self.0.get() {
             Some(load) => load(slot, identity.clone()).await,
             None => Err(absent(identity)),
@@ -94,7 +94,7 @@ pub(super) enum Handle<P> {
     /// Loaded by the first call that needs it.
     Absent {
         slot: Arc<Loaded<P>>,
-        identity: Identity,
+        identity: ComponentIdentity,
     },
 }
 
@@ -112,7 +112,7 @@ impl<P> Clone for Handle<P> {
 
 impl<P> Handle<P> {
     /// Which component answers.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         match self {
             Self::Held(held) => Ok(active(held)?.identity.clone()),
             Self::Absent { identity, .. } => Ok(identity.clone()),
@@ -143,14 +143,14 @@ pub(super) fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError
     (***held).as_ref().map_err(ComponentError::again)
 }
 
-fn absent(identity: &Identity) -> ComponentError {
+fn absent(identity: &ComponentIdentity) -> ComponentError {
     ComponentError::new(identity, Failure::Absent("it is not loaded yet".into()))
 }
 
 type Load<P> = Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>;
 
 impl<P> Loaded<P> {
-    fn other(&self, identity: &Identity) -> Option<Deferred<P>> {
+    fn other(&self, identity: &ComponentIdentity) -> Option<Deferred<P>> {
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
         others.get(identity).cloned()
     }
@@ -190,7 +190,7 @@ impl<P: World> Loaded<P> {
     }
 
     /// This component; none: the default. No other one answers in its place.
-    pub fn get(self: &Arc<Self>, identity: Option<&Identity>) -> Handle<P> {
+    pub fn get(self: &Arc<Self>, identity: Option<&ComponentIdentity>) -> Handle<P> {
         let Some(identity) = identity else {
             return Handle::Held(self.default.clone());
         };
@@ -206,7 +206,7 @@ impl<P: World> Loaded<P> {
         }
     }
 
-    pub fn has(&self, identity: &Identity) -> bool {
+    pub fn has(&self, identity: &ComponentIdentity) -> bool {
         if self.identity.as_ref() == Some(identity) {
             return true;
         }
@@ -223,7 +223,7 @@ impl<P: World> Loaded<P> {
     }
 
     /// Forgets those that are not wanted. Calls under way keep theirs.
-    pub fn keep(&self, wanted: impl Fn(&Identity) -> bool) {
+    pub fn keep(&self, wanted: impl Fn(&ComponentIdentity) -> bool) {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         others.retain(|identity, _| wanted(identity));
     }
@@ -300,7 +300,7 @@ fn load_with<P: World>(
 pub(super) fn load_kept<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
-    identity: &Identity,
+    identity: &ComponentIdentity,
 ) -> Option<Result<Active<P>, ComponentError>> {
     let component = cache.kept(engines.of(P::SLOT), &identity.sha256)?;
     let meter = engines.metrics.of(&identity.to_string());
@@ -310,7 +310,7 @@ pub(super) fn load_kept<P: World>(
 fn prepare<P: World>(
     engines: &Engines,
     component: &Component,
-    identity: &Identity,
+    identity: &ComponentIdentity,
     meter: ComponentMeter,
 ) -> Result<Active<P>, ComponentError> {
     let engine = engines.of(P::SLOT);

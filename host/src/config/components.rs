@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::limits::{AllLimits, LimitSettings};
 use super::{ConfigError, duration};
-use crate::components::{AllLimits, LimitSettings};
 
 /// What may be uploaded, and what components may use.
 #[derive(Clone, Debug, Deserialize)]

@@ -8,6 +8,7 @@ mod checks;
 mod components;
 mod error;
 mod http;
+pub mod limits;
 mod rates;
 
 pub use components::{ComponentSettings, Uploads};
@@ -27,7 +28,6 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::domain::component::Slot;
-use crate::sealing::{SealError, TimestampTrust};
 
 /// Variables with our prefix that belong to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
@@ -169,12 +169,6 @@ pub enum SealingKeyFiles {
 }
 
 impl Seal {
-    /// The roots of time stamping authorities, where there are any.
-    pub fn timestamp_trust(&self) -> Result<Option<TimestampTrust>, SealError> {
-        let file = self.timestamp_trust_file.as_deref();
-        file.map(TimestampTrust::read).transpose()
-    }
-
     /// Which of the three it is.
     pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
         let given = (

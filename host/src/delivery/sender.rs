@@ -31,7 +31,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{DeliveryId, EndpointId, EventId};
 use crate::domain::seal::Sealer;
-use crate::domain::webhook::{Endpoint, SealedSecret, Secret};
+use crate::domain::webhook::{Endpoint, Outcome, SealedSecret, Secret};
 
 /// How long an attempt may take, from the look-up to the end of the answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -89,46 +89,6 @@ pub struct Parcel {
     pub event_type: EventType,
     /// Byte for byte the same on every attempt.
     pub body: Bytes,
-}
-
-/// What came of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// None without an answer.
-    pub status: Option<u16>,
-    /// As far as it was read.
-    pub body: Option<String>,
-    /// Why there was no whole answer. Names no address.
-    pub error: Option<String>,
-    /// What the receiver asked for.
-    pub retry_after: Option<Duration>,
-    pub duration: Duration,
-}
-
-impl Outcome {
-    /// No answer, and why.
-    pub fn nothing(why: impl Into<String>) -> Self {
-        Self {
-            status: None,
-            body: None,
-            error: Some(why.into()),
-            retry_after: None,
-            duration: Duration::ZERO,
-        }
-    }
-
-    /// Any 2xx, whole and in time.
-    pub fn is_success(&self) -> bool {
-        self.error.is_none()
-            && self
-                .status
-                .is_some_and(|status| (200..300).contains(&status))
-    }
-
-    /// The receiver wants nothing more, ever (Standard Webhooks).
-    pub fn is_gone(&self) -> bool {
-        self.status == Some(410)
-    }
 }
 
 /// Why deliveries cannot be sent at all.

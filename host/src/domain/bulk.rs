@@ -165,3 +165,18 @@ impl Counts {
         self.pending + self.running
     }
 }
+
+/// What became of an item that was claimed.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Sent(Timestamp),
+    Failed(String),
+    Skipped(String),
+    Cancelled,
+    /// To be tried again; whether it counts as an attempt that failed.
+    Later {
+        at: Timestamp,
+        why: String,
+        counts: bool,
+    },
+}

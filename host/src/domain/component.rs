@@ -242,3 +242,29 @@ impl fmt::Display for Instance {
         }
     }
 }
+
+/// Which component something is. Goes into every decision it makes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct ComponentIdentity {
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of the component's bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// Name and version, for log lines and metrics.
+impl fmt::Display for ComponentIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.name, self.version)
+    }
+}
+
+impl From<&Component> for ComponentIdentity {
+    fn from(component: &Component) -> Self {
+        Self {
+            name: component.name.clone(),
+            version: component.version.clone(),
+            sha256: component.sha256.clone(),
+        }
+    }
+}

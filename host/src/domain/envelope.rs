@@ -1,7 +1,9 @@
 //! Envelopes, their signers and custodians.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
@@ -173,6 +175,42 @@ pub struct StoredFile {
     pub size: i64,
     /// What kind of file it is.
     pub content_type: String,
+}
+
+/// A stored file as a row holds it. Nothing else writes its key anywhere.
+#[derive(Clone, Debug)]
+pub struct KeptFile(pub StoredFile);
+
+#[derive(Serialize, Deserialize)]
+struct FileRow<'a> {
+    key: Cow<'a, str>,
+    sha256: Cow<'a, str>,
+    size: i64,
+    content_type: Cow<'a, str>,
+}
+
+impl Serialize for KeptFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = FileRow {
+            key: self.0.key.as_str().into(),
+            sha256: self.0.sha256.as_str().into(),
+            size: self.0.size,
+            content_type: self.0.content_type.as_str().into(),
+        };
+        row.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeptFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let row = FileRow::deserialize(deserializer)?;
+        Ok(Self(StoredFile {
+            key: row.key.into_owned(),
+            sha256: row.sha256.into_owned(),
+            size: row.size,
+            content_type: row.content_type.into_owned(),
+        }))
+    }
 }
 
 /// An envelope's record.

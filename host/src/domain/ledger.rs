@@ -30,6 +30,9 @@ pub struct LedgerEntry {
     pub hash: String,
 }
 
+/// Chain of the installation's component ledger.
+pub const INSTALLATION: &str = "installation";
+
 /// What has a ledger: an envelope, and an organization for what it decides about
 /// its rules.
 pub trait Chain {

@@ -34,6 +34,7 @@ pub mod field;
 pub mod hash;
 pub mod id;
 pub mod identity;
+pub mod job;
 pub mod ledger;
 pub mod merkle;
 pub mod organization;

@@ -2,6 +2,7 @@
 //! endpoint", "Events").
 
 use std::fmt;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -181,6 +182,46 @@ impl SealedSecret {
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("***")
+    }
+}
+
+/// What came of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// None without an answer.
+    pub status: Option<u16>,
+    /// As far as it was read.
+    pub body: Option<String>,
+    /// Why there was no whole answer. Names no address.
+    pub error: Option<String>,
+    /// What the receiver asked for.
+    pub retry_after: Option<Duration>,
+    pub duration: Duration,
+}
+
+impl Outcome {
+    /// No answer, and why.
+    pub fn nothing(why: impl Into<String>) -> Self {
+        Self {
+            status: None,
+            body: None,
+            error: Some(why.into()),
+            retry_after: None,
+            duration: Duration::ZERO,
+        }
+    }
+
+    /// Any 2xx, whole and in time.
+    pub fn is_success(&self) -> bool {
+        self.error.is_none()
+            && self
+                .status
+                .is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// The receiver wants nothing more, ever (Standard Webhooks).
+    pub fn is_gone(&self) -> bool {
+        self.status == Some(410)
     }
 }
 

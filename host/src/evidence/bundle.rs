@@ -6,12 +6,12 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::components::Identity;
-use crate::domain::hash::sha256;
-use crate::service::custody::{
+use super::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, CustodyLedger,
     LEDGER,
 };
+use crate::domain::component::ComponentIdentity;
+use crate::domain::hash::sha256;
 
 /// Files larger than this are no part of a bundle.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;
@@ -137,7 +137,7 @@ impl Bundle {
     }
 
     /// The rules component that made the certificate, as the ledger names it.
-    pub fn deciding_component(&self) -> Option<Identity> {
+    pub fn deciding_component(&self) -> Option<ComponentIdentity> {
         let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
         let entry = super::last(&ledger.entries, "compliance.evaluated")?;
         serde_json::from_value(entry.details["component"].clone()).ok()

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
+use super::formats::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
 use super::report::Finding;
 use super::{Bundle, last};
 use crate::components::is_known;
 use crate::domain::checkpoint::{Checkpoint, entry_leaf};
 use crate::domain::component::{Origin, Participant, Slot};
 use crate::domain::hash::sha256;
+use crate::domain::ledger::INSTALLATION;
 use crate::domain::merkle::{self, Hash};
-use crate::service::components::INSTALLATION;
-use crate::service::custody::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
 
 const CHECK: &str = "components";
 const LEDGER: &str = "component ledger";

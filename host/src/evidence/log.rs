@@ -4,13 +4,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::formats::{CustodyLedger, LogEvidence, LogHead};
 use super::report::{Anchor, AnchorKind, Finding};
 use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
 use crate::domain::merkle::{self, Hash};
 use crate::domain::succession::BelievedKeys;
 use crate::sealing::TimestampTrust;
-use crate::service::custody::CustodyLedger;
-use crate::service::log::{LogEvidence, LogHead};
 
 const LOG: &str = "log";
 const HEAD: &str = "head";

@@ -7,18 +7,17 @@
 
 mod bundle;
 mod components;
+pub mod formats;
 mod log;
 mod report;
 
 use serde_json::Value;
 
+use self::formats::{AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER};
 use crate::components::rules::{Compliance, compliance};
 use crate::domain::hash::sha256;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::sealing;
-use crate::service::custody::{
-    AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER,
-};
 
 pub use bundle::{Bundle, BundleError};
 pub use log::Trusted;

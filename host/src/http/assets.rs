@@ -5,7 +5,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::app::App;
+use crate::service::App;
 
 pub fn routes() -> Router<App> {
     let signing = include_str!("assets/signing.css");

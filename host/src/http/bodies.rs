@@ -19,7 +19,7 @@ use tokio::time::Sleep;
 
 use super::error::HttpError;
 use super::pace::Pace;
-use crate::app::App;
+use crate::config::HttpSettings;
 
 /// Bytes that a request may hold even when the others hold all there is: ordinary
 /// requests are not refused because of large ones.
@@ -69,7 +69,11 @@ impl Failure {
 }
 
 /// Answers in place of the handler when the body could not be read to its end.
-pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn guard(
+    State((settings, all)): State<(HttpSettings, Arc<Buffered>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
@@ -77,10 +81,10 @@ pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Resp
         bytes: AtomicUsize::new(0),
         failure: OnceLock::new(),
         // A form's file goes to disk as it arrives.
-        limit: (!is_form(request.headers())).then_some(app.config.http.buffered_bytes),
-        all: app.clone(),
+        limit: (!is_form(request.headers())).then_some(settings.buffered_bytes),
+        all,
     });
-    let patience = app.config.http.body_timeout;
+    let patience = settings.body_timeout;
     let request = request.map(|body| Body::new(Arriving::new(body, held.clone(), patience)));
     let response = next.run(request).await;
     let failed = response.status().is_client_error() || response.status().is_server_error();
@@ -105,7 +109,7 @@ struct Held {
     failure: OnceLock<Failure>,
     /// Of all requests; none where nothing is held.
     limit: Option<usize>,
-    all: App,
+    all: Arc<Buffered>,
 }
 
 impl Held {
@@ -113,7 +117,7 @@ impl Held {
     fn count(&self, bytes: usize) -> bool {
         let Some(limit) = self.limit else { return true };
         let own = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let before = self.all.buffered.0.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.all.0.fetch_add(bytes, Ordering::Relaxed);
         own <= ALWAYS || before + bytes <= limit
     }
 
@@ -126,7 +130,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let bytes = self.bytes.load(Ordering::Relaxed);
-        self.all.buffered.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

@@ -15,10 +15,11 @@ use serde_json::json;
 use super::caller::bearer_token;
 use super::error::HttpError;
 use super::extract::{FileForm, Form, ValidJson};
-use super::limits::{self, Credential};
+use super::limits;
 use super::look::Look;
-use crate::app::App;
+use crate::service::App;
 use crate::service::builder::{self, Save, Session, Shown};
+use crate::service::windows::Credential;
 use crate::service::{ServiceError, pages};
 
 pub fn routes() -> Router<App> {

@@ -2,31 +2,29 @@
 //! it; a handler that forgets has no organization to work with.
 
 use std::marker::PhantomData;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Parameter, ReferenceOr};
 use aide::operation::{ParamLocation, parameters_from_schema};
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use ipnet::IpNet;
 use schemars::json_schema;
 use serde_json::json;
 
 use super::error::HttpError;
-use super::limits::{self, Credential};
+use super::limits;
 use super::notes::{self, Notes, SharedNotes};
 use super::openapi;
 use super::unknown::check_query;
-use crate::app::App;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::KeyId;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
-use crate::room::form::Origin;
+use crate::service::App;
 use crate::service::access::User;
+use crate::service::windows::Credential;
 use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
 use crate::store::envelopes::Confirmed;
 
@@ -345,67 +343,5 @@ impl OperationInput for BulkAdmin {
         let parameters = parameters.into_iter().map(ReferenceOr::Item);
         operation.parameters.extend(parameters);
         openapi::error(operation, 400);
-    }
-}
-
-/// Where a signer's request came from: kept with the signature.
-pub fn origin(app: &App, parts: &Parts) -> Origin {
-    let user_agent = parts.headers.get(header::USER_AGENT);
-    let user_agent = user_agent.and_then(|value| value.to_str().ok());
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-    let forwarded = parts.headers.get_all("x-forwarded-for");
-    let forwarded: Vec<&str> = forwarded
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let client = peer.map(|ConnectInfo(peer)| {
-        client(peer.ip(), &forwarded.join(","), &app.config.trusted_proxies)
-    });
-    Origin {
-        ip: client.map(|client| client.to_string()),
-        user_agent: user_agent.map(|text| text.chars().take(400).collect()),
-    }
-}
-
-/// The nearest address that is none of our proxies'. Who stands behind a stranger
-/// is what that stranger says, so nobody looks further.
-fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
-    let mut client = peer.to_canonical();
-    for hop in forwarded.rsplit(',') {
-        if !trusted.iter().any(|network| network.contains(&client)) {
-            break;
-        }
-        match hop.trim().parse::<IpAddr>() {
-            Ok(hop) => client = hop.to_canonical(),
-            Err(_) => break,
-        }
-    }
-    client
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_our_own_proxies_are_believed() {
-        let trusted = ["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
-        for (peer, forwarded, expected) in [
-            ("203.0.113.7", "", "203.0.113.7"),
-            ("203.0.113.7", "198.51.100.1", "203.0.113.7"),
-            ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
-            (
-                "10.0.0.1",
-                "1.1.1.1, 198.51.100.1, 10.2.3.4",
-                "198.51.100.1",
-            ),
-            ("10.0.0.1", "", "10.0.0.1"),
-            ("10.0.0.1", "unknown", "10.0.0.1"),
-            ("::1", "2001:db8::5", "2001:db8::5"),
-            ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),
-        ] {
-            let found = client(peer.parse().unwrap(), forwarded, &trusted);
-            assert_eq!(found.to_string(), expected, "{peer} {forwarded}");
-        }
     }
 }

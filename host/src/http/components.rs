@@ -18,11 +18,11 @@ use super::limits::{self, Credential};
 use super::openapi;
 use super::reply::{Created, Found, Page, Reply, WasmReply};
 use super::unknown::check_query;
-use crate::app::App;
 use crate::components::worlds::{self, World};
 use crate::domain::component::Slot;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
+use crate::service::App;
 use crate::service::components::{
     self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
 };

@@ -13,9 +13,9 @@ use futures::Stream;
 use super::error::HttpError;
 use super::extract::LinkPath;
 use super::reply::FileReply;
-use crate::app::App;
 use crate::domain::token::LinkToken;
 use crate::files::{FilesError, Pieces};
+use crate::service::App;
 use crate::service::downloads;
 
 pub async fn download(

@@ -18,8 +18,8 @@ use super::extract::ValidJson;
 use super::look::{Framing, Happening, Look};
 use super::once::Once;
 use super::reply::Found;
-use crate::app::App;
 use crate::domain::envelope::EnvelopeStatus;
+use crate::service::App;
 use crate::service::embed::{self, EmbedToken, Opened, RequestToken, VaultRecord, Widget};
 use crate::service::{ServiceError, downloads};
 

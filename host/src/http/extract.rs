@@ -27,9 +27,9 @@ use super::notes::{self, SharedNotes};
 use super::openapi;
 use super::reply::schema_and_example;
 use super::unknown;
-use crate::app::App;
 use crate::domain::hash::sha256;
 use crate::files::{FilesError, Spool};
+use crate::service::App;
 use crate::service::uploads::{UPLOAD_LIMIT, Upload};
 use crate::service::{Issue, ServiceError};
 

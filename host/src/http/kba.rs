@@ -13,10 +13,10 @@ use super::error::HttpError;
 use super::extract::ResourceId;
 use super::look::Happening;
 use super::reply::{Found, Reply};
-use super::signing::Visit;
-use crate::app::App;
+use super::visit::{BROWSER, Visit};
 use crate::domain::clock::Timestamp;
 use crate::domain::identity::entry;
+use crate::service::App;
 use crate::service::ServiceError;
 use crate::service::kba::{self, Asked, Field, Gate, Given, KbaResult, Notice, Question, Shown};
 use crate::service::links::MAIL_LIFE;
@@ -52,9 +52,6 @@ pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, 
         HeaderValue::from_str(&cookie).ok()
     }))
 }
-
-/// The cookie by which a browser is recognised.
-pub const BROWSER: &str = "holdfast_identity";
 
 /// Whether the document may be shown, to a browser that is recorded then.
 pub async fn is_open(app: &App, visit: &Visit) -> Result<bool, ServiceError> {

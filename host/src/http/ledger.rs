@@ -12,10 +12,11 @@ use super::error::HttpError;
 use super::extract::ValidQuery;
 use super::limits::LedgerReader;
 use super::reply::{Found, Reply};
-use crate::app::App;
 use crate::domain::merkle::{TILE, TileId};
+use crate::evidence::formats::LogHead;
+use crate::service::App;
 use crate::service::ServiceError;
-use crate::service::log::{self, LogHead};
+use crate::service::log;
 
 /// Query of `GET /ledger/head`.
 #[derive(Deserialize, JsonSchema)]

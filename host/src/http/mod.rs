@@ -20,6 +20,7 @@ mod look;
 mod notes;
 mod once;
 mod openapi;
+mod origin;
 mod pace;
 mod partner;
 mod payments;
@@ -30,6 +31,7 @@ mod signing;
 mod signing_files;
 mod signing_page;
 mod unknown;
+mod visit;
 mod web;
 mod webhooks;
 
@@ -46,11 +48,12 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
-use crate::app::App;
 use crate::config::RateLimitSettings;
 use crate::domain::id::RequestId;
 use crate::domain::token::LinkToken;
 use crate::metrics::{DiskLabels, RequestLabels};
+use crate::service::App;
+use crate::service::gauges;
 use crate::service::rate_limit::Allowance;
 use crate::traces;
 use error::HttpError;
@@ -68,6 +71,7 @@ pub fn router(app: App) -> Router {
     let document = Arc::new(serde_json::json!(document));
     let served = document.clone();
     let page = docs::page(&document);
+    let buffered = (app.config.http.clone(), Arc::<bodies::Buffered>::default());
     let queries = Arc::new(unknown::Queries::of(&document, "/api/v2"));
     Router::new()
         .nest("/api/v2", api.merge(ledger::tiles()))
@@ -95,7 +99,7 @@ pub fn router(app: App) -> Router {
             },
         ))
         .layer(from_fn_with_state(queries, unknown::note_query))
-        .layer(from_fn_with_state(app.clone(), bodies::guard))
+        .layer(from_fn_with_state(buffered, bodies::guard))
         .layer(from_fn_with_state(app.clone(), people::errors))
         .layer(from_fn_with_state(app.clone(), identify))
         .with_state(app)
@@ -226,7 +230,7 @@ async fn local_metrics(State(app): State<App>, request: Request) -> Response {
 
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    if let Err(error) = crate::worker::update_gauges(&app).await {
+    if let Err(error) = gauges::update(&app).await {
         tracing::warn!(%error, "jobs could not be counted");
     }
     for (name, folder) in crate::doctor::folders(&app) {

@@ -7,8 +7,8 @@ use axum::response::Response;
 use maud::html;
 
 use super::look::{Happening, Look};
-use crate::app::App;
 use crate::domain::token::LinkToken;
+use crate::service::App;
 
 /// Replaces JSON errors by a page where a person followed a signing link.
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use super::error::HttpError;
 use super::openapi::content;
-use crate::app::App;
 use crate::domain::warning::Warning;
 use crate::files::{FilesError, Spool, Spooled};
+use crate::service::App;
 use crate::service::ServiceError;
 
 /// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.

@@ -6,7 +6,7 @@ use aide::axum::routing::{get_with, patch_with, post_with};
 use super::openapi::describe;
 use super::partner::{customers, envelopes, templates, vault};
 use super::{callbacks, components, downloads, embed, kba, ledger, payments, web, webhooks};
-use crate::app::App;
+use crate::service::App;
 
 /// In the order of the specification, grouped by who calls. The errors named
 /// here are those of the service; credentials, bodies and ids bring their own.

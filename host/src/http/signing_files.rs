@@ -11,10 +11,11 @@ use serde_json::json;
 
 use super::error::HttpError;
 use super::kba;
-use super::limits::{self, Credential};
-use super::signing::{Visit, room_error, unknown_link};
-use crate::app::App;
+use super::limits;
+use super::visit::{Visit, room_error, unknown_link};
 use crate::domain::envelope::SignerStatus;
+use crate::service::App;
+use crate::service::windows::Credential;
 use crate::service::{ServiceError, copies, pages};
 
 /// Below the form's own path.

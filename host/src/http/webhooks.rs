@@ -10,10 +10,10 @@ use super::error::HttpError;
 use super::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
 use super::once::Once;
 use super::reply::{Created, Found, Page, Reply};
-use crate::app::App;
 use crate::domain::event::EventType;
 use crate::domain::id::EventId;
 use crate::domain::webhook::DeliveryStatus;
+use crate::service::App;
 use crate::service::deliveries::{self, DeliveryDetails, DeliveryView};
 use crate::service::webhooks::{
     self, CatalogEntry, ChangeEndpoint, CreateEndpoint, Deleted, EndpointView, LegacyView,

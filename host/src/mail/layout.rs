@@ -14,7 +14,7 @@ use crate::domain::organization::Organization;
 const PRODUCT: &str = "holdfast";
 
 /// How an organization's mails look.
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Who asks, tells or withdraws.
     pub sender: String,
     /// At the head of the mail when there is no logo.
@@ -24,7 +24,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn of(organization: &Organization) -> Self {
+    pub(crate) fn of(organization: &Organization) -> Self {
         let Brand { name, color, logo } = organization.settings.brand.clone();
         let branded = name.is_some() || color.is_some() || logo.is_some();
         let sender = organization.display_name().to_owned();
@@ -42,7 +42,7 @@ impl Look {
 }
 
 /// The letter for programs that show text, with the same words.
-pub(super) fn text(letter: &Letter, look: &Look) -> String {
+pub(crate) fn text(letter: &Letter, look: &Look) -> String {
     let mut blocks = vec![greeting(letter)];
     blocks.extend(letter.paragraphs.iter().cloned());
     if let Some(button) = &letter.button {
@@ -54,7 +54,7 @@ pub(super) fn text(letter: &Letter, look: &Look) -> String {
 }
 
 /// The letter as a page; `logo` is the URL of the logo's part of the mail.
-pub(super) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
+pub(crate) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
     let frame = format!(
         "max-width:560px;margin:0 auto;padding:24px 16px;border-top:4px solid {};\
          font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;\

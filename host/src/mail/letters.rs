@@ -6,7 +6,7 @@ use crate::domain::webhook::{DisableReason, Endpoint};
 
 /// A mail's content, whatever it looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Letter {
+pub(crate) struct Letter {
     pub subject: String,
     /// Name of who is written to; none when it is not known.
     pub to: Option<String>,
@@ -18,14 +18,14 @@ pub(super) struct Letter {
 
 /// The one thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Button {
+pub(crate) struct Button {
     pub label: &'static str,
     pub url: String,
 }
 
 /// Who is told that somebody has declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(crate) enum Told<'a> {
     /// Alone told who it was, and why.
     Creator {
         by: &'a str,
@@ -40,7 +40,7 @@ const LINK_NOTE: &str =
     "The link is meant for you alone and works for seven days. Please do not forward this e-mail.";
 
 /// Asks somebody to sign.
-pub(super) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
+pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
         subject: format!("{sender} asks you to sign: {document}"),
@@ -61,7 +61,7 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
 }
 
 /// Asks somebody again.
-pub(super) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
+pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
         subject: format!("Reminder: {sender} waits for your signature: {document}"),
@@ -76,7 +76,7 @@ pub(super) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String)
 }
 
 /// How somebody gets the copy of what everybody has signed.
-pub(super) enum Copy {
+pub(crate) enum Copy {
     Attached,
     /// Too large: by a link of their own.
     Linked(String),
@@ -85,7 +85,7 @@ pub(super) enum Copy {
 }
 
 /// Says that everybody has signed.
-pub(super) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
+pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
     let document = one_line(&envelope.name);
     let (said, url) = match copy {
         Copy::Attached => (
@@ -111,7 +111,7 @@ pub(super) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Le
 }
 
 /// Says that somebody has declined.
-pub(super) fn declined(
+pub(crate) fn declined(
     sender: &str,
     envelope: &Envelope,
     to: Option<&str>,
@@ -148,7 +148,7 @@ pub(super) fn declined(
 }
 
 /// Says that the sender wants no signature any more.
-pub(super) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
+pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
         subject: format!("Withdrawn: {document}"),
@@ -164,7 +164,7 @@ pub(super) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
 }
 
 /// Says that nothing has arrived at a webhook endpoint for days.
-pub(super) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
+pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
     let host = host(endpoint);
     let since = endpoint.health.failing_since;
     let since = since.map_or_else(|| "for days".into(), |at| format!("since {at}"));
@@ -182,7 +182,7 @@ pub(super) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
 }
 
 /// Says that a webhook endpoint was disabled.
-pub(super) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
+pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
     let host = host(endpoint);
     let why = match endpoint.health.disabled {
         Some((DisableReason::Gone, _)) => "It answered 410: it wants nothing more.",

@@ -37,12 +37,12 @@ impl Mailer {
     }
 
     /// The installation's own mailbox.
-    pub(super) fn from(&self) -> &Mailbox {
+    pub(crate) fn from(&self) -> &Mailbox {
         &self.from
     }
 
     /// Hands a message over.
-    pub(super) async fn send(&self, id: &JobId, message: &Message) -> Result<(), MailError> {
+    pub(crate) async fn send(&self, id: &JobId, message: &Message) -> Result<(), MailError> {
         match &self.way {
             Way::Server(server) => server.send(message).await,
             Way::Outbox(folder) => {

@@ -20,7 +20,7 @@ use crate::domain::id::JobId;
 const HEADER_TEXT: usize = 200;
 
 /// Everything a message is made of.
-pub(super) struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     /// Its job: a repeat of it has the same `Message-ID`.
     pub id: &'a JobId,
     /// The installation's own mailbox.
@@ -36,13 +36,13 @@ pub(super) struct Draft<'a> {
 }
 
 /// An attached document.
-pub(super) struct Pdf {
+pub(crate) struct Pdf {
     pub name: String,
     pub bytes: Bytes,
 }
 
 impl Draft<'_> {
-    pub(super) fn message(self) -> Result<Message, MailError> {
+    pub(crate) fn message(self) -> Result<Message, MailError> {
         let from = Mailbox::new(display_name(&self.look.sender), self.from.email.clone());
         let name = self.letter.to.as_deref().and_then(display_name);
         let to = Mailbox::new(name, self.to.trim().parse()?);

@@ -2,7 +2,6 @@
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `deliver` | a due mail: read what it is about, write it, send it |
 //! | `letters` | the wording of each kind |
 //! | `line` | names that others chose, as one line |
 //! | `layout` | a letter as HTML and as text, in the organization's look |
@@ -14,29 +13,20 @@
 //! Both have the same `Message-ID`; a link in it is made at that moment and is
 //! no less valid than the first.
 
-mod deliver;
-mod layout;
-mod letters;
+pub(crate) mod layout;
+pub(crate) mod letters;
 mod line;
 mod mailer;
-mod message;
+pub(crate) mod message;
 mod smtp;
 
 use std::time::Duration;
 
-use crate::service::ServiceError;
-use crate::store::StoreError;
-
-pub(crate) use deliver::{deliver, deliver_about_endpoint};
 pub(crate) use mailer::Mailer;
 
 /// Why a mail did not go out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Service(#[from] ServiceError),
     #[error("address: {0}")]
     Address(#[from] lettre::address::AddressError),
     #[error("message: {0}")]
@@ -55,8 +45,6 @@ impl MailError {
     /// The server could not be reached, or asks to come again.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_outage(),
-            Self::Service(error) => error.is_outage(),
             Self::Server(_) => !self.is_final(),
             Self::Late(_) => true,
             _ => false,
@@ -68,8 +56,7 @@ impl MailError {
         match self {
             Self::Address(_) | Self::Message(_) | Self::ContentType(_) => true,
             Self::Server(error) => error.is_permanent() && !smtp::is_about_credentials(error),
-            Self::Service(error) => matches!(error, ServiceError::NotFound(_)),
-            Self::Store(_) | Self::Late(_) | Self::Outbox(_) => false,
+            Self::Late(_) | Self::Outbox(_) => false,
         }
     }
 }

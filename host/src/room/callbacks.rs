@@ -5,9 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::{CALLBACK_JOB, Room};
+use super::Room;
 use crate::domain::clock::Timestamp;
 use crate::domain::hash::hmac_sha256;
+use crate::domain::job::RoomCallback;
 use crate::store::room::RoomSubmitter;
 use crate::store::{StoreError, Tx, jobs};
 
@@ -28,7 +29,7 @@ pub(super) async fn enqueue(
         "timestamp": now,
         "data": { "id": id, "submission_id": submitter.submission },
     });
-    jobs::insert(tx, &submitter.org, CALLBACK_JOB, None, &body, now).await
+    jobs::insert(tx, &submitter.org, &RoomCallback(body), None, now).await
 }
 
 /// A callback as it goes out: headers and raw body, signed at `now`.

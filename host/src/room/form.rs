@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::signature::{Signature, is_picture};
-use super::{EXECUTE_JOB, Room, callbacks};
+use super::{Room, callbacks};
 use crate::components::ComponentError;
 use crate::domain::id::OrgId;
+use crate::domain::job::ExecuteSubmission;
 use crate::fair_queue::Owner;
 use crate::files::FilesError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
@@ -175,17 +174,11 @@ impl Room {
             .iter()
             .all(|submitter| submitter.completed_at.is_some())
         {
-            let payload = json!({ "submission": submission.id });
+            let job = ExecuteSubmission {
+                submission: submission.id,
+            };
             let key = submission.id.to_string();
-            jobs::insert(
-                &mut tx,
-                org,
-                EXECUTE_JOB,
-                Some(&key),
-                &payload,
-                now + HEAD_START,
-            )
-            .await?;
+            jobs::insert(&mut tx, org, &job, Some(&key), now + HEAD_START).await?;
         }
         Ok(tx.commit().await?)
     }

@@ -34,11 +34,6 @@ pub use api::router;
 /// egress of the `embedded` instance hands its requests to [`router`].
 pub const HOST: &str = "signing-room.internal";
 
-/// Jobs of the room.
-pub const EXECUTE_JOB: &str = "room.execute";
-/// See [`callbacks`].
-pub const CALLBACK_JOB: &str = "room.callback";
-
 /// The signing room.
 #[derive(Clone)]
 pub struct Room {

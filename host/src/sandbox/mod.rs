@@ -27,9 +27,6 @@ use crate::store::Store;
 const PAYMENTS: &str = "payments-sandbox.internal";
 const QUESTIONS: &str = "identity-sandbox.internal";
 
-/// Tells the host of a payment, as a processor would.
-pub const CALLBACK_JOB: &str = "sandbox.callback";
-
 /// Marks the details of a ledger entry where the payment or identity provider was a sandbox,
 /// whose results prove nothing.
 pub(crate) fn mark(details: &mut Value, instance: &str) {

@@ -9,9 +9,10 @@ use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use serde_json::{Value, json};
 
-use super::{CALLBACK_JOB, Sandbox};
+use super::Sandbox;
 use crate::domain::clock::Timestamp;
 use crate::domain::hash::hmac_sha256;
+use crate::domain::job::SandboxCallback;
 use crate::domain::token::random;
 use crate::store::sandbox::{self, Intent};
 use crate::store::{StoreError, jobs};
@@ -129,7 +130,8 @@ impl Sandbox {
                 "livemode": false,
                 "data": { "object": { "id": intent.id } },
             });
-            jobs::insert(&mut tx, &intent.org, CALLBACK_JOB, None, &body, now).await?;
+            let job = SandboxCallback(body);
+            jobs::insert(&mut tx, &intent.org, &job, None, now).await?;
         }
         tx.commit().await
     }

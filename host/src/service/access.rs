@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::jwt::{self, Expiring};
 use super::{Caller, ServiceError};
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
 use crate::keys::Key;
+use crate::service::App;
 use crate::store::{api_keys, tokens};
 
 /// `aud` of bearer tokens, so that no other token of ours passes for one.

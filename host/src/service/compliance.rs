@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
 use super::{Caller, ServiceError, components, envelopes as envelope_service, facts, shadow};
-use crate::app::App;
-use crate::components::Identity;
 use crate::components::rules::{Judgement, Opinion};
 use crate::domain::clock::Timestamp;
+use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
+use crate::service::App;
 use crate::store::ledger;
 
 /// A compliance result as the API shows it.
@@ -22,7 +22,7 @@ pub struct ComplianceView {
     pub evaluated_at: Timestamp,
     pub missing_requirements: Vec<String>,
     pub checks: Vec<CheckView>,
-    pub rules_component: IdentityView,
+    pub rules_component: ComponentIdentity,
     /// Where rules of an organization or an operator decide: their own result, and that of the
     /// built-in pack of their family. `compliant` needs both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,24 +36,6 @@ pub struct CheckView {
     pub ucc_reference: String,
     pub satisfied: bool,
     pub detail: String,
-}
-
-/// Which component decided.
-#[derive(Serialize, JsonSchema)]
-pub struct IdentityView {
-    pub name: String,
-    pub version: String,
-    pub sha256: String,
-}
-
-impl From<Identity> for IdentityView {
-    fn from(identity: Identity) -> Self {
-        Self {
-            name: identity.name,
-            version: identity.version,
-            sha256: identity.sha256,
-        }
-    }
 }
 
 /// Which rules evaluate a released record.
@@ -115,7 +97,7 @@ pub async fn evaluate(
                 detail: check.detail,
             })
             .collect(),
-        rules_component: component.into(),
+        rules_component: component,
         evaluations: opinions,
     };
     Ok((envelope, view))
@@ -126,7 +108,7 @@ pub async fn evaluate(
 async fn in_force_at_release(
     connection: &mut AnyConnection,
     envelope: &Envelope,
-) -> Result<Option<Identity>, ServiceError> {
+) -> Result<Option<ComponentIdentity>, ServiceError> {
     if envelope.status != EnvelopeStatus::VaultedOut {
         return Ok(None);
     }

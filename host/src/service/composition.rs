@@ -7,13 +7,13 @@ use bytes::Bytes;
 use super::templates::from_tags;
 use super::uploads::{UPLOAD_LIMIT, admit, picture};
 use super::{Caller, ServiceError, pages};
-use crate::app::App;
 use crate::domain::envelope::{FileType, StoredFile};
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
+use crate::service::App;
 use crate::store::{StoreError, templates};
 
 /// Most fields of a document.

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::idempotency::Answering;
-use super::{Caller, Issue, ServiceError, events};
-use crate::app::App;
+use super::{Caller, Issue, ServiceError, events, vault_in};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, VaultTerms};
 use crate::domain::id::EnvelopeId;
+use crate::domain::job::VaultEnvelope;
+use crate::service::App;
 use crate::store::{envelopes, jobs, vault};
-use crate::worker;
 
 /// Body of `POST /envelopes/{id}/vault-consent` and of the one for a batch.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -98,17 +98,12 @@ pub async fn of_envelope(
     let details = json!({ "auto_vault_enabled": request.auto_vault_enabled });
     events::record(&mut tx, &consented, &caller.actor, action, details, now).await?;
     if terms.is_some() && consented.status == EnvelopeStatus::Completed {
-        worker::insert_vault_job(&mut tx, &consented, None, now).await?;
+        vault_in::queue(&mut tx, &consented, None, now).await?;
     }
     // What was about to happen by itself does not, unless somebody asked for it.
     if terms.is_none() && vault::forget_unattended_intent(&mut tx, &consented).await? {
-        jobs::remove(
-            &mut tx,
-            &consented.org,
-            worker::VAULT_JOB,
-            consented.id.as_str(),
-        )
-        .await?;
+        let key = consented.id.as_str();
+        jobs::remove::<VaultEnvelope>(&mut tx, &consented.org, key).await?;
     }
     let shown = EnvelopeConsent {
         envelope_id: consented.id,

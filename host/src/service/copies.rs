@@ -9,14 +9,15 @@ use moka::future::Cache;
 
 use super::ServiceError;
 use super::downloads::untouched;
-use crate::app::App;
 use crate::components::rules::documents::{CopyKind, MarkRequest, Marked};
-use crate::components::{Documents, Identity, Placement};
+use crate::components::{Documents, Placement};
 use crate::domain::clock::Timestamp;
+use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::EnvelopeId;
 use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
+use crate::service::App;
 
 /// How long a copy that was asked for is kept.
 const KEPT: Duration = Duration::from_secs(120);
@@ -111,7 +112,7 @@ async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, Servi
 pub async fn signed_document(
     app: &App,
     envelope: &Envelope,
-) -> Result<(Bytes, Identity), ServiceError> {
+) -> Result<(Bytes, ComponentIdentity), ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
         return Err(ServiceError::Conflict(

@@ -10,7 +10,6 @@ use super::dispatch::{self, RequestedSigner, Wanted, planned};
 use super::idempotency::Answering;
 use super::lifecycle::Decision;
 use super::{Caller, Issue, ServiceError, events, kba, lifecycle, links, warnings};
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer};
 use crate::domain::event::EventType;
@@ -18,6 +17,7 @@ use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
 use crate::domain::template::Template;
 use crate::domain::warning::Warning;
+use crate::service::App;
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.

@@ -5,50 +5,26 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::components::Owner;
-use super::log::LogEvidence;
 use super::{Caller, ServiceError, components, envelopes as envelope_service, log};
-use crate::app::App;
 use crate::domain::component::Participant;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
-use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::ledger::{Chain as _, LedgerEntry};
 use crate::evidence::Bundle;
+use crate::evidence::formats::{
+    AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
+    ComponentLedger, CustodyLedger, LEDGER,
+};
 use crate::files::{FilesError, Spooled};
+use crate::service::App;
 use crate::store::ledger;
 
 /// How long the newest entries may take to get their places.
 const PLACE_WAIT: Duration = Duration::from_millis(100);
 const PLACE_WAITS: u32 = 30;
-
-/// `custody-ledger.json`, and the answer of the custody endpoint.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{
-    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "org_id": "org_01jdk7m3e8f4x9s2w5v6b0c1dd",
-    "entries": [{
-        "sequence": 1, "at": "2026-11-21T09:30:00.000Z", "actor": "key:key_01jdk7m3e8f4x9s2w5v6b0c1de",
-        "action": "envelope.created", "details": { "status": "sent", "envelope_kind": "esign" },
-        "previous_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-        "hash": "1f5c0d9a7e7b0a3c44d1b2f58a0e9c6d3b8a7f6e5d4c3b2a19080f7e6d5c4b3a",
-    }],
-    "log": {
-        "checkpoint": "vault.example/ledger\n1\nXcnaeacGWamtVZy3Ad7Zoqudgjqt0klgz+Nw7/RgQyg=\n\n— vault.example/ledger x5Ah…\n",
-        "public_key": "vault.example/ledger+c7902100+AQ3k…",
-        "inclusion": [{ "sequence": 1, "leaf_index": 0, "proof": [] }],
-    },
-}]))]
-pub struct CustodyLedger {
-    pub envelope_id: EnvelopeId,
-    pub org_id: OrgId,
-    pub entries: Vec<LedgerEntry>,
-    /// That the entries are in the log of all ledgers; the newest follow within
-    /// a second or two.
-    pub log: Option<LogEvidence>,
-}
 
 /// The ledger of an envelope of the caller's organization.
 ///
@@ -80,37 +56,8 @@ pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedge
     }
 }
 
-/// File names inside a bundle.
-pub const AUTHORITATIVE: &str = "authoritative.pdf";
-pub const COPY: &str = "certified-vaulted-copy.pdf";
-pub const CERTIFICATE: &str = "ucc-compliance-certificate.json";
-pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
-pub const LEDGER: &str = "custody-ledger.json";
-pub const COMPONENT_LEDGER: &str = "component-ledger.json";
-/// Folder of the rules components that decided, each as `<sha256>.wasm`.
-pub const COMPONENTS: &str = "components";
-
 /// Larger components are not carried in bundles: anyone can download them.
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
-
-/// `component-ledger.json`: how the components that took part came to be active.
-/// The proofs lead to the checkpoint of `custody-ledger.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ComponentLedger {
-    pub entries: Vec<ComponentEntry>,
-}
-
-/// An entry of the organization's component ledger or the installation's, and the
-/// proof that the log holds it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ComponentEntry {
-    /// The organization's id, or `installation`.
-    pub chain: String,
-    #[serde(flatten)]
-    pub entry: LedgerEntry,
-    pub leaf_index: u64,
-    pub proof: Vec<String>,
-}
 
 /// A file of a bundle.
 enum Content {

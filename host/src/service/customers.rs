@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use super::idempotency::Answering;
 use super::uploads::{self, Upload};
 use super::{Caller, ServiceError, events};
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::fair_queue::Owner;
+use crate::service::App;
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 

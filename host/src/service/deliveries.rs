@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::idempotency::Answering;
 use super::{Caller, ServiceError};
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::EventType;
 use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use crate::domain::webhook::DeliveryStatus;
+use crate::service::App;
 use crate::store::deliveries::{self, Attempt, Delivery, Filter};
 use crate::store::{chores, webhooks};
 

@@ -5,22 +5,22 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::envelopes::{invited_now, signer_view};
 use super::{Caller, Issue, ServiceError, events, mails, templates as template_service};
-use crate::app::App;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::hash::sha256;
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::{Next, WithdrawSubmission};
 use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
+use crate::service::App;
 use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
-use crate::worker::{self, Next};
 
 /// One of `signers[]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -350,14 +350,6 @@ pub async fn withdraw_unless_named(
     }
 }
 
-/// A submission that no envelope may name: payload of `submission.withdraw`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Stray {
-    pub envelope: EnvelopeId,
-    pub instance: String,
-    pub submission: String,
-}
-
 /// How long an envelope that waits to be sent may take up what seems to be a stray.
 const STRAY_WAIT: Duration = Duration::from_secs(60);
 
@@ -365,15 +357,18 @@ const STRAY_WAIT: Duration = Duration::from_secs(60);
 pub async fn insert_stray(
     tx: &mut Tx,
     org: &OrgId,
-    stray: &Stray,
+    stray: &WithdrawSubmission,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let kind = worker::WITHDRAW_JOB;
-    jobs::insert(tx, org, kind, None, &json!(stray), now).await
+    jobs::insert(tx, org, stray, None, now).await
 }
 
 /// Archives a submission, unless its envelope names it by now.
-pub async fn withdraw_stray(app: &App, org: &OrgId, stray: &Stray) -> Result<Next, ServiceError> {
+pub async fn withdraw_stray(
+    app: &App,
+    org: &OrgId,
+    stray: &WithdrawSubmission,
+) -> Result<Next, ServiceError> {
     let mut connection = app.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, &stray.envelope).await?;
     drop(connection);

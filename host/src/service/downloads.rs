@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 use sqlx::AnyConnection;
 
-use super::{Caller, ServiceError, custody, envelopes as envelope_service, events, lifecycle};
-use crate::app::App;
+use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::token::LinkToken;
+use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
+use crate::service::App;
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 
@@ -88,10 +89,10 @@ pub async fn issue(
     file: LinkedFile,
 ) -> Result<IssuedLink, StoreError> {
     let filename = match file {
-        LinkedFile::Authoritative | LinkedFile::Archive => custody::AUTHORITATIVE,
-        LinkedFile::Copy => custody::COPY,
-        LinkedFile::Certificate => custody::CERTIFICATE,
-        LinkedFile::CustodyRecord => custody::CUSTODY_RECORD,
+        LinkedFile::Authoritative | LinkedFile::Archive => formats::AUTHORITATIVE,
+        LinkedFile::Copy => formats::COPY,
+        LinkedFile::Certificate => formats::CERTIFICATE,
+        LinkedFile::CustodyRecord => formats::CUSTODY_RECORD,
     };
     let now = app.clock.now();
     let link = DownloadLink {

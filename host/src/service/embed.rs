@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::compliance::{self, ComplianceView};
-use super::custody::{self, CustodyLedger};
+use super::custody;
 use super::envelopes::invited_now;
 use super::idempotency::Answering;
 use super::jwt::{self, Expiring};
 use super::{Caller, Issue, ServiceError, events, lifecycle, links};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, words};
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
+use crate::evidence::formats::CustodyLedger;
+use crate::service::App;
 use crate::store::{envelopes, organizations, signers};
 
 /// Life of a token (specification, "Limits").

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::idempotency::Answering;
 use super::{Caller, ServiceError, events, lifecycle, links, mails};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, ListedEnvelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::EnvelopeId;
 use crate::domain::organization::ApiKeyRecord;
+use crate::service::App;
 use crate::store::{StoreError, Tx, envelopes, signers};
 
 /// With signing order the first who has not signed; without it everybody who

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle, signing};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::ArchiveSubmission;
+use crate::service::App;
 use crate::store::{Tx, envelopes, jobs, signers};
-use crate::worker;
 
 /// Envelopes looked at in one go.
 const AT_ONCE: i64 = 100;
@@ -101,8 +101,10 @@ pub async fn end(
     let expired = EventType::EnvelopeExpired;
     events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
     if envelope.submission.is_some() {
-        let payload = json!({ "envelope": envelope.id });
-        jobs::insert(tx, &envelope.org, worker::ARCHIVE_JOB, None, &payload, now).await?;
+        let job = ArchiveSubmission {
+            envelope: envelope.id.clone(),
+        };
+        jobs::insert(tx, &envelope.org, &job, None, now).await?;
     }
     Ok(())
 }

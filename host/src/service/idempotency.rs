@@ -13,9 +13,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Caller, ServiceError};
-use crate::app::App;
 use crate::domain::id::RequestId;
 use crate::domain::seal::Sealer;
+use crate::service::App;
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 

@@ -9,7 +9,6 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::{ServiceError, events, vault_in};
-use crate::app::App;
 use crate::domain::checkpoint::entry_leaf;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
@@ -18,6 +17,7 @@ use crate::domain::id::EnvelopeId;
 use crate::domain::ledger::{LedgerEntry, verify_chain};
 use crate::domain::merkle;
 use crate::files::FilesError;
+use crate::service::App;
 use crate::store::integrity::{self, Progress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{ServiceError, shadow};
-use crate::app::App;
 use crate::components::rules::lifecycle;
 use crate::components::rules::lifecycle::{
     BatchTrigger, EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
@@ -12,6 +11,7 @@ use crate::domain::bulk::BatchStatus;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
+use crate::service::App;
 use crate::store::decisions::{self, Move};
 use crate::store::{StoreError, Tx, envelopes};
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 
-use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
+use crate::service::App;
 use crate::store::StoreError;
 use crate::store::signers::{self, LinkTarget};
 

@@ -16,13 +16,13 @@ use super::components::{ComponentView, Owner, artifact, by_digest, get, record};
 use super::shadow::{
     Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
 };
-use crate::app::App;
 use crate::components::Placement;
 use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle, placement};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::envelope::{EnvelopeStatus, StoredFile};
 use crate::domain::id::{OrgId, ShadowId};
+use crate::service::App;
 use crate::store::components as rows;
 use crate::store::shadows::{self, Counts, Shadow};
 
@@ -224,7 +224,7 @@ fn not_live(slot: Slot) -> ServiceError {
 
 /// One candidate at work. Ends with the last that could ask it something.
 struct Work {
-    app: std::sync::Weak<crate::app::Service>,
+    app: std::sync::Weak<crate::service::Service>,
     org: OrgId,
     id: ShadowId,
     candidate: Candidate,

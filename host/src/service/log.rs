@@ -8,21 +8,19 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::ServiceError;
 use super::components::Owner;
-use crate::app::App;
 use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
-use crate::domain::clock::Timestamp;
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::merkle::{self, Missing, TILE, TileId};
 use crate::domain::succession::Succession;
+use crate::evidence::formats::{Consistency, Inclusion, LogEvidence, LogHead};
 use crate::faults;
 use crate::files::FilesError;
+use crate::service::App;
 use crate::store::{log, vault};
 
 /// A checkpoint comes each second or each so many entries.
@@ -60,74 +58,6 @@ impl From<Missing> for ServiceError {
     fn from(missing: Missing) -> Self {
         Self::Internal(missing.to_string())
     }
-}
-
-/// `GET /ledger/head`: the log's head, signed.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{
-    "origin": "vault.example/ledger", "tree_size": 4711,
-    "root_hash": "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
-    "signed_at": "2026-11-21T09:41:08.911Z",
-    "checkpoint": "vault.example/ledger\n4711\nXcnaeacGWamtVZy3Ad7Zoqudgjqt0klgz+Nw7/RgQyg=\n\n— vault.example/ledger x5Ah…\n",
-    "public_key": "vault.example/ledger+c7902100+AQ3k…",
-    "consistency": null,
-}]))]
-pub struct LogHead {
-    /// The log's name.
-    pub origin: String,
-    /// Entries in the log.
-    pub tree_size: u64,
-    /// Root of the tree over them (RFC 6962), hex.
-    pub root_hash: String,
-    /// When it was signed, by this host's clock.
-    pub signed_at: Option<Timestamp>,
-    /// The same as a signed note (C2SP `tlog-checkpoint`).
-    pub checkpoint: String,
-    /// What the note is verified with (C2SP `signed-note`).
-    pub public_key: String,
-    /// With `?since=`: that the tree of that size is the beginning of this one.
-    pub consistency: Option<Consistency>,
-    /// How the key came to follow the ones before, oldest first: notes that the old and the
-    /// new key have signed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub successions: Vec<String>,
-}
-
-/// A consistency proof (RFC 6962, section 2.1.2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Consistency {
-    /// Size of the older tree.
-    pub from: u64,
-    /// Its nodes, hex.
-    pub proof: Vec<String>,
-}
-
-/// What proves that a ledger's entries are in the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LogEvidence {
-    /// The signed head that the proofs lead to.
-    pub checkpoint: String,
-    /// What it is verified with.
-    pub public_key: String,
-    /// How the key came to follow the ones before, oldest first: notes that the old and the
-    /// new key have signed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub successions: Vec<String>,
-    /// That the head in the envelope's certificate is the beginning of this one.
-    pub certified: Option<Consistency>,
-    /// One for each entry that has its place; the newest may still wait.
-    pub inclusion: Vec<Inclusion>,
-}
-
-/// An inclusion proof (RFC 6962, section 2.1.1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Inclusion {
-    /// Of the ledger entry.
-    pub sequence: i64,
-    /// Its place in the log, from 0.
-    pub leaf_index: u64,
-    /// The nodes of the proof, hex.
-    pub proof: Vec<String>,
 }
 
 /// Extends the log until told to stop.

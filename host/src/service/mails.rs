@@ -6,43 +6,20 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-
 use super::envelopes::invited_now;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
-use crate::domain::id::{EndpointId, EnvelopeId, OrgId};
+use crate::domain::id::{EndpointId, OrgId};
+use crate::domain::job::{
+    Addressee, EndpointMail, EnvelopeMail, MailCompletion, MailDecline, MailEndpointDisabled,
+    MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
+};
 use crate::store::{StoreError, Tx, jobs, signers};
-
-/// Asks somebody to sign.
-pub const INVITE_JOB: &str = "signer.invite";
-/// Asks somebody again.
-pub const REMIND_JOB: &str = "signer.remind";
-/// Says that everybody has signed.
-pub const COMPLETED_JOB: &str = "mail.completed";
-/// Says that somebody has declined.
-pub const DECLINED_JOB: &str = "mail.declined";
-/// Says that the sender wants no signature any more.
-pub const WITHDRAWN_JOB: &str = "mail.withdrawn";
-
-/// Says that nothing has arrived at a webhook endpoint for days.
-pub const ENDPOINT_FAILING_JOB: &str = "mail.endpoint_failing";
-/// Says that a webhook endpoint was disabled.
-pub const ENDPOINT_DISABLED_JOB: &str = "mail.endpoint_disabled";
 
 /// How long mails wait for an envelope that is being vaulted, so that all have the
 /// copy whose hash is in the ledger, and nobody's is made twice. When it takes
 /// longer, the copy is made for the mail.
 pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
-
-/// Payload of these jobs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Due {
-    pub envelope: EnvelopeId,
-    /// To the signer at this position; none: to who created the envelope.
-    pub position: Option<i64>,
-}
 
 /// Has the signer mailed a fresh link.
 pub async fn invite(
@@ -51,7 +28,7 @@ pub async fn invite(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue(tx, envelope, INVITE_JOB, Some(signer), now).await
+    queue::<MailInvitation>(tx, envelope, Some(signer), now).await
 }
 
 /// Has the signer asked again, with a fresh link.
@@ -61,18 +38,18 @@ pub async fn remind(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue(tx, envelope, REMIND_JOB, Some(signer), now).await
+    queue::<MailReminder>(tx, envelope, Some(signer), now).await
 }
 
 /// Tells every signer and the creator, from `at` on, that everybody has signed.
 pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(&signers) {
-        queue(tx, envelope, COMPLETED_JOB, Some(signer), at).await?;
+        queue::<MailCompletion>(tx, envelope, Some(signer), at).await?;
     }
     let creator_signs = signers.iter().any(|signer| is_creator(envelope, signer));
     if envelope.creator_email().is_some() && !creator_signs {
-        queue(tx, envelope, COMPLETED_JOB, None, at).await?;
+        queue::<MailCompletion>(tx, envelope, None, at).await?;
     }
     Ok(())
 }
@@ -84,7 +61,7 @@ pub async fn copy_again(
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue(tx, envelope, COMPLETED_JOB, Some(signer), now).await
+    queue::<MailCompletion>(tx, envelope, Some(signer), now).await
 }
 
 /// Tells the creator, and the signers who had been invited, that somebody has
@@ -93,11 +70,11 @@ pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resul
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(invited(envelope, &signers)) {
         if !is_creator(envelope, signer) {
-            queue(tx, envelope, DECLINED_JOB, Some(signer), now).await?;
+            queue::<MailDecline>(tx, envelope, Some(signer), now).await?;
         }
     }
     if envelope.creator_email().is_some() {
-        queue(tx, envelope, DECLINED_JOB, None, now).await?;
+        queue::<MailDecline>(tx, envelope, None, now).await?;
     }
     Ok(())
 }
@@ -110,15 +87,9 @@ pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resu
     }
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(invited(envelope, &signers)) {
-        queue(tx, envelope, WITHDRAWN_JOB, Some(signer), now).await?;
+        queue::<MailWithdrawal>(tx, envelope, Some(signer), now).await?;
     }
     Ok(())
-}
-
-/// Payload of the jobs about endpoints.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DueOfEndpoint {
-    pub endpoint: EndpointId,
 }
 
 /// Tells the owner of an endpoint that nothing arrives there.
@@ -128,7 +99,7 @@ pub async fn endpoint_failing(
     endpoint: &EndpointId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue_of_endpoint(tx, org, endpoint, ENDPOINT_FAILING_JOB, now).await
+    queue_of_endpoint::<MailEndpointFailing>(tx, org, endpoint, now).await
 }
 
 /// Tells the owner of an endpoint that it was disabled, and why.
@@ -138,43 +109,39 @@ pub async fn endpoint_disabled(
     endpoint: &EndpointId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    queue_of_endpoint(tx, org, endpoint, ENDPOINT_DISABLED_JOB, now).await
+    queue_of_endpoint::<MailEndpointDisabled>(tx, org, endpoint, now).await
 }
 
-async fn queue_of_endpoint(
+async fn queue_of_endpoint<M: EndpointMail>(
     tx: &mut Tx,
     org: &OrgId,
     endpoint: &EndpointId,
-    kind: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let due = DueOfEndpoint {
-        endpoint: endpoint.clone(),
-    };
-    jobs::insert_or_revive(tx, org, kind, endpoint.as_str(), &json!(due), now).await
+    let mail = M::from(endpoint.clone());
+    jobs::insert_or_revive(tx, org, &mail, endpoint.as_str(), now).await
 }
 
 /// Commits a mail with the change; one of the kind that still waits, or that was
 /// set aside, stands for it.
-async fn queue(
+async fn queue<M: EnvelopeMail>(
     tx: &mut Tx,
     envelope: &Envelope,
-    kind: &str,
     to: Option<&Signer>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let due = Due {
+    let addressee = Addressee {
         envelope: envelope.id.clone(),
         position: to.map(|signer| signer.position),
     };
-    let whom = match due.position {
+    let whom = match addressee.position {
         Some(position) => position.to_string(),
         None => "creator".to_owned(),
     };
     // Whoever signs instead of somebody else gets a mail of their own.
     let address = to.map_or("", |signer| signer.email.as_str());
     let key = format!("{}:{whom}:{address}", envelope.id);
-    jobs::insert_or_revive(tx, &envelope.org, kind, &key, &json!(due), now).await
+    jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
 /// Those whose turn had come, or who had got in with a link.

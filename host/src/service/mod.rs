@@ -1,6 +1,7 @@
 //! What a caller can ask for, one file per intention. Knows neither axum nor SQL.
 
 pub mod access;
+mod app;
 pub mod builder;
 pub mod bulk;
 pub mod callbacks;
@@ -23,6 +24,7 @@ pub mod error;
 pub mod events;
 pub mod expiry;
 pub mod facts;
+pub mod gauges;
 pub mod idempotency;
 pub mod integrity;
 pub mod issuer;
@@ -54,7 +56,9 @@ pub mod vault_out;
 pub mod visits;
 mod warnings;
 pub mod webhooks;
+pub mod windows;
 
+pub use app::{App, Service};
 pub use error::{Issue, ServiceError};
 
 use crate::domain::id::OrgId;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 
 use super::{ServiceError, log};
-use crate::app::App;
+use crate::domain::clock::Timestamp;
+use crate::domain::job::{DeleteObject, Job as _};
 use crate::files::{Area, Key, PROBES};
+use crate::service::App;
 use crate::store::{StoreError, chores, objects};
-use crate::worker;
 
 /// Younger bytes may be about to be pointed to.
 const AGE: Duration = Duration::from_secs(86_400);
@@ -41,7 +42,7 @@ pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
         };
         if unwanted {
             // A backup that has begun points to what is there now.
-            if worker::held(app).await?.is_some() {
+            if held(app).await?.is_some() {
                 break;
             }
             app.files.delete(&key).await?;
@@ -67,8 +68,14 @@ async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
         | Area::Copies
         | Area::Certificates
         | Area::Archive => {
-            let removal = worker::DELETE_OBJECT_JOB;
-            objects::envelope_wants(&mut connection, org, &key.owner, text, removal).await
+            objects::envelope_wants(&mut connection, org, &key.owner, text, DeleteObject::NAME)
+                .await
         }
     }
+}
+
+/// Until when no object may be removed: a backup is copying them.
+pub async fn held(app: &App) -> Result<Option<Timestamp>, ServiceError> {
+    let until = chores::due(&app.store, chores::BACKUP).await?;
+    Ok(until.filter(|until| *until > app.clock.now()))
 }

@@ -13,7 +13,6 @@ use super::idempotency::Answering;
 use super::templates::{provider_fields, synced};
 use super::uploads::admit;
 use super::{Caller, Issue, ServiceError};
-use crate::app::App;
 use crate::components::providers::ProviderError;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{PackageId, TemplateId};
@@ -21,6 +20,7 @@ use crate::domain::package::Package;
 use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
 use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
+use crate::service::App;
 use crate::store::{StoreError, packages, templates};
 
 /// Most members of a package (specification, "Templates combined").

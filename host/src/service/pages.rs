@@ -12,11 +12,11 @@ use moka::future::Cache;
 
 use super::ServiceError;
 use super::uploads::admit;
-use crate::app::App;
 use crate::components::rules::placement::{PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
 use crate::fair_queue::Owner;
 use crate::files::Key;
+use crate::service::App;
 
 /// Pixels across a page's picture; sharp enough for a phone held close.
 pub const WIDTH: u32 = 1_100;

@@ -14,18 +14,17 @@ use serde_json::{Value, json};
 
 use super::envelopes as envelope_service;
 use super::signing::CallbackError;
-use super::{Caller, ServiceError, events};
-use crate::app::App;
+use super::{Caller, ServiceError, events, vault_in};
 use crate::components::providers::{ProviderError, payment as provider};
 use crate::domain::component::{Instance, Slot};
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
 use crate::domain::event::EventType;
 use crate::domain::organization::FIRST_PAYER;
 use crate::sandbox;
+use crate::service::App;
 use crate::store::payments::Payment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
-use crate::worker;
 
 /// A payment that was begun is looked at so often, unless a setting says otherwise.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -329,7 +328,7 @@ async fn settle(
     let organization = organizations::get(&mut tx, &payment.org).await?;
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.status == EnvelopeStatus::Completed && envelope.is_vaulted_unattended(standing) {
-        worker::insert_vault_job(&mut tx, &envelope, None, now).await?;
+        vault_in::queue(&mut tx, &envelope, None, now).await?;
     }
     tx.commit().await?;
     Ok(PaymentStatus::Paid)

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::stream;
 
 use super::{ServiceError, signing};
-use crate::app::App;
+use crate::service::App;
 use crate::store::envelopes;
 use crate::store::provider_poll;
 use crate::store::row::OwnedEnvelope;

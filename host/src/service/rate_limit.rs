@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ServiceError;
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::KeyId;
 use crate::domain::organization::ApiKeyRecord;
+use crate::service::App;
 use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
 
 /// Length of a window.

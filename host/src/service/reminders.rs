@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::idempotency::Answering;
 use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle, mails};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::event::EventType;
+use crate::service::App;
 use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.

@@ -8,10 +8,10 @@ use super::composition::{self, Composition, found};
 use super::packages::{self, Members};
 use super::templates as template_service;
 use super::{Caller, ServiceError};
-use crate::app::App;
 use crate::domain::hash::sha256;
 use crate::domain::id::TemplateId;
 use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::App;
 
 /// Templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;

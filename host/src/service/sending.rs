@@ -10,10 +10,10 @@ use super::dispatch::{self, RequestedSigner, Wanted};
 use super::idempotency::Answering;
 use super::selection::{Selected, Selection};
 use super::{Caller, ServiceError, envelopes as envelope_service, kba, lifecycle, links};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::template::Template;
+use crate::service::App;
 use crate::service::creation::Created;
 use crate::store::{customers, envelopes, payments, signers, templates};
 

@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 use super::components::{Owner, artifact, get, that_decided};
 use super::templates::resolved;
 use super::{Caller, ServiceError};
-use crate::app::App;
 use crate::components::rules::{
     Compliance, Lifecycle, TransitionError, compliance, documents, lifecycle, placement,
 };
-use crate::components::{ComponentError, Documents, Identity, Placement};
-use crate::domain::component::Slot;
+use crate::components::{ComponentError, Documents, Placement};
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
+use crate::service::App;
 use crate::store::decisions::{self, Evaluated, Move};
 use crate::store::{envelopes, ledger, templates};
 
@@ -60,7 +60,7 @@ pub struct ShadowReport {
     pub component_id: ComponentId,
     pub slot: Slot,
     /// What it was compared with.
-    pub active: IdentityShown,
+    pub active: ComponentIdentity,
     /// Records that were asked again.
     pub compared: u64,
     /// Of those, with a difference.
@@ -72,24 +72,6 @@ pub struct ShadowReport {
     pub candidate_ms: f64,
     /// The first thousand.
     pub differences: Vec<Difference>,
-}
-
-/// Name, version and digest.
-#[derive(Clone, Serialize, JsonSchema)]
-pub struct IdentityShown {
-    pub name: String,
-    pub version: String,
-    pub sha256: String,
-}
-
-impl From<Identity> for IdentityShown {
-    fn from(identity: Identity) -> Self {
-        Self {
-            name: identity.name,
-            version: identity.version,
-            sha256: identity.sha256,
-        }
-    }
 }
 
 /// One thing about one record that comes out otherwise.
@@ -312,7 +294,7 @@ pub async fn replay(
     Ok(ShadowReport {
         component_id: component.id,
         slot: component.slot,
-        active: active.into(),
+        active,
         compared: comparison.compared,
         differing: comparison.differing,
         failed: comparison.failed,
@@ -572,7 +554,7 @@ async fn recertified(
     })
 }
 
-fn identity(component: &Value) -> Result<Identity, ServiceError> {
+fn identity(component: &Value) -> Result<ComponentIdentity, ServiceError> {
     stored("of a decision", component)
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::completed_fields::completed_fields;
-use super::{ServiceError, envelopes as envelope_service, events, expiry, kba, lifecycle, mails};
-use crate::app::App;
+use super::{
+    ServiceError, envelopes as envelope_service, events, expiry, kba, lifecycle, mails, vault_in,
+};
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
@@ -19,10 +20,10 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::field::is_signature;
 use crate::domain::template::Template;
+use crate::service::App;
 use crate::store::{
     StoreError, Tx, envelopes, ledger, organizations, provider_poll, signers, templates,
 };
-use crate::worker;
 
 /// How long an open envelope's submission may be archived before that is told.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
@@ -556,7 +557,7 @@ async fn complete(
     let mut tell_at = now;
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.is_vaulted_unattended(standing) {
-        worker::insert_vault_job(tx, envelope, None, now).await?;
+        vault_in::queue(tx, envelope, None, now).await?;
         tell_at = now + mails::VAULT_HEAD_START;
     }
     Ok(mails::completed(tx, envelope, tell_at).await?)

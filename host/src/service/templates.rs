@@ -11,19 +11,19 @@ use serde_json::json;
 use super::idempotency::Answering;
 use super::uploads::{Upload, admit, read_whole};
 use super::{Caller, Issue, ServiceError, shadow, warnings};
-use crate::app::App;
 use crate::components::Placement as PlacementRules;
 use crate::components::providers::{ProviderError, signing as provider};
 use crate::components::rules::placement;
 use crate::domain::clock::Timestamp;
 use crate::domain::field::{Area, Field};
 use crate::domain::id::{OrgId, TemplateId};
+use crate::domain::job::{ArchiveTemplate, Next};
 use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
 use crate::fair_queue::{Owner, Turn};
 use crate::files::Area as FileArea;
+use crate::service::App;
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
-use crate::worker::{self, Next};
 
 /// Different anchors a dry run looks for: each is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
@@ -474,9 +474,10 @@ pub(super) async fn remove(
     if template.provider_template.is_none() {
         return Ok(());
     }
-    let payload = json!({ "template": template.id });
-    let (kind, key) = (worker::ARCHIVE_TEMPLATE_JOB, template.id.as_str());
-    jobs::insert(tx, &template.org, kind, Some(key), &payload, now).await
+    let job = ArchiveTemplate {
+        template: template.id.clone(),
+    };
+    jobs::insert(tx, &template.org, &job, Some(template.id.as_str()), now).await
 }
 
 /// How long a template waits to be archived while something is out that was sent of it.

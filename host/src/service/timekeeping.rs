@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
 use crate::domain::clock::{self, Timestamp};
+use crate::service::App;
 use crate::store::{Dialect, Store, StoreError};
 
 const PERIOD: Duration = Duration::from_secs(5);

@@ -2,16 +2,16 @@
 
 use super::idempotency::Answering;
 use super::{Caller, ServiceError, envelopes as envelope_service, events, lifecycle};
-use crate::app::App;
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::VaultEnvelope;
 use crate::fair_queue::{Capacity, Owner, Turn};
 use crate::files::{Area, FilesError, Spooled};
+use crate::service::App;
 use crate::store::{Tx, envelopes, jobs, vault};
-use crate::worker;
 use bytes::Bytes;
 use serde_json::json;
 
@@ -111,7 +111,7 @@ pub async fn attach(
     envelopes::set_upload(tx, envelope, status, file, now).await?;
     // Whoever was to vault the document before is not to vault this one.
     vault::forget_intent(tx, envelope).await?;
-    jobs::remove(tx, &envelope.org, worker::VAULT_JOB, envelope.id.as_str()).await?;
+    jobs::remove::<VaultEnvelope>(tx, &envelope.org, envelope.id.as_str()).await?;
     let details =
         json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
     events::record(

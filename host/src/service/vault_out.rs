@@ -6,16 +6,15 @@ use serde_json::json;
 
 use super::downloads::{IssuedLink, issue, untouched};
 use super::{Caller, Issue, ServiceError, envelopes as envelope_service, events, lifecycle};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::envelope::{EnvelopeStatus, KeptFile};
 use crate::domain::event::EventType;
+use crate::domain::job::DeleteObject;
 use crate::faults;
 use crate::files::Area;
+use crate::service::App;
 use crate::store::downloads::LinkedFile;
-use crate::store::row::Kept;
 use crate::store::{envelopes, jobs, vault};
-use crate::worker;
 
 /// Body of `POST /partner/envelopes/:id/vault-out`: the release form.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -102,9 +101,11 @@ pub async fn vault_out(
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let data = json!({ "recipient_organization": form.recipient_organization });
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
-        let payload = json!({ "key": live.key, "instead": Kept(archive.clone()) });
-        let kind = worker::DELETE_OBJECT_JOB;
-        jobs::insert(&mut tx, &envelope.org, kind, Some(&live.key), &payload, now).await?;
+        let job = DeleteObject {
+            key: live.key.clone(),
+            instead: Some(KeptFile(archive.clone())),
+        };
+        jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
     let release = Release {
         authoritative: issue(app, &mut tx, &envelope, LinkedFile::Archive).await?,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::ServiceError;
 use super::envelopes::invited_now;
 use super::{mails, payments};
-use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::organization::{Organization, written_amount};
 use crate::domain::token::LinkToken;
+use crate::service::App;
 use crate::store::{envelopes, organizations, signers};
 
 /// Time between two mails that a signer asks for.

@@ -10,14 +10,15 @@ use serde_json::json;
 
 use super::idempotency::Answering;
 use super::{Caller, Issue, ServiceError, mails};
-use crate::app::App;
-use crate::delivery::sender::{Outcome, Parcel, Target};
+use crate::delivery::sender::{Parcel, Target};
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EndpointId, KeyId, OrgId};
 use crate::domain::webhook::{
-    DeliveryStatus, DisableReason, Endpoint, Health, Previous, SealedSecret, Secret, Selector,
+    DeliveryStatus, DisableReason, Endpoint, Health, Outcome, Previous, SealedSecret, Secret,
+    Selector,
 };
+use crate::service::App;
 use crate::store::deliveries::{Attempt, Delivery};
 use crate::store::webhooks::OwnedEndpoint;
 use crate::store::{Tx, api_keys, deliveries, events, organizations, webhooks};

@@ -68,7 +68,7 @@ pub(super) struct Claim<'a> {
     /// The column with the time since when a row is due.
     pub since: &'static str,
     /// What else must hold of a row. The texts are `$3` and on, here and in `set`.
-    pub condition: &'static str,
+    pub condition: &'a str,
     /// What becomes of it.
     pub set: &'static str,
     pub texts: &'a [String],

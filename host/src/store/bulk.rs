@@ -12,7 +12,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use super::page::List;
 use super::row::{Columns, json_text};
 use super::{Dialect, Store, StoreError, Tx};
-use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
+use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus, Outcome};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
@@ -321,21 +321,6 @@ pub async fn set_envelope(
         .execute(&mut **tx)
         .await?;
     Ok(())
-}
-
-/// What became of an item that was claimed.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    Sent(Timestamp),
-    Failed(String),
-    Skipped(String),
-    Cancelled,
-    /// To be tried again; whether it counts as an attempt that failed.
-    Later {
-        at: Timestamp,
-        why: String,
-        counts: bool,
-    },
 }
 
 /// Whether a claimed item is still this worker's; if so it stays that until this

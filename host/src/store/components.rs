@@ -7,9 +7,8 @@ use sqlx::{AnyConnection, Row as _};
 
 use super::row::{Columns, json_text};
 use super::{StoreError, Tx, owned};
-use crate::components::Identity;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Activation, Component, RolledBack, Slot};
+use crate::domain::component::{Activation, Component, ComponentIdentity, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 
 /// How a component came to be in a slot.
@@ -147,7 +146,7 @@ pub async fn activated(
     connection: &mut AnyConnection,
     org: &OrgId,
     slot: Slot,
-    identity: &Identity,
+    identity: &ComponentIdentity,
     at: Timestamp,
 ) -> Result<Option<Activated>, StoreError> {
     let row = sqlx::query(
@@ -443,7 +442,7 @@ pub async fn newest(
 /// What was not rolled back, of everybody, oldest first, with what their components are.
 pub async fn live(
     connection: &mut AnyConnection,
-) -> Result<Vec<(Activation, Identity)>, StoreError> {
+) -> Result<Vec<(Activation, ComponentIdentity)>, StoreError> {
     sqlx::query(
         "select * from component_activation
          where rolled_back_at is null and superseded_at is null order by activation_id",
@@ -452,7 +451,7 @@ pub async fn live(
     .await?
     .iter()
     .map(|row| {
-        let identity = Identity {
+        let identity = ComponentIdentity {
             name: row.try_get("name")?,
             version: row.try_get("version")?,
             sha256: row.try_get("sha256")?,

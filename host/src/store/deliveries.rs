@@ -11,10 +11,10 @@ use super::page::List;
 use super::row::Columns;
 use super::webhooks::OwnedEndpoint;
 use super::{Store, StoreError, Tx};
-use crate::delivery::sender::Outcome;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{DeliveryId, EndpointId, EnvelopeId, EventId, OrgId};
+use crate::domain::webhook::Outcome;
 use crate::domain::webhook::{DeliveryStatus, Endpoint, Selector};
 
 /// A row of the log.

@@ -10,11 +10,15 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
 use super::buckets::Claim;
-use super::row::Columns;
+use super::row::{Columns, json_text};
 use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{JobId, OrgId};
+use crate::domain::job::{Job, KINDS, Queue};
 use crate::traces;
+
+/// A job whose lease ran out is somebody else's. Whoever works on it renews it.
+pub const LEASE: Duration = Duration::from_secs(15);
 
 /// A job that a worker holds.
 #[derive(Clone, Debug)]
@@ -32,12 +36,11 @@ pub struct ClaimedJob {
 
 /// Adds a job. With a `dedup_key` an unfinished job of the kind and key stands
 /// for this one too.
-pub async fn insert(
+pub async fn insert<J: Job>(
     tx: &mut Tx,
     org: &OrgId,
-    kind: &str,
+    job: &J,
     dedup_key: Option<&str>,
-    payload: &serde_json::Value,
     run_at: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
@@ -49,9 +52,9 @@ pub async fn insert(
     .bind(org.bucket())
     .bind(JobId::new().as_str())
     .bind(org.as_str())
-    .bind(kind)
+    .bind(J::NAME)
     .bind(dedup_key)
-    .bind(payload.to_string())
+    .bind(json_text(job))
     .bind(run_at.to_string())
     .bind(traces::current())
     .execute(&mut **tx)
@@ -62,22 +65,21 @@ pub async fn insert(
 
 /// As [`insert`], but a job of the kind and key that was set aside is taken up
 /// again, and one that waits after a failure is done at once.
-pub async fn insert_or_revive(
+pub async fn insert_or_revive<J: Job>(
     tx: &mut Tx,
     org: &OrgId,
-    kind: &str,
+    job: &J,
     dedup_key: &str,
-    payload: &serde_json::Value,
     run_at: Timestamp,
 ) -> Result<(), StoreError> {
-    insert(tx, org, kind, Some(dedup_key), payload, run_at).await?;
+    insert(tx, org, job, Some(dedup_key), run_at).await?;
     sqlx::query(
         "update job set state = 'waiting', run_at = $4, attempts = 0
          where bucket = $1 and kind = $2 and dedup_key = $3
              and (state = 'failed' or (attempts > 0 and run_at > $4))",
     )
     .bind(org.bucket())
-    .bind(kind)
+    .bind(J::NAME)
     .bind(dedup_key)
     .bind(run_at.to_string())
     .execute(&mut **tx)
@@ -86,15 +88,10 @@ pub async fn insert_or_revive(
 }
 
 /// Removes a job whose work somebody else has done.
-pub async fn remove(
-    tx: &mut Tx,
-    org: &OrgId,
-    kind: &str,
-    dedup_key: &str,
-) -> Result<(), StoreError> {
+pub async fn remove<J: Job>(tx: &mut Tx, org: &OrgId, dedup_key: &str) -> Result<(), StoreError> {
     sqlx::query("delete from job where bucket = $1 and kind = $2 and dedup_key = $3")
         .bind(org.bucket())
-        .bind(kind)
+        .bind(J::NAME)
         .bind(dedup_key)
         .execute(&mut **tx)
         .await?;
@@ -140,33 +137,29 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     Ok(lease)
 }
 
-/// Which jobs wait for each other's slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// A mail server that hangs holds up no contract.
-    Mail,
-    /// Nor does a batch of a thousand.
-    Bulk,
-    Other,
-}
-
-impl Class {
-    fn condition(self) -> &'static str {
-        match self {
-            Self::Mail => "state = 'waiting' and (kind like 'mail.%' or kind like 'signer.%')",
-            Self::Bulk => "state = 'waiting' and kind like 'bulk.%'",
-            Self::Other => {
-                "state = 'waiting'
-                 and not (kind like 'mail.%' or kind like 'signer.%' or kind like 'bulk.%')"
-            }
+/// Jobs of a queue. Kinds that only later releases know are in [`Queue::Other`].
+fn waiting_in(queue: Queue) -> String {
+    let named = |wanted: fn(Queue, Queue) -> bool| {
+        let kinds = KINDS.iter().filter(|kind| wanted(kind.queue, queue));
+        let quoted: Vec<_> = kinds.map(|kind| format!("'{}'", kind.name)).collect();
+        quoted.join(", ")
+    };
+    match queue {
+        Queue::Mail | Queue::Bulk => {
+            let kinds = named(|of, queue| of == queue);
+            format!("state = 'waiting' and kind in ({kinds})")
+        }
+        Queue::Other => {
+            let others = named(|of, queue| of != queue);
+            format!("state = 'waiting' and kind not in ({others})")
         }
     }
 }
 
-/// Leases up to `limit` due jobs of a class until `now` + `lease`.
+/// Leases up to `limit` due jobs of a queue until `now` + `lease`.
 pub async fn claim(
     store: &Store,
-    class: Class,
+    queue: Queue,
     now: Timestamp,
     lease: Duration,
     limit: i64,
@@ -175,7 +168,7 @@ pub async fn claim(
         table: "job",
         id: "job_id",
         since: "run_at",
-        condition: class.condition(),
+        condition: &waiting_in(queue),
         set: "run_at = $3, lease_epoch = lease_epoch + 1",
         texts: &[(now + lease).to_string()],
         returning: "job_id, org_id, kind, payload, attempts, trace, lease_epoch",

@@ -1,16 +1,13 @@
 //! Reading columns: text to domain values, with the row named when one does
 //! not hold what it must.
 
-use std::borrow::Cow;
-
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
 
 use super::StoreError;
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::StoredFile;
+use crate::domain::envelope::{KeptFile, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 
 /// An envelope, and whose it is: for work that goes over all organizations.
@@ -98,7 +95,7 @@ impl Columns<'_> {
     }
 
     pub fn optional_file(&self, column: &str) -> Result<Option<StoredFile>, StoreError> {
-        let file: Option<Kept> = self.optional_json(column)?;
+        let file: Option<KeptFile> = self.optional_json(column)?;
         Ok(file.map(|file| file.0))
     }
 
@@ -119,45 +116,9 @@ impl Columns<'_> {
     }
 }
 
-/// A stored file as a row holds it. Nothing else writes its key anywhere.
-#[derive(Clone, Debug)]
-pub struct Kept(pub StoredFile);
-
-#[derive(Serialize, Deserialize)]
-struct FileRow<'a> {
-    key: Cow<'a, str>,
-    sha256: Cow<'a, str>,
-    size: i64,
-    content_type: Cow<'a, str>,
-}
-
-impl Serialize for Kept {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let row = FileRow {
-            key: self.0.key.as_str().into(),
-            sha256: self.0.sha256.as_str().into(),
-            size: self.0.size,
-            content_type: self.0.content_type.as_str().into(),
-        };
-        row.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Kept {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let row = FileRow::deserialize(deserializer)?;
-        Ok(Self(StoredFile {
-            key: row.key.into_owned(),
-            sha256: row.sha256.into_owned(),
-            size: row.size,
-            content_type: row.content_type.into_owned(),
-        }))
-    }
-}
-
 /// How a stored file is written into a row.
 pub(super) fn file_json(file: Option<&StoredFile>) -> Option<String> {
-    file.map(|file| json_text(&Kept(file.clone())))
+    file.map(|file| json_text(&KeptFile(file.clone())))
 }
 
 /// A value that is serialized into a text column.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
 use crate::patience;
+use crate::service::App;
 use crate::service::{
     ServiceError, access, deliveries, expiry, idempotency, integrity, kba, orphans, payments,
     provider_poll,

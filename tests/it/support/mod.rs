@@ -29,7 +29,6 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
-use holdfast::app::{self, App};
 use holdfast::config::{Config, HttpSettings, Storage};
 use holdfast::delivery::guard::Lookup;
 use holdfast::domain::clock::Clock;
@@ -39,6 +38,7 @@ use holdfast::domain::token::ApiKey;
 use holdfast::files::Files;
 use holdfast::http::listener;
 use holdfast::metrics::ConnectionMetrics;
+use holdfast::start::{self, App};
 use holdfast::store::{Store, api_keys, organizations};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -209,7 +209,7 @@ impl TestApp {
             Some(url) if url.starts_with("postgres") => nodes,
             _ => 1,
         };
-        let files = app::open_files(&config).unwrap();
+        let files = start::open_files(&config).unwrap();
         let mut app = Self::over(data, config.clone(), files, settings).await;
         for _ in 1..nodes {
             app.join(config.clone()).await;
@@ -226,8 +226,8 @@ impl TestApp {
             std::os::unix::fs::symlink(shared, data.join(folder)).unwrap();
         }
         config.data_dir = data;
-        let files = app::open_files(&config).unwrap();
-        let app = app::start_with(config, files).await.unwrap();
+        let files = start::open_files(&config).unwrap();
+        let app = start::start_with(config, files).await.unwrap();
         let stop = self._worker.0.clone();
         tokio::spawn(holdfast::server::work(app.clone(), stop));
         self.routers.push(holdfast::http::router(app));
@@ -291,15 +291,15 @@ impl TestApp {
         share_native_code(data.path());
         let mut config = configuration(&data);
         change(&mut config);
-        let files = app::open_files(&config).unwrap();
-        let store = app::open_store(&config).await.unwrap();
-        let app = app::start_over(config, files, lookup).await.unwrap();
+        let files = start::open_files(&config).unwrap();
+        let store = start::open_store(&config).await.unwrap();
+        let app = start::start_over(config, files, lookup).await.unwrap();
         Self::running(data, store, app, OrgSettings::default()).await
     }
 
     async fn over(data: TempDir, config: Config, files: Files, settings: OrgSettings) -> Self {
-        let store = app::open_store(&config).await.unwrap();
-        let app = app::start_with(config, files).await.unwrap();
+        let store = start::open_store(&config).await.unwrap();
+        let app = start::start_with(config, files).await.unwrap();
         Self::running(data, store, app, settings).await
     }
 

@@ -13,14 +13,13 @@ use tracing::Instrument as _;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Engine, Store};
 
-use super::artifact::Identity;
 use super::bindings;
 use super::engine::{Limited, provider_store};
 use super::error::{ComponentError, Failure};
 use super::gate::Gate;
 use super::lent::Lent;
 use super::slot::{Active, Handle, Probe, World, active};
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::traces;
 
 pub use super::lent::Lease as ProviderLease;
@@ -181,7 +180,7 @@ impl<P: Provider> Plugin<P> {
     }
 
     /// Which component answers.
-    pub fn identity(&self) -> Result<Identity, ComponentError> {
+    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 

@@ -4,13 +4,13 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
 use crate::domain::id::{CustomerId, EnvelopeId};
 use crate::http::caller::{CustomersRead, EnvelopesWrite, Partner};
 use crate::http::error::HttpError;
 use crate::http::extract::{FileForm, Form, ResourceId, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Created, Found, Reply};
+use crate::service::App;
 use crate::service::customers::{self, CustomerView, Filed};
 
 #[derive(Deserialize, JsonSchema)]

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadView};
-use crate::app::App;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::CustomerId;
 use crate::http::caller::{EnvelopesRead, EnvelopesWrite, Partner, Reader};
@@ -13,6 +12,7 @@ use crate::http::error::HttpError;
 use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit};
 use crate::http::once::Once;
 use crate::http::reply::{Created, CreatedWithWarnings, Found, Page, Reply};
+use crate::service::App;
 use crate::service::reminders::{self, RemindRequest, Reminded};
 use crate::service::{creation, envelopes, uploads};
 use crate::store::envelopes::Filter;

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::domain::field::Field;
 use crate::domain::id::TemplateId;
 use crate::domain::template::{SourceFormat, Template};
@@ -14,6 +13,7 @@ use crate::http::error::HttpError;
 use crate::http::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
 use crate::http::once::Once;
 use crate::http::reply::FoundWithWarnings;
+use crate::service::App;
 use crate::service::templates::{
     self, AddFields, AddedFields, CreateTemplate, CreatedTemplate, DryRun, Occurrences,
     RequestedField,

@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use tokio::time::Instant;
 
-use crate::app::App;
 use crate::domain::bulk::BatchStatus;
 use crate::http::caller::BulkAdmin;
 use crate::http::error::HttpError;
 use crate::http::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Accepted, CreatedWithWarnings, Found, Page, Reply};
+use crate::service::App;
 use crate::service::Caller;
 use crate::service::bulk::watch::Place;
 use crate::service::bulk::{

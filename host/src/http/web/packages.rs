@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 
-use crate::app::App;
 use crate::http::caller::Admin;
 use crate::http::error::HttpError;
 use crate::http::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Created, Found, Page, Reply};
+use crate::service::App;
 use crate::service::packages::{self, ChangePackage, CreatePackage, PackageView};
 
 pub async fn create(

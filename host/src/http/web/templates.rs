@@ -4,7 +4,6 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::App;
 use crate::domain::clock::Timestamp;
 use crate::domain::field::Field;
 use crate::domain::id::TemplateId;
@@ -15,6 +14,7 @@ use crate::http::extract::{Form, JsonOrForm, PageQuery, ResourceId, ValidJson, V
 use crate::http::once::Once;
 use crate::http::partner::templates::fields;
 use crate::http::reply::{CreatedWithWarnings, Found, Page, Reply};
+use crate::service::App;
 use crate::service::templates::{
     self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
 };

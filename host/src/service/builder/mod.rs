@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::app::App;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::field::{Area, Field, is_signature};
 use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::template::Template;
 use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
+use crate::service::App;
 use crate::service::jwt::{self, Expiring};
 use crate::service::templates::{self as template_service, reserved_names};
 use crate::service::uploads::{Upload, read_whole};

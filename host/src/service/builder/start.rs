@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AUDIENCE, Claims};
-use crate::app::App;
 use crate::domain::bulk::{Batch, DocumentSource};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{RequestId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::App;
 use crate::service::bulk;
 use crate::service::composition::{self, Composition, made_before};
 use crate::service::jwt;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::drive::LEASE;
-use crate::app::App;
-use crate::domain::bulk::{Batch, Item, NO_EMAIL, SubmittedMaster};
+use crate::domain::bulk::{Batch, Item, NO_EMAIL, Outcome, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerStatus,
@@ -15,8 +14,8 @@ use crate::domain::envelope::{
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
+use crate::service::App;
 use crate::service::{ServiceError, dispatch, events, lifecycle};
-use crate::store::bulk::Outcome;
 use crate::store::customers::CustomerRow;
 use crate::store::{
     Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lock;
-use crate::app::App;
 use crate::components::rules::lifecycle::BatchTrigger;
 use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
+use crate::service::App;
 use crate::service::idempotency::Answering;
 use crate::service::{Caller, ServiceError, lifecycle};
 use crate::store::{bulk, customers};

@@ -17,19 +17,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::claim::{Parcel, actor, claim, overtaken};
 use super::ending::{finish, lose_master};
-use crate::app::App;
 use crate::components::providers::ProviderError;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::bulk::{Batch, BatchStatus, Item, SubmittedMaster};
+use crate::domain::bulk::{Batch, BatchStatus, Item, Outcome, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::{BatchId, OrgId};
+use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
-use crate::service::dispatch::Stray;
+use crate::service::App;
 use crate::service::{ServiceError, dispatch, envelopes, kba, lifecycle};
-use crate::store::bulk::Outcome;
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
-use crate::worker::Next;
 
 /// Items claimed at once, at most.
 pub(super) const CHUNK: usize = 10;
@@ -267,7 +265,7 @@ async fn put_aside(
     submission: String,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let stray = Stray {
+    let stray = WithdrawSubmission {
         envelope: envelope.id.clone(),
         instance: batch.provider_instance.clone().unwrap_or_default(),
         submission,

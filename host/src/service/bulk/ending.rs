@@ -5,15 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::drive::{CHUNK, LEASE, LONGEST_WAIT, NO_MASTER, SHORTEST_WAIT};
-use crate::app::App;
 use crate::components::rules::lifecycle::BatchTrigger;
-use crate::domain::bulk::{Batch, BatchStatus, ItemStatus};
+use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, Outcome};
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{BatchId, OrgId};
+use crate::domain::job::Next;
+use crate::service::App;
 use crate::service::{Caller, ServiceError, envelopes, lifecycle};
-use crate::store::bulk::Outcome;
 use crate::store::{bulk, deliveries, events as event_store};
-use crate::worker::Next;
 
 /// How long envelopes wait that the rules do not let go.
 const REFUSED_WAIT: Duration = Duration::from_secs(300);

@@ -20,7 +20,6 @@ use super::idempotency::Answering;
 use super::selection::Selection;
 use super::templates::{self as template_service};
 use super::{Caller, ServiceError, lifecycle};
-use crate::app::App;
 use crate::components::rules::lifecycle::BatchTrigger;
 use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
 use crate::domain::clock::Timestamp;
@@ -28,6 +27,7 @@ use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, TemplateId};
 use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
+use crate::service::App;
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};

@@ -1,18 +1,16 @@
 //! Submitting a batch, cancelling it, and trying again what failed.
 
-use serde_json::json;
-
 use super::{BatchView, UNKNOWN, get, lock};
-use crate::app::App;
 use crate::components::rules::lifecycle::BatchTrigger;
 use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
 use crate::domain::clock::Timestamp;
+use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
+use crate::service::App;
 use crate::service::dispatch;
 use crate::service::idempotency::Answering;
 use crate::service::{Caller, Issue, ServiceError, kba, lifecycle};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
-use crate::worker;
 
 /// Jobs that work on one batch: as many chunks of it can be in hand at once, on one
 /// node or on several.
@@ -150,11 +148,12 @@ async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView,
     batch.updated_at = now;
     bulk::update(tx, &batch, now).await?;
     let counts = bulk::counts_of(tx, &batch.org, &batch.id).await?;
+    let job = SendBatch {
+        batch: batch.id.clone(),
+    };
     for lane in 0..LANES {
-        let payload = json!({ "batch": batch.id });
         let key = format!("{} {} {lane}", batch.id, batch.runs);
-        let kind = worker::BULK_JOB;
-        jobs::insert(tx, &batch.org, kind, Some(&key), &payload, now).await?;
+        jobs::insert(tx, &batch.org, &job, Some(&key), now).await?;
     }
     Ok(BatchView::of(&batch, &counts))
 }
@@ -177,9 +176,10 @@ pub async fn cancel(
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
     // Of those that were tried and failed to be sent, envelopes are left.
-    let (payload, key) = (json!({ "batch": batch.id }), batch.id.as_str());
-    let kind = worker::BULK_VOID_JOB;
-    jobs::insert_or_revive(&mut tx, &batch.org, kind, key, &payload, now).await?;
+    let job = VoidBatch {
+        batch: batch.id.clone(),
+    };
+    jobs::insert_or_revive(&mut tx, &batch.org, &job, batch.id.as_str(), now).await?;
     let counts = bulk::counts_of(&mut tx, &batch.org, &batch.id).await?;
     let view = BatchView::of(&batch, &counts);
     answer.commit(tx, &view).await?;

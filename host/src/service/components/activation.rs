@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::following::{Broken, default_component, prepare, refresh};
 use super::{ComponentView, Owner, Scope, get, named, record};
-use crate::app::App;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId};
+use crate::service::App;
 use crate::service::provider_instance::InstanceConfig;
 use crate::service::{Issue, ServiceError};
 use crate::store::components;

@@ -11,7 +11,6 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{ComponentView, Owner, named, object_name, quota, record};
-use crate::app::App;
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
 use crate::components::{Artifact, is_reserved_name};
@@ -19,6 +18,7 @@ use crate::config::{Config, Uploads};
 use crate::domain::component::{Component, Conformance, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, Spooled};
+use crate::service::App;
 use crate::service::{Issue, ServiceError};
 use crate::store::components;
 

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::loading::{self, Loading, Progress};
 use super::object_name;
-use crate::app::App;
-use crate::components::{Activations, Artifact, Identity, built_in, embedded};
+use crate::components::{Activations, Artifact, built_in, embedded};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Activation, Component, Conformance, Slot};
+use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
+use crate::service::App;
 use crate::service::{ServiceError, live_shadow};
 use crate::store::components;
 
@@ -88,7 +88,7 @@ pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
 
 /// Loads a component on this node, so that what cannot be loaded is not activated.
 pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
-    let identity = Identity::from(component);
+    let identity = ComponentIdentity::from(component);
     match app.components.has(component.slot, &identity) {
         true => Ok(()),
         false => loading::load(app, component.slot, &identity).await,
@@ -178,14 +178,14 @@ impl Followed {
     /// Compiles what was uploaded at another node, so that this one can follow at once
     /// when it is activated.
     fn compile_ahead(&self, app: &App, component: Component) {
-        if loading::is_at_hand(app, component.slot, &Identity::from(&component)) {
+        if loading::is_at_hand(app, component.slot, &ComponentIdentity::from(&component)) {
             return;
         }
         let app = app.clone();
         tokio::spawn(async move {
             let _turn = AHEAD_TURN.acquire().await;
             if let Err(error) = artifact(&app, &component).await {
-                let component = Identity::from(&component);
+                let component = ComponentIdentity::from(&component);
                 tracing::warn!(%component, %error, "upload could not be compiled ahead");
             }
         });
@@ -193,9 +193,9 @@ impl Followed {
 }
 
 /// What may count at one place: the activations for it, oldest first.
-type Place = Vec<(Activation, Identity)>;
+type Place = Vec<(Activation, ComponentIdentity)>;
 
-fn places(live: Vec<(Activation, Identity)>) -> Vec<Place> {
+fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
     let mut places: BTreeMap<(Slot, Option<OrgId>, String), Place> = BTreeMap::new();
     for (activation, identity) in live {
         let place = (
@@ -290,7 +290,7 @@ async fn take_over(
                 why,
             });
         }
-        let at_hand = |identity: &Identity| {
+        let at_hand = |identity: &ComponentIdentity| {
             app.components.has(slot, identity) || loading::is_at_hand(app, slot, identity)
         };
         let earlier = place[..index].iter().rev();
@@ -318,7 +318,10 @@ pub async fn follow(app: App, stop: CancellationToken) {
 }
 
 /// A component that a decision names: these bytes, under the name that they had.
-pub async fn that_decided(app: &App, identity: &Identity) -> Result<Artifact, ServiceError> {
+pub async fn that_decided(
+    app: &App,
+    identity: &ComponentIdentity,
+) -> Result<Artifact, ServiceError> {
     let mut found = by_digest(app, &identity.sha256).await?;
     found.identity = identity.clone();
     Ok(found)

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
 use super::artifact;
-use crate::app::App;
-use crate::components::{ComponentError, Identity, built_in};
-use crate::domain::component::Slot;
+use crate::components::{ComponentError, built_in};
+use crate::domain::component::{ComponentIdentity, Slot};
+use crate::service::App;
 use crate::service::ServiceError;
 use crate::store::components;
 
@@ -25,7 +25,7 @@ const COMPILE_AGAIN: Duration = Duration::from_secs(60);
 
 /// What is being loaded on this node, and what could not be.
 pub(super) struct Loading {
-    states: Mutex<HashMap<(Slot, Identity), State>>,
+    states: Mutex<HashMap<(Slot, ComponentIdentity), State>>,
     turns: Semaphore,
 }
 
@@ -58,12 +58,12 @@ impl Default for Loading {
 }
 
 impl Loading {
-    fn states(&self) -> MutexGuard<'_, HashMap<(Slot, Identity), State>> {
+    fn states(&self) -> MutexGuard<'_, HashMap<(Slot, ComponentIdentity), State>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why a component could not be loaded when that was last tried to its end.
-    pub fn failure(&self, slot: Slot, identity: &Identity) -> Option<String> {
+    pub fn failure(&self, slot: Slot, identity: &ComponentIdentity) -> Option<String> {
         match self.states().get(&(slot, identity.clone()))? {
             State::Failed { why, .. } => Some(why.clone()),
             State::Underway(_, before) => before.clone(),
@@ -77,7 +77,7 @@ impl Loading {
 }
 
 /// Starts to load a component that this node neither holds nor keeps native code of.
-pub(super) fn progress(app: &App, slot: Slot, identity: &Identity) -> Progress {
+pub(super) fn progress(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
     if app.components.has(slot, identity) {
         return Progress::AtHand;
     }
@@ -89,7 +89,7 @@ pub(super) fn progress(app: &App, slot: Slot, identity: &Identity) -> Progress {
 }
 
 /// Whether a component needs no compiling on this node.
-pub(super) fn is_at_hand(app: &App, slot: Slot, identity: &Identity) -> bool {
+pub(super) fn is_at_hand(app: &App, slot: Slot, identity: &ComponentIdentity) -> bool {
     built_in().any(|one| one.identity.sha256 == identity.sha256)
         || app.components.keeps_native(slot, &identity.sha256)
 }
@@ -98,7 +98,7 @@ pub(super) fn is_at_hand(app: &App, slot: Slot, identity: &Identity) -> bool {
 pub(super) async fn on_demand(
     app: &App,
     slot: Slot,
-    identity: &Identity,
+    identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
     let mut ended = match begin(app, slot, identity) {
         Progress::AtHand => return Ok(()),
@@ -116,14 +116,14 @@ pub(super) async fn on_demand(
 }
 
 /// Loads a component, or finds out that it cannot be loaded, however long that takes.
-pub(super) async fn settle(app: &App, slot: Slot, identity: &Identity) {
+pub(super) async fn settle(app: &App, slot: Slot, identity: &ComponentIdentity) {
     if let Progress::Underway(mut ended) = begin(app, slot, identity) {
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
 /// Starts to load a component, unless that is under way or has just failed.
-fn begin(app: &App, slot: Slot, identity: &Identity) -> Progress {
+fn begin(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
     let place = (slot, identity.clone());
     let mut states = app.followed.loading.states();
     let before = match states.get(&place) {
@@ -173,7 +173,11 @@ fn failed(error: &ServiceError) -> State {
 }
 
 /// Loads a component, from the native code on disk where there is any.
-pub(super) async fn load(app: &App, slot: Slot, identity: &Identity) -> Result<(), ServiceError> {
+pub(super) async fn load(
+    app: &App,
+    slot: Slot,
+    identity: &ComponentIdentity,
+) -> Result<(), ServiceError> {
     let turn = app.followed.loading.turns.acquire().await;
     let (loading, wanted) = (app.clone(), identity.clone());
     let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));

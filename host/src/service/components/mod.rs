@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Caller, ServiceError};
-use crate::app::App;
-use crate::components::{ComponentError, Identity};
+use crate::components::ComponentError;
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Component, Conformance, Slot};
+use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
-use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
+use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
+use crate::service::App;
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
@@ -31,7 +31,7 @@ pub use following::{
 pub async fn load_on_demand(
     app: &App,
     slot: Slot,
-    identity: &Identity,
+    identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
     loading::on_demand(app, slot, identity).await
 }
@@ -71,9 +71,6 @@ impl Owner {
         }
     }
 }
-
-/// Chain of the installation's component ledger.
-pub const INSTALLATION: &str = "installation";
 
 /// An owner's component ledger.
 impl Chain for Owner {

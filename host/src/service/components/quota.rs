@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 
-use crate::app::App;
 use crate::domain::id::OrgId;
+use crate::service::App;
 use crate::service::ServiceError;
 use crate::store::components;
 

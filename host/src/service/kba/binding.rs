@@ -4,10 +4,10 @@
 
 use serde_json::json;
 
-use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
 use crate::room::form::Origin;
+use crate::service::App;
 use crate::service::{ServiceError, envelopes as envelope_service, events};
 use crate::store::{envelopes, kba};
 

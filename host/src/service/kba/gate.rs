@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::outcome;
-use crate::app::App;
 use crate::components::providers::{KbaPlugin, ProviderError, ProviderLease, kba as provider};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
@@ -15,6 +14,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::KbaId;
 use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
+use crate::service::App;
 use crate::service::ServiceError;
 use crate::store::{envelopes, kba};
 

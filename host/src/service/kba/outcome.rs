@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::is_result;
-use crate::app::App;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::sandbox;
+use crate::service::App;
 use crate::service::envelopes as envelope_service;
 use crate::service::{ServiceError, events};
 use crate::store::{envelopes, kba};

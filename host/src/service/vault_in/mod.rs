@@ -25,13 +25,14 @@ mod seal;
 mod time;
 
 use super::{Caller, ServiceError, envelopes as envelope_service, lifecycle};
-use crate::app::App;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId};
+use crate::domain::job::VaultEnvelope;
+use crate::service::App;
 use crate::store::vault::{Failure, Intent};
-use crate::store::{StoreError, ledger, log, vault};
-use crate::worker;
+use crate::store::{StoreError, Tx, jobs, ledger, log, vault};
 use pipeline::{Pipeline, Step};
 
 /// The step that gives the executed document.
@@ -160,10 +161,24 @@ async fn intend(
     if intent.id == wanted.id {
         decided.record(&mut tx, &envelope, now).await?;
     }
-    let run_at = now + worker::LEASE;
-    worker::insert_vault_job(&mut tx, &envelope, Some(&intent.id), run_at).await?;
+    queue(&mut tx, &envelope, Some(&intent.id), now + jobs::LEASE).await?;
     tx.commit().await?;
     Ok(Some((envelope, intent)))
+}
+
+/// Has an envelope vaulted at `run_at`: as it was intended, or a signed one as it
+/// is. A job that waits already stands for it.
+pub async fn queue(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    intent: Option<&IntentId>,
+    run_at: Timestamp,
+) -> Result<(), StoreError> {
+    let job = VaultEnvelope {
+        envelope: envelope.id.clone(),
+        intent: intent.cloned(),
+    };
+    jobs::insert_or_revive(tx, &envelope.org, &job, envelope.id.as_str(), run_at).await
 }
 
 /// Why an envelope is not vaulted, if its pipeline stopped.

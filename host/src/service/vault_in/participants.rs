@@ -9,13 +9,13 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
-use crate::app::App;
 use crate::components::rules::Compliance;
-use crate::components::{ComponentError, Documents, Identity, Placement, built_in};
+use crate::components::{ComponentError, Documents, Placement, built_in};
 use crate::domain::clock::Timestamp;
-use crate::domain::component::{Origin, Participant, Slot};
+use crate::domain::component::{ComponentIdentity, Origin, Participant, Slot};
 use crate::domain::envelope::Envelope;
 use crate::fair_queue::Owner;
+use crate::service::App;
 use crate::store::{StoreError, components, decisions};
 
 /// The rules of one run.
@@ -55,13 +55,13 @@ impl Rules {
 pub(super) struct Called {
     pub(super) slot: Slot,
     #[serde(flatten)]
-    pub(super) identity: Identity,
+    pub(super) identity: ComponentIdentity,
 }
 
 impl Called {
     pub(super) fn new(
         slot: Slot,
-        identity: Result<Identity, ComponentError>,
+        identity: Result<ComponentIdentity, ComponentError>,
     ) -> Result<Self, ComponentError> {
         Ok(Self {
             slot,

@@ -11,21 +11,21 @@ use super::provenance::Provenance;
 use super::record::{CustodySource, custody_facts};
 use super::seal::{Executed, Rewritten, Sealed};
 use super::time::TrustedTime;
-use crate::app::App;
-use crate::components::Identity;
 use crate::components::rules::{Judgement, compliance};
-use crate::domain::component::{Participant, Slot};
-use crate::domain::envelope::{Custodian, CustodianStatus, Envelope, EnvelopeStatus, StoredFile};
+use crate::domain::component::{ComponentIdentity, Participant, Slot};
+use crate::domain::envelope::{
+    Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
+};
 use crate::domain::event::EventType;
+use crate::domain::job::VaultEnvelope;
 use crate::domain::ledger::LedgerEntry;
 use crate::faults;
 use crate::files::Area;
+use crate::service::App;
 use crate::service::{ServiceError, copies, events, facts, integrity, signing};
 use crate::store::envelopes::VaultedFiles;
-use crate::store::row::Kept;
 use crate::store::vault::Intent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
-use crate::worker;
 
 /// Member of a recorded step that names the components that made it.
 const CALLED: &str = "components";
@@ -68,11 +68,11 @@ struct Confirmed {
 /// The evaluated record.
 #[derive(Clone, Serialize, Deserialize)]
 struct Certified {
-    certificate: Kept,
+    certificate: KeptFile,
     facts: compliance::EnvelopeFacts,
     #[serde(flatten)]
     judgement: Judgement,
-    component: Identity,
+    component: ComponentIdentity,
     /// The components that took part up to the certificate, which names them.
     #[serde(default)]
     participants: Vec<Participant>,
@@ -80,11 +80,11 @@ struct Certified {
 
 /// Everything that is stored before the envelope is vaulted.
 struct Prepared {
-    source: Kept,
+    source: KeptFile,
     sealed: Sealed,
-    copy: Kept,
+    copy: KeptFile,
     certified: Certified,
-    custody_record: Kept,
+    custody_record: KeptFile,
 }
 
 /// One run over an envelope's steps.
@@ -225,17 +225,17 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The executed document, stored untouched, and the plugin that fetched it.
-    async fn fetch(&self) -> Result<(Kept, Vec<Called>), ServiceError> {
+    async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
         let (app, envelope) = (self.app, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
-            return Ok((Kept(upload.clone()), Vec::new()));
+            return Ok((KeptFile(upload.clone()), Vec::new()));
         }
         let (pdf, plugin) = copies::signed_document(app, envelope).await?;
         let source = self.store(Area::Signed, pdf, "application/pdf").await?;
         Ok((source, vec![Called::new(Slot::Signing, Ok(plugin))?]))
     }
 
-    async fn copy(&self, source: &Kept) -> Result<Kept, ServiceError> {
+    async fn copy(&self, source: &KeptFile) -> Result<KeptFile, ServiceError> {
         let Executed { pdf, .. } = self.executed(source).await?;
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let at = self.intent.frozen_at;
@@ -245,9 +245,9 @@ impl<'a> Pipeline<'a> {
 
     async fn certify(
         &self,
-        source: &Kept,
+        source: &KeptFile,
         sealed: &Sealed,
-        copy: &Kept,
+        copy: &KeptFile,
     ) -> Result<Certified, ServiceError> {
         let rules = &self.rules.compliance;
         let participants = self.participants(rules.identity()?).await?;
@@ -270,7 +270,10 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The components that took part up to the certificate, with its own.
-    async fn participants(&self, compliance: Identity) -> Result<Vec<Participant>, ServiceError> {
+    async fn participants(
+        &self,
+        compliance: ComponentIdentity,
+    ) -> Result<Vec<Participant>, ServiceError> {
         let mut connection = self.app.store.read().await?;
         let mut called = participants::before(&mut connection, self.envelope).await?;
         called.extend(self.called.iter().cloned());
@@ -296,7 +299,7 @@ impl<'a> Pipeline<'a> {
     /// How the evidence came to be: every member of the certificate's `provenance`.
     fn provenance(
         &self,
-        source: &Kept,
+        source: &KeptFile,
         sealed: &Sealed,
         participants: &[Participant],
     ) -> Provenance {
@@ -310,7 +313,7 @@ impl<'a> Pipeline<'a> {
     /// What the custody record tells beside what every record has.
     fn further(
         &self,
-        source: &Kept,
+        source: &KeptFile,
         sealed: &Sealed,
         certified: &Certified,
     ) -> Vec<(String, String)> {
@@ -347,10 +350,10 @@ impl<'a> Pipeline<'a> {
     async fn record(
         &self,
         certified: &Certified,
-        copy: &Kept,
+        copy: &KeptFile,
         told: &[LedgerEntry],
         further: Vec<(String, String)>,
-    ) -> Result<Kept, ServiceError> {
+    ) -> Result<KeptFile, ServiceError> {
         let certificate = self.app.files.get(&certified.certificate.0).await?;
         let facts = custody_facts(CustodySource {
             envelope: self.envelope,
@@ -374,10 +377,10 @@ impl<'a> Pipeline<'a> {
         area: Area,
         bytes: Bytes,
         content_type: &str,
-    ) -> Result<Kept, ServiceError> {
+    ) -> Result<KeptFile, ServiceError> {
         let (org, owner) = (&self.envelope.org, self.envelope.id.as_str());
         let file = self.app.files.put(area, org, owner, bytes, content_type);
-        Ok(Kept(file.await?))
+        Ok(KeptFile(file.await?))
     }
 
     fn custodian(&self) -> Custodian {
@@ -456,8 +459,8 @@ impl<'a> Pipeline<'a> {
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
         let first_look = integrity::next_look(&envelope.id, now);
         store::integrity::plan(&mut tx, &envelope, first_look).await?;
-        let job = envelope.id.as_str();
-        jobs::remove(&mut tx, &envelope.org, worker::VAULT_JOB, job).await?;
+        let key = envelope.id.as_str();
+        jobs::remove::<VaultEnvelope>(&mut tx, &envelope.org, key).await?;
 
         let component = json!(certified.component);
         let facts = json!(certified.facts);

@@ -1,7 +1,7 @@
 //! What the custody record tells.
 
-use crate::components::Identity;
 use crate::components::rules::{compliance, documents};
+use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Custodian, Envelope, StoredFile};
 use crate::domain::ledger::LedgerEntry;
 use crate::service::facts::{IDENTITY_REBOUND, SANDBOX};
@@ -13,7 +13,7 @@ pub(super) struct CustodySource<'a> {
     pub(super) intent: &'a Intent,
     pub(super) facts: &'a compliance::EnvelopeFacts,
     pub(super) evaluation: &'a compliance::Evaluation,
-    pub(super) component: &'a Identity,
+    pub(super) component: &'a ComponentIdentity,
     pub(super) copy: &'a StoredFile,
     pub(super) custodian: &'a Custodian,
     pub(super) told: &'a [LedgerEntry],

@@ -12,21 +12,20 @@ use super::participants::{Called, Rules};
 use super::pipeline::{Pipeline, Step};
 use super::time::TrustedTime;
 use crate::components::rules::documents;
-use crate::components::{ComponentError, Documents, Failure, Identity, Placement, embedded};
-use crate::domain::component::Slot;
-use crate::domain::envelope::FileType;
+use crate::components::{ComponentError, Documents, Failure, Placement, embedded};
+use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::envelope::{FileType, KeptFile};
 use crate::domain::hash::sha256;
 use crate::files::Area;
 use crate::sealing::{SIGNATURE_BYTES, Unstamped};
 use crate::service::ServiceError;
 use crate::service::copies::{self, MarkedCopy};
 use crate::service::uploads::picture;
-use crate::store::row::Kept;
 
 /// The authoritative copy.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Sealed {
-    pub(super) file: Kept,
+    pub(super) file: KeptFile,
     /// SHA-256 of the certificate it is sealed with; none for a document that
     /// is certified against any change and therefore kept as it is.
     pub(super) seal: Option<String>,
@@ -44,11 +43,11 @@ pub(super) struct Rewritten {
     rewritten_size: u64,
     reason: String,
     /// The component that wrote them.
-    component: Identity,
+    component: ComponentIdentity,
 }
 
 impl Rewritten {
-    fn new(bytes: &Bytes, reason: String, component: Identity) -> Self {
+    fn new(bytes: &Bytes, reason: String, component: ComponentIdentity) -> Self {
         Self {
             rewritten_hash: sha256(bytes),
             rewritten_size: bytes.len() as u64,
@@ -65,7 +64,7 @@ impl Rewritten {
 
 impl Sealed {
     /// As ledger and certificate hold it: null where the executed bytes were kept.
-    pub(super) fn rewritten_from(&self, source: &Kept) -> Value {
+    pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
         match &self.rewritten {
             None => Value::Null,
             Some(rewritten) => {
@@ -81,7 +80,7 @@ impl Sealed {
 pub(super) struct Executed {
     pub(super) pdf: Bytes,
     /// The component that made a PDF of a picture.
-    drawn_by: Option<(Identity, String)>,
+    drawn_by: Option<(ComponentIdentity, String)>,
 }
 
 /// The marked document before its seal.
@@ -95,7 +94,7 @@ struct Marked {
 impl Pipeline<'_> {
     /// Two steps: the time stamping authority's answer is recorded before the copy
     /// that holds it is stored, so that a repeat makes the same copy.
-    pub(super) async fn sealed(&mut self, source: &Kept) -> Result<Sealed, ServiceError> {
+    pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<Sealed, ServiceError> {
         if let Some(sealed) = self.begin(Step::Seal).await? {
             return Ok(sealed);
         }
@@ -134,7 +133,7 @@ impl Pipeline<'_> {
 
     /// The executed document as a PDF. Pictures are drawn by the writer that came
     /// with the program.
-    pub(super) async fn executed(&self, source: &Kept) -> Result<Executed, ServiceError> {
+    pub(super) async fn executed(&self, source: &KeptFile) -> Result<Executed, ServiceError> {
         let bytes = self.app.files.get(&source.0).await?;
         let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
         let Some(picture) = picture(kind, &bytes) else {
@@ -156,7 +155,7 @@ impl Pipeline<'_> {
 
     /// Marks the executed document. The active rules may only add to it; whether it
     /// has to be replaced, or kept without a seal, is for the embedded ones to say.
-    async fn marked(&self, source: &Kept) -> Result<Marked, ServiceError> {
+    async fn marked(&self, source: &KeptFile) -> Result<Marked, ServiceError> {
         let Executed { pdf, drawn_by } = self.executed(source).await?;
         let drawn = drawn_by.map(|(by, reason)| Rewritten::new(&pdf, reason, by));
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
@@ -234,7 +233,7 @@ impl Pipeline<'_> {
     fn begins_as_recorded(
         &self,
         copy: &Bytes,
-        source: &Kept,
+        source: &KeptFile,
         rewritten: Option<&Rewritten>,
     ) -> Result<(), ServiceError> {
         let (hash, size) = match rewritten {
@@ -291,12 +290,12 @@ impl Pipeline<'_> {
 }
 
 /// The writer of documents that came with the program.
-fn embedded_writer() -> Option<Identity> {
+fn embedded_writer() -> Option<ComponentIdentity> {
     let found = embedded().find(|artifact| artifact.slot == Slot::Documents);
     found.map(|artifact| artifact.identity)
 }
 
-fn unusable(identity: &Identity, why: &str) -> ComponentError {
+fn unusable(identity: &ComponentIdentity, why: &str) -> ComponentError {
     ComponentError {
         component: identity.to_string(),
         kind: Failure::Answer(why.into()),

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::settings::MIB;
+use super::parse_duration;
 use crate::domain::component::Slot;
+
+const MIB: usize = 1024 * 1024;
 
 /// What one call may use, and how many there may be at once.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +57,7 @@ pub struct LimitSettings {
 
 fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match crate::config::parse_duration(&text) {
+    match parse_duration(&text) {
         Some(duration) => Ok(Some(duration)),
         None => Err(serde::de::Error::custom(format!(
             "{text:?} is no duration, for example 200ms or 60s"

@@ -1,41 +1,36 @@
-//! Everything wired together.
+//! What every part of the service works with.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
+use crate::components::Components;
 use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
-use crate::components::{ComponentError, Components};
-use crate::config::{Config, ConfigError, EMBEDDED, SealingKeyFiles, VERIFIED};
-use crate::delivery::guard::{self, Lookup, SystemLookup};
-use crate::delivery::sender::{Sender, SenderError};
-use crate::disk;
+use crate::config::{Config, EMBEDDED, VERIFIED};
+use crate::delivery::sender::Sender;
 use crate::domain::clock::Clock;
 use crate::domain::component::{Instance, Slot};
 use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::seal::Sealer;
 use crate::fair_queue::FairQueue;
-use crate::files::{Files, FilesError};
-use crate::http::bodies::Buffered;
-use crate::http::limits::Windows;
-use crate::keys::{BEARER_TOKENS, Key, Keys};
+use crate::files::Files;
+use crate::keys::Key;
 use crate::mail::Mailer;
 use crate::metrics::{Metrics, ProviderLabels};
 use crate::room::{self, Room};
 use crate::sandbox::Sandbox;
-use crate::sealing::{SealError, SealingKey, TimestampAuthority};
+use crate::sealing::{SealingKey, TimestampAuthority};
+use crate::service::ServiceError;
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::bulk::drive::Gates;
 use crate::service::bulk::watch::Streams;
 use crate::service::callbacks::CallbackLimits;
-use crate::service::components::{Followed, load_on_demand, refresh};
+use crate::service::components::Followed;
 use crate::service::copies::Copies;
 use crate::service::issuer::Issuer;
 use crate::service::live_shadow::Shadows;
@@ -43,8 +38,8 @@ use crate::service::log::Sequencer;
 use crate::service::pages::Pages;
 use crate::service::provider_instance::InstanceConfig;
 use crate::service::rate_limit::RateLimits;
-use crate::service::{ServiceError, timekeeping, uploads};
-use crate::store::{Store, StoreError};
+use crate::service::windows::Windows;
+use crate::store::Store;
 
 /// The running service. Cheap to clone.
 pub type App = Arc<Service>;
@@ -97,8 +92,6 @@ pub struct Service {
     pub(crate) streams: Streams,
     /// Cancelled when the process is to end: streams end then.
     pub(crate) stopping: CancellationToken,
-    /// Bytes of request bodies that are held in memory.
-    pub(crate) buffered: Buffered,
     /// Requests of links, tokens and addresses in the last minute.
     pub(crate) windows: Windows,
     /// Bytes of uploads that may be held in memory.
@@ -109,239 +102,9 @@ pub struct Service {
     pub(crate) pages: Pages,
     /// Stands for payment and identity providers, where that is allowed.
     pub(crate) sandbox: Option<Sandbox>,
-    room_api: axum::Router,
+    pub(crate) room_api: axum::Router,
     pub(crate) http: reqwest::Client,
-    vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
-}
-
-/// Why the service could not be put together.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The database.
-    #[error("cannot use the database: {0}")]
-    Store(#[from] StoreError),
-    /// The database did not let us in.
-    #[error("cannot use the database {place}: {source}")]
-    Database {
-        /// Its server or file, without user and password.
-        place: String,
-        /// Why not.
-        source: StoreError,
-    },
-    /// The object store.
-    #[error("cannot use the object store {place}: {source}")]
-    Files {
-        /// Its URL without user, password and query.
-        place: String,
-        /// Why not.
-        source: FilesError,
-    },
-    /// A default component.
-    #[error("cannot load a component: {0}")]
-    Component(#[from] ComponentError),
-    /// The data folder.
-    #[error("cannot use the data folder {folder}: {source}")]
-    DataFolder {
-        /// Which.
-        folder: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The cipher for kept answers.
-    #[error("cannot set up the cipher for kept answers")]
-    Sealer,
-    /// The key that seals authoritative copies.
-    #[error(transparent)]
-    Seal(#[from] SealError),
-    /// The key that signs the log's checkpoints.
-    #[error("cannot set up the key for checkpoints")]
-    Log,
-    /// The client for webhooks.
-    #[error(transparent)]
-    Webhooks(#[from] SenderError),
-    /// The activations.
-    #[error("cannot read which components are active: {0}")]
-    Activations(String),
-    /// Settings that do not go together.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The HTTP client for providers.
-    #[error("cannot make an HTTP client: {0}")]
-    Http(#[from] reqwest::Error),
-}
-
-/// Opens the database and brings its schema up to date.
-pub async fn open_store(config: &Config) -> Result<Store, StartError> {
-    if config.database_url.is_none() {
-        prepare_data_folder(&config.data_dir)?;
-    }
-    let url = config.database_url();
-    let named = |source| StartError::Database {
-        place: place(&url),
-        source,
-    };
-    let store = Store::connect(&url).await.map_err(named)?;
-    store.migrate().await.map_err(named)?;
-    Ok(store)
-}
-
-/// A URL as it may be shown: without user, password and query.
-pub(crate) fn place(url: &str) -> String {
-    let Ok(mut parsed) = Url::parse(url) else {
-        // `sqlite:` paths are not always URLs; they hold no secret before the query.
-        return url.split('?').next().unwrap_or_default().to_owned();
-    };
-    let _ = parsed.set_username("");
-    let _ = parsed.set_password(None);
-    parsed.set_query(None);
-    parsed.to_string()
-}
-
-/// Opens the object store.
-pub fn open_files(config: &Config) -> Result<Files, StartError> {
-    use_one_tls();
-    let files = match config.storage_url() {
-        Some(url) => Files::open(url, &config.storage),
-        None => Files::local(&config.data_dir.join("objects"))
-            .and_then(|files| files.with(&config.storage)),
-    };
-    files.map_err(|source| StartError::Files {
-        place: storage_place(config),
-        source,
-    })
-}
-
-/// The object store as it may be shown.
-pub(crate) fn storage_place(config: &Config) -> String {
-    match config.storage_url() {
-        Some(url) => place(url),
-        None => config.data_dir.join("objects").display().to_string(),
-    }
-}
-
-/// Wires everything together.
-pub async fn start(config: Config) -> Result<App, StartError> {
-    let files = open_files(&config)?;
-    start_with(config, files).await
-}
-
-/// As [`start`], with a given object store.
-pub async fn start_with(config: Config, files: Files) -> Result<App, StartError> {
-    start_over(config, files, Arc::new(SystemLookup)).await
-}
-
-/// As [`start_with`], with the names of webhook receivers looked up in `lookup`.
-pub async fn start_over(
-    config: Config,
-    files: Files,
-    lookup: Arc<dyn Lookup>,
-) -> Result<App, StartError> {
-    use_one_tls();
-    prepare_data_folder(&config.data_dir)?;
-    let keys = keys(&config)?;
-    let store = open_store(&config).await?;
-    timekeeping::begin(&store).await?;
-    let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
-    let cache = config.data_dir.join("native-code");
-    let mut components = Components::load(
-        cache,
-        keys.derived("native code"),
-        config.components.limits()?,
-        clock,
-    )?;
-    components.limit_native_code(config.components.native_code_bytes);
-    let components = Arc::new(components);
-    let sealer = Arc::new(keys.sealer().ok_or(StartError::Sealer)?);
-    let sealing = match config.seal.key()? {
-        SealingKeyFiles::Own => {
-            SealingKey::open_or_make(&config.data_dir.join("keys/seal"), clock.now())?
-        }
-        SealingKeyFiles::Pem(key, certificates) => SealingKey::read(&key, &certificates)?,
-        SealingKeyFiles::Pkcs12(file, password) => SealingKey::read_pkcs12(&file, &password)?,
-    };
-    sealing.check(clock.now())?;
-    let trust = config.seal.timestamp_trust()?;
-    let timestamps = match &config.seal.timestamp_url {
-        Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
-        None => None,
-    };
-    let log = Sequencer::new(keys.log()).ok_or(StartError::Log)?;
-    let metrics = Metrics::new(components.metrics());
-    let issuer = match &config.auth.oidc {
-        Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
-        None => None,
-    };
-    let mailer = Mailer::new(&config)?;
-    let room = Room::new(
-        store.clone(),
-        files.clone(),
-        components.clone(),
-        clock,
-        keys.derived("signing room"),
-    );
-    let sandbox = (!config.is_production()).then(|| {
-        let key = keys.derived("sandboxes");
-        Sandbox::new(store.clone(), clock, key, config.public_url())
-    });
-    let compiler = Compiler::new(
-        config.components.compiler.clone(),
-        config.components.compile_limit,
-    );
-    let app = Arc::new(Service {
-        compiler,
-        followed: Followed::default(),
-        gauges_good_until: tokio::sync::Mutex::default(),
-        storage_seen: tokio::sync::Mutex::default(),
-        shadows: Shadows::default(),
-        room_api: room::router(room.clone()),
-        bearer_keys: keys.generations(BEARER_TOKENS),
-        embed_keys: keys.generations("embed tokens"),
-        builder_keys: keys.generations("builder sessions"),
-        http: guard::client(config.providers.allow_insecure)?,
-        webhooks: Sender::new(&config.webhooks, lookup)?,
-        sandbox,
-        vaulting: Mutex::new(HashMap::new()),
-        rate_limits: RateLimits::default(),
-        callbacks: CallbackLimits::default(),
-        key_usage: KeyUsage::default(),
-        known_keys: KnownKeys::default(),
-        pages: Pages::default(),
-        bulk: Gates::default(),
-        streams: Streams::default(),
-        stopping: CancellationToken::new(),
-        buffered: Buffered::default(),
-        windows: Windows::default(),
-        document_memory: FairQueue::new(uploads::IN_MEMORY),
-        copies: Copies::default(),
-        issuer,
-        sealing,
-        timestamps,
-        log,
-        sealer,
-        metrics,
-        config,
-        clock,
-        store,
-        files,
-        components,
-        mailer,
-        room,
-    });
-    let service = Arc::downgrade(&app);
-    app.components.load_with(move |slot, identity| {
-        let service = service.clone();
-        async move {
-            let app = service
-                .upgrade()
-                .ok_or_else(|| ComponentError::absent(&identity, "the service is stopping"))?;
-            load_on_demand(&app, slot, &identity).await
-        }
-    });
-    // A node that was down follows before it answers.
-    refresh(&app)
-        .await
-        .map_err(|error| StartError::Activations(error.to_string()))?;
-    Ok(app)
+    pub(crate) vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 impl Service {
@@ -506,40 +269,4 @@ impl Service {
         locks.insert(envelope.clone(), Arc::downgrade(&lock));
         lock
     }
-}
-
-/// Several TLS users share the process; the first call decides for all.
-pub(crate) fn use_one_tls() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
-/// What an installation keeps in its data folder.
-const KEPT: [&str; 7] = [
-    "keys",
-    "objects",
-    "outbox",
-    "native-code",
-    "holdfast.db",
-    "holdfast.db-wal",
-    "holdfast.db-shm",
-];
-
-/// The folder itself may hold other things, and keeps its mode when it was there before.
-fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
-    let prepared = disk::make_folder(folder).and_then(|()| {
-        KEPT.iter()
-            .try_for_each(|name| disk::make_private(&folder.join(name)))
-    });
-    prepared.map_err(|source| StartError::DataFolder {
-        folder: folder.display().to_string(),
-        source,
-    })
-}
-
-/// The keys of the installation; made on the first start.
-pub(crate) fn keys(config: &Config) -> Result<Keys, StartError> {
-    Keys::open(&config.data_dir).map_err(|source| StartError::DataFolder {
-        folder: config.data_dir.display().to_string(),
-        source,
-    })
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::breaker::{Breaker, Gate};
 use super::schedule;
-use super::sender::{Outcome, PATIENCE, Target};
 use crate::config::Webhooks;
+use crate::delivery::sender::{PATIENCE, Target};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{DeliveryId, EnvelopeId};
-use crate::domain::webhook::{DeliveryStatus, DisableReason, Health};
+use crate::domain::webhook::{DeliveryStatus, DisableReason, Health, Outcome};
 use crate::store::deliveries::{Attempt, Due, Settlement};
 use crate::store::webhooks::{Held, OwnedEndpoint};
 

@@ -8,6 +8,11 @@
 //! One task owns all of this and waits for nothing: looks into the database,
 //! attempts and their recording happen beside it, and tell it what came of them.
 
+mod breaker;
+mod lane;
+mod recorder;
+mod schedule;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,15 +24,15 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::lane::{Lane, Verdict};
-use super::recorder::record;
-use super::sender::{Outcome, Parcel, Target};
-use crate::app::App;
+use self::lane::{Lane, Verdict};
+use self::recorder::record;
+use super::node::Node;
+use crate::delivery::sender::{Parcel, Target};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::domain::webhook::DeliveryStatus;
+use crate::domain::webhook::{DeliveryStatus, Outcome};
 use crate::metrics::AttemptLabels;
-use crate::node::Node;
+use crate::service::App;
 use crate::store::deliveries::{self, Due};
 use crate::store::webhooks::{self, Held, OwnedEndpoint};
 use crate::store::{Dialect, StoreError};
@@ -83,7 +88,7 @@ pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
 }
 
 /// What happened beside the dispatcher.
-pub(super) enum Happened {
+enum Happened {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
     Taken {
         endpoint: OwnedEndpoint,
@@ -105,7 +110,7 @@ pub(super) enum Happened {
 }
 
 /// An attempt that is over.
-pub(super) struct Attempted {
+struct Attempted {
     at: OwnedEndpoint,
     epoch: i64,
     /// Where it went: the endpoint may have moved since.

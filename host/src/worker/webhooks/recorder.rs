@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::dispatcher::Happened;
+use super::Happened;
 use super::lane::{Disable, Verdict};
-use crate::app::App;
+use crate::service::App;
 use crate::service::{mails, webhooks as webhook_service};
 use crate::store::{StoreError, deliveries, webhooks};
 

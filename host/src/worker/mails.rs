@@ -1,26 +1,71 @@
 //! A due mail: read what it is about, write it, send it.
 
-use super::MailError;
-use super::layout::Look;
-use super::letters::{self, Letter, Told};
-use super::message::{Draft, Pdf};
-use crate::app::App;
 use crate::components::providers::ProviderError;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
-use crate::domain::id::OrgId;
-use crate::service::mails::{
-    COMPLETED_JOB, DECLINED_JOB, Due, DueOfEndpoint, ENDPOINT_DISABLED_JOB, ENDPOINT_FAILING_JOB,
-    INVITE_JOB, REMIND_JOB, WITHDRAWN_JOB,
-};
+use crate::domain::id::{EndpointId, OrgId};
+use crate::domain::job::Addressee;
+use crate::mail::MailError;
+use crate::mail::layout::Look;
+use crate::mail::letters::{self, Letter, Told};
+use crate::mail::message::{Draft, Pdf};
+use crate::service::App;
 use crate::service::{ServiceError, copies, links};
 use crate::store::jobs::ClaimedJob;
-use crate::store::{envelopes, organizations, signers, webhooks};
+use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
 
 /// Largest copy that travels with a mail, in bytes: many servers take 10 MB, and
 /// in a mail a file grows by a third.
 const COPY_LIMIT: usize = 5 * 1024 * 1024;
 
-/// What a mail is about.
+/// Why a mail did not go out.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DeliveryError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error(transparent)]
+    Mail(#[from] MailError),
+}
+
+impl DeliveryError {
+    /// Something that it needs could not be reached, or asks to come again.
+    pub(super) fn is_outage(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_outage(),
+            Self::Service(error) => error.is_outage(),
+            Self::Mail(error) => error.is_outage(),
+        }
+    }
+
+    /// Trying again would not help.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Store(_) => false,
+            Self::Service(error) => matches!(error, ServiceError::NotFound(_)),
+            Self::Mail(error) => error.is_final(),
+        }
+    }
+}
+
+/// What a mail tells of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum About {
+    Invitation,
+    Reminder,
+    Completion,
+    Decline,
+    Withdrawal,
+}
+
+/// What a mail says of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Health {
+    Failing,
+    Disabled,
+}
+
+/// The envelope that a mail is about.
 struct Matter {
     envelope: Envelope,
     signers: Vec<Signer>,
@@ -36,19 +81,24 @@ struct Written {
 }
 
 /// Sends the mail of a job, unless there is nothing left to say.
-pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(), MailError> {
-    let Some(matter) = Matter::read(app, &job.org, due).await? else {
+pub(super) async fn deliver(
+    app: &App,
+    job: &ClaimedJob,
+    about: About,
+    to: Addressee,
+) -> Result<(), DeliveryError> {
+    let Some(matter) = Matter::read(app, &job.org, to).await? else {
         return Ok(());
     };
     let Some(to) = matter.address() else {
         return Ok(());
     };
-    let written = match job.kind.as_str() {
-        INVITE_JOB | REMIND_JOB => matter.with_link(app, &job.kind).await?,
-        COMPLETED_JOB => matter.completed(app).await?,
-        DECLINED_JOB => matter.declined(),
-        WITHDRAWN_JOB => matter.withdrawn(),
-        _ => None,
+    let written = match about {
+        About::Invitation => matter.with_link(app, letters::invitation).await?,
+        About::Reminder => matter.with_link(app, letters::reminder).await?,
+        About::Completion => matter.completed(app).await?,
+        About::Decline => matter.declined(),
+        About::Withdrawal => matter.withdrawn(),
     };
     let Some(written) = written else {
         return Ok(());
@@ -56,7 +106,7 @@ pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(),
     let with_copy = written.attachment.is_some();
     match matter.send(app, job, to, written).await {
         // Too large for that server, as likely as not: what has to be told is told.
-        Err(MailError::Server(error)) if with_copy && error.is_permanent() => {
+        Err(DeliveryError::Mail(MailError::Server(error))) if with_copy && error.is_permanent() => {
             tracing::warn!(envelope = %matter.envelope.id, %error, "a mail goes without its copy");
             let written = matter.told_of_completion(app, None).await?;
             matter.send(app, job, to, written).await
@@ -66,22 +116,23 @@ pub(crate) async fn deliver(app: &App, job: &ClaimedJob, due: Due) -> Result<(),
 }
 
 /// Sends a mail about a webhook endpoint to whoever made it.
-pub(crate) async fn deliver_about_endpoint(
+pub(super) async fn about_endpoint(
     app: &App,
     job: &ClaimedJob,
-    due: DueOfEndpoint,
-) -> Result<(), MailError> {
+    endpoint: &EndpointId,
+    health: Health,
+) -> Result<(), DeliveryError> {
     let mut connection = app.store.read().await?;
-    let endpoint = webhooks::get(&mut connection, &job.org, &due.endpoint).await?;
+    let endpoint = webhooks::get(&mut connection, &job.org, endpoint).await?;
     let organization = organizations::get(&mut connection, &job.org).await?;
     drop(connection);
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
         return Ok(());
     };
     // Put right since, or made by a key that nobody can be written to about.
-    let letter = match job.kind.as_str() {
-        ENDPOINT_DISABLED_JOB if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
-        ENDPOINT_FAILING_JOB if endpoint.is_active => letters::endpoint_failing(&endpoint),
+    let letter = match health {
+        Health::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
+        Health::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
         _ => return Ok(()),
     };
     if !endpoint.created_by.contains('@') {
@@ -98,13 +149,13 @@ pub(crate) async fn deliver_about_endpoint(
         attachment: None,
         at: app.clock.now(),
     };
-    mailer.send(&job.id, &draft.message()?).await
+    Ok(mailer.send(&job.id, &draft.message()?).await?)
 }
 
 impl Matter {
-    async fn read(app: &App, org: &OrgId, due: Due) -> Result<Option<Self>, MailError> {
+    async fn read(app: &App, org: &OrgId, to: Addressee) -> Result<Option<Self>, DeliveryError> {
         let mut connection = app.store.read().await?;
-        let envelope = envelopes::get(&mut connection, org, &due.envelope).await?;
+        let envelope = envelopes::get(&mut connection, org, &to.envelope).await?;
         let organization = organizations::get(&mut connection, org).await?;
         let (Some(envelope), Some(organization)) = (envelope, organization) else {
             return Ok(None);
@@ -114,7 +165,7 @@ impl Matter {
             envelope,
             signers,
             look: Look::of(&organization),
-            position: due.position,
+            position: to.position,
         }))
     }
 
@@ -124,7 +175,7 @@ impl Matter {
         job: &ClaimedJob,
         to: &str,
         Written { letter, attachment }: Written,
-    ) -> Result<(), MailError> {
+    ) -> Result<(), DeliveryError> {
         let mailer = &app.mailer;
         let draft = Draft {
             id: &job.id,
@@ -136,7 +187,7 @@ impl Matter {
             attachment,
             at: app.clock.now(),
         };
-        mailer.send(&job.id, &draft.message()?).await
+        Ok(mailer.send(&job.id, &draft.message()?).await?)
     }
 
     /// The signer who is written to.
@@ -160,7 +211,11 @@ impl Matter {
     }
 
     /// Nothing for who cannot sign any more.
-    async fn with_link(&self, app: &App, kind: &str) -> Result<Option<Written>, MailError> {
+    async fn with_link(
+        &self,
+        app: &App,
+        letter: fn(&str, &Envelope, &str, String) -> Letter,
+    ) -> Result<Option<Written>, DeliveryError> {
         let open = self.envelope.status.is_out_for_signing();
         let signer = self
             .signer()
@@ -169,22 +224,18 @@ impl Matter {
             return Ok(None);
         };
         let url = self.link(app, signer).await?;
-        let letter = match kind {
-            REMIND_JOB => letters::reminder,
-            _ => letters::invitation,
-        };
         let letter = letter(&self.look.sender, &self.envelope, &signer.name, url);
         Ok(Some(Written::plain(letter)))
     }
 
-    async fn link(&self, app: &App, signer: &Signer) -> Result<String, MailError> {
+    async fn link(&self, app: &App, signer: &Signer) -> Result<String, DeliveryError> {
         let mut tx = app.store.begin().await?;
         let url = links::make(app, &mut tx, &self.envelope, signer, links::MAIL_LIFE).await?;
         tx.commit().await?;
         Ok(url)
     }
 
-    async fn completed(&self, app: &App) -> Result<Option<Written>, MailError> {
+    async fn completed(&self, app: &App) -> Result<Option<Written>, DeliveryError> {
         let finished = self.envelope.status.is_signed();
         if !finished {
             return Ok(None);
@@ -197,7 +248,7 @@ impl Matter {
         &self,
         app: &App,
         attachment: Option<Pdf>,
-    ) -> Result<Written, MailError> {
+    ) -> Result<Written, DeliveryError> {
         let copy = match (&attachment, self.signer()) {
             (Some(_), _) => letters::Copy::Attached,
             (None, Some(signer)) => letters::Copy::Linked(self.link(app, signer).await?),
@@ -242,7 +293,7 @@ impl Written {
 
 /// The signer's copy; none when it is too large for a mail, or can never be
 /// had. The mail has to tell that all have signed in any case.
-async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, MailError> {
+async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, DeliveryError> {
     let known_size = envelope.copy.as_ref().map(|copy| copy.size.unsigned_abs());
     if known_size.is_some_and(|size| size > COPY_LIMIT as u64) {
         return Ok(None);

@@ -1,0 +1,73 @@
+//! Where a request came from.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::ConnectInfo;
+use axum::http::header;
+use axum::http::request::Parts;
+use ipnet::IpNet;
+
+use crate::room::form::Origin;
+use crate::service::App;
+
+/// Where a signer's request came from: kept with the signature.
+pub fn origin(app: &App, parts: &Parts) -> Origin {
+    let user_agent = parts.headers.get(header::USER_AGENT);
+    let user_agent = user_agent.and_then(|value| value.to_str().ok());
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let forwarded = parts.headers.get_all("x-forwarded-for");
+    let forwarded: Vec<&str> = forwarded
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    let client = peer.map(|ConnectInfo(peer)| {
+        client(peer.ip(), &forwarded.join(","), &app.config.trusted_proxies)
+    });
+    Origin {
+        ip: client.map(|client| client.to_string()),
+        user_agent: user_agent.map(|text| text.chars().take(400).collect()),
+    }
+}
+
+/// The nearest address that is none of our proxies'. Who stands behind a stranger
+/// is what that stranger says, so nobody looks further.
+fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
+    let mut client = peer.to_canonical();
+    for hop in forwarded.rsplit(',') {
+        if !trusted.iter().any(|network| network.contains(&client)) {
+            break;
+        }
+        match hop.trim().parse::<IpAddr>() {
+            Ok(hop) => client = hop.to_canonical(),
+            Err(_) => break,
+        }
+    }
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_proxies_are_believed() {
+        let trusted = ["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+        for (peer, forwarded, expected) in [
+            ("203.0.113.7", "", "203.0.113.7"),
+            ("203.0.113.7", "198.51.100.1", "203.0.113.7"),
+            ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
+            (
+                "10.0.0.1",
+                "1.1.1.1, 198.51.100.1, 10.2.3.4",
+                "198.51.100.1",
+            ),
+            ("10.0.0.1", "", "10.0.0.1"),
+            ("10.0.0.1", "unknown", "10.0.0.1"),
+            ("::1", "2001:db8::5", "2001:db8::5"),
+            ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ] {
+            let found = client(peer.parse().unwrap(), forwarded, &trusted);
+            assert_eq!(found.to_string(), expected, "{peer} {forwarded}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What the metrics say of rows.
+
+use std::time::{Duration, Instant};
+
+use super::integrity;
+use crate::domain::clock::Timestamp;
+use crate::service::App;
+use crate::store::{self, StoreError, jobs};
+
+/// Counting rows takes no more than one in so many seconds, however many rows there are.
+const GAUGES_SHARE: u32 = 20;
+/// The oldest that a gauge gets for that.
+const GAUGES_AGE: Duration = Duration::from_secs(600);
+
+/// Brings the gauges of the metrics up to date, if they are not good enough.
+pub async fn update(app: &App) -> Result<(), StoreError> {
+    let mut good_until = app.gauges_good_until.lock().await;
+    let began = Instant::now();
+    if good_until.is_some_and(|until| began < until) {
+        return Ok(());
+    }
+    count(app).await?;
+    let age = (began.elapsed() * GAUGES_SHARE).min(GAUGES_AGE);
+    *good_until = Some(Instant::now() + age);
+    Ok(())
+}
+
+async fn count(app: &App) -> Result<(), StoreError> {
+    let mut connection = app.store.read().await?;
+    let waiting = store::log::pending_count(&mut connection).await?;
+    app.metrics.ledger_pending.set(waiting);
+    if let Some(head) = store::log::head(&mut connection).await? {
+        app.metrics.ledger_size.set(head.size.cast_signed());
+    }
+    let since = app.clock.now() - integrity::PERIOD;
+    let progress = store::integrity::progress(&mut connection, since).await?;
+    app.metrics.integrity_total.set(progress.total);
+    app.metrics.integrity_this_week.set(progress.checked);
+    app.metrics.integrity_problems.set(progress.with_problems);
+    let now = app.clock.now();
+    let lag = |since: Option<Timestamp>| since.map_or(0, |at| now.as_seconds() - at.as_seconds());
+    let counts = jobs::counts(&mut connection, now).await?;
+    app.metrics.jobs_waiting.set(counts.waiting);
+    app.metrics.jobs_failed.set(counts.failed);
+    app.metrics.job_lag.set(lag(counts.due_since));
+    let due = store::deliveries::counts(&mut connection, now).await?;
+    app.metrics.webhook_due.set(due.due);
+    app.metrics.webhook_lag.set(lag(due.oldest));
+    let endpoints = store::webhooks::counts(&mut connection).await?;
+    app.metrics.webhook_paused.set(endpoints.paused);
+    app.metrics.webhook_disabled.set(endpoints.disabled);
+    Ok(())
+}

@@ -1,0 +1,411 @@
+//! Jobs: claim, do, settle.
+//!
+//! Every job may run twice. A failing one is retried with growing waits, and set aside with its
+//! error after the last attempt. What they are called and about is in `domain/job.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::mails::{self, About, DeliveryError, Health};
+use crate::config::EMBEDDED;
+use crate::domain::envelope::KeptFile;
+use crate::domain::job::{
+    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, Job, Kind, MailCompletion,
+    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
+    MailWithdrawal, Next, Queue, Retries, RoomCallback, SandboxCallback, SendBatch, VaultEnvelope,
+    VoidBatch, WithdrawSubmission,
+};
+use crate::faults;
+use crate::files::FilesError;
+use crate::metrics::JobLabels;
+use crate::patience;
+use crate::room;
+use crate::service::App;
+use crate::service::vault_in::{self, Entrance};
+use crate::service::{
+    Caller, ServiceError, bulk, dispatch, expiry, lifecycle, orphans, payments, signing, templates,
+};
+use crate::store::jobs::{self, ClaimedJob, LEASE, Lease};
+use crate::traces;
+
+const RENEWAL: Duration = Duration::from_secs(5);
+/// Jobs in hand at once, by queue.
+const SLOTS: [(Queue, usize); 3] = [(Queue::Other, 8), (Queue::Mail, 4), (Queue::Bulk, 4)];
+/// How long a lost wake-up can go unnoticed.
+const SWEEP: Duration = Duration::from_secs(1);
+/// While nodes are upgraded one after the other, those to come know more kinds.
+const UNKNOWN_WAIT: Duration = Duration::from_secs(5);
+/// Waits between the attempts of a failing job.
+const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
+
+/// How often a job is tried while what it needs is away: each hour in the end, for five
+/// days, as mail is (RFC 5321, section 4.5.4.1).
+const OUTAGE_ATTEMPTS: usize = RETRY_SECONDS.len() + 5 * 24;
+
+/// Does jobs until told to stop, then finishes those in hand.
+pub(super) async fn run(app: &App, stop: &CancellationToken) {
+    let mut in_hand = JoinSet::new();
+    let slots = SLOTS.map(|(queue, count)| (queue, Arc::new(Semaphore::new(count))));
+    let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
+    while !stop.is_cancelled() {
+        while in_hand.try_join_next().is_some() {}
+        let mut found_work = false;
+        for (queue, slots) in &slots {
+            for job in claim(app, *queue, slots.available_permits()).await {
+                found_work = true;
+                let slot = slots.clone().try_acquire_owned().ok();
+                let work = work(app.clone(), job, slot);
+                match queue {
+                    Queue::Other => in_hand.spawn(patience::as_job(work)),
+                    Queue::Mail | Queue::Bulk => in_hand.spawn(patience::patiently(work)),
+                };
+            }
+        }
+        if found_work {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = app.store.work_added() => {}
+            Some(_) = in_hand.join_next(), if !in_hand.is_empty() => {}
+            () = tokio::time::sleep(sweep) => {}
+        }
+    }
+    while in_hand.join_next().await.is_some() {}
+}
+
+async fn claim(app: &App, queue: Queue, limit: usize) -> Vec<ClaimedJob> {
+    if limit == 0 {
+        return Vec::new();
+    }
+    let (now, limit) = (app.clock.now(), limit as i64);
+    jobs::claim(&app.store, queue, now, LEASE, limit)
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, ?queue, "jobs could not be claimed");
+            Vec::new()
+        })
+}
+
+/// Does a job and settles it; it holds its slot until then.
+async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
+    let span = traces::span!(
+        "job",
+        job.kind = job.kind.as_str(),
+        job.attempt = job.attempts
+    );
+    traces::go_on(&span, job.trace.as_deref());
+    let outcome = traces::within(span, perform_leased(&app, &job)).await;
+    let count = |outcome: &str| {
+        let labels = JobLabels {
+            kind: job.kind.clone(),
+            outcome: outcome.into(),
+        };
+        app.metrics.jobs.get_or_create(&labels).inc();
+    };
+    let settled = match outcome {
+        Ok(Next::Done) => {
+            count("done");
+            jobs::finish(&app.store, &job).await
+        }
+        Ok(Next::Again(at)) => jobs::put_back(&app.store, &job, at).await,
+        Err(JobError::Lost) => {
+            tracing::warn!(
+                job_id = job.id.as_str(),
+                kind = job.kind,
+                "a job was taken over"
+            );
+            count("lost");
+            Ok(())
+        }
+        Err(error) => {
+            let wait = wait(&job.kind, job.attempts, &error);
+            let retry_at = wait.map(|seconds| app.clock.now() + Duration::from_secs(seconds));
+            let (job_id, kind) = (job.id.as_str(), job.kind.as_str());
+            tracing::warn!(job_id, kind, %error, retried = retry_at.is_some(), "a job failed");
+            count(if retry_at.is_some() {
+                "retried"
+            } else {
+                "failed"
+            });
+            jobs::settle_failure(&app.store, &job, &error.to_string(), retry_at).await
+        }
+    };
+    if let Err(error) = settled {
+        // The lease runs out and the job is done again.
+        tracing::error!(job_id = job.id.as_str(), %error, "a job could not be settled");
+    }
+}
+
+/// Seconds until a job is tried again that failed for the nth time, from 0. None: never.
+fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
+    let retries = Kind::named(kind).map_or(Retries::Limited, |kind| kind.retries);
+    if error.is_final() && retries != Retries::EvenRefused {
+        return None;
+    }
+    let attempt = usize::try_from(attempt).unwrap_or(usize::MAX);
+    // Others wait for whatever is away.
+    let waits = retries != Retries::Limited || error.is_outage() && attempt < OUTAGE_ATTEMPTS;
+    let last = RETRY_SECONDS.last().filter(|_| waits);
+    RETRY_SECONDS.get(attempt).or(last).copied()
+}
+
+/// Why a job failed.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error("payload: {0}")]
+    Payload(#[from] serde_json::Error),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error(transparent)]
+    Callback(#[from] signing::CallbackError),
+    #[error(transparent)]
+    Execute(#[from] room::execute::ExecuteError),
+    #[error("mail: {0}")]
+    Mail(#[from] DeliveryError),
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// Its lease ran out, and it is somebody else's.
+    #[error("taken over")]
+    Lost,
+}
+
+impl JobError {
+    /// What it needs could not be reached.
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Service(error) => error.is_outage(),
+            Self::Mail(error) => error.is_outage(),
+            Self::Files(error) => error.is_unreachable(),
+            _ => false,
+        }
+    }
+
+    /// Trying again would not help.
+    fn is_final(&self) -> bool {
+        match self {
+            Self::Payload(_) => true,
+            Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
+            Self::Service(ServiceError::NotFound(_)) => true,
+            Self::Mail(error) => error.is_final(),
+            _ => false,
+        }
+    }
+}
+
+/// Does a job and meanwhile keeps its lease.
+async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+    let work = std::pin::pin!(perform(app, job));
+    let renewals = async {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            let until = app.clock.now() + LEASE;
+            match jobs::renew(&app.store, job, until).await {
+                Ok(Lease::Renewed) => {}
+                Ok(Lease::TakenOver) => return JobError::Lost,
+                // Either this work removed it, and ends at once, or somebody else did it.
+                Ok(Lease::Over) => {
+                    tokio::time::sleep(RENEWAL).await;
+                    return JobError::Lost;
+                }
+                Err(error) => {
+                    tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
+                }
+            }
+        }
+    };
+    tokio::select! {
+        outcome = work => outcome,
+        lost = renewals => Err(lost),
+    }
+}
+
+/// How a job of a kind is done.
+trait Work: Job {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError>;
+}
+
+impl Work for VaultEnvelope {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        let caller = Caller::system(job.org.clone());
+        match &self.intent {
+            Some(intent) => vault_in::go_on(app, &caller, &self.envelope, intent).await?,
+            None => {
+                let id = self.envelope.as_str();
+                vault_in::vault_in(app, &caller, id, Entrance::Signed).await?;
+            }
+        }
+        Ok(Next::Done)
+    }
+}
+
+impl Work for ArchiveSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        expiry::archive(app, &job.org, &self.envelope).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Work for WithdrawSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        Ok(dispatch::withdraw_stray(app, &job.org, &self).await?)
+    }
+}
+
+impl Work for ArchiveTemplate {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        Ok(templates::archive(app, &job.org, &self.template).await?)
+    }
+}
+
+impl Work for DeleteObject {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+        if let Some(until) = orphans::held(app).await? {
+            return Ok(Next::Again(until));
+        }
+        if let Some(KeptFile(instead)) = &self.instead {
+            app.files.verify(instead).await?;
+        }
+        app.files.delete(&self.key).await?;
+        faults::pass("deleted");
+        Ok(Next::Done)
+    }
+}
+
+impl Work for SendBatch {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        Ok(bulk::drive::drive(app, &job.org, &self.batch).await?)
+    }
+}
+
+impl Work for VoidBatch {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        Ok(bulk::tidy(app, &job.org, &self.batch).await?)
+    }
+}
+
+macro_rules! envelope_mails {
+    ($($job:ident: $about:ident,)*) => {$(
+        impl Work for $job {
+            async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+                mails::deliver(app, job, About::$about, self.0).await?;
+                Ok(Next::Done)
+            }
+        }
+    )*};
+}
+
+envelope_mails! {
+    MailInvitation: Invitation,
+    MailReminder: Reminder,
+    MailCompletion: Completion,
+    MailDecline: Decline,
+    MailWithdrawal: Withdrawal,
+}
+
+impl Work for MailEndpointFailing {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        mails::about_endpoint(app, job, &self.endpoint, Health::Failing).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Work for MailEndpointDisabled {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        mails::about_endpoint(app, job, &self.endpoint, Health::Disabled).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Work for ExecuteSubmission {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        app.room.execute(&job.org, self.submission).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Work for RoomCallback {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+        let (headers, body) = room::callbacks::signed(&app.room, &self.0, app.clock.now());
+        signing::callback(app, EMBEDDED, headers, body).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Work for SandboxCallback {
+    async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+        // Left over from before the installation went into production.
+        let Some(sandbox) = &app.sandbox else {
+            return Ok(Next::Done);
+        };
+        let (headers, body) = sandbox.signed(&self.0, app.clock.now());
+        payments::callback(app, EMBEDDED, headers, body).await?;
+        Ok(Next::Done)
+    }
+}
+
+async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+    async fn read_and_run<J: Work>(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
+        J::deserialize(&job.payload)?.run(app, job).await
+    }
+    macro_rules! by_name {
+        ($($job:ident)*) => {
+            match job.kind.as_str() {
+                $($job::NAME => read_and_run::<$job>(app, job).await,)*
+                unknown => {
+                    tracing::warn!(kind = unknown, "a job is left to nodes that know its kind");
+                    Ok(Next::Again(app.clock.now() + UNKNOWN_WAIT))
+                }
+            }
+        };
+    }
+    by_name! {
+        VaultEnvelope ArchiveSubmission WithdrawSubmission ArchiveTemplate DeleteObject
+        SendBatch VoidBatch
+        MailInvitation MailReminder MailCompletion MailDecline MailWithdrawal
+        MailEndpointFailing MailEndpointDisabled
+        ExecuteSubmission RoomCallback SandboxCallback
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::providers::ProviderError;
+    use crate::mail::MailError;
+
+    const INVITE: &str = MailInvitation::NAME;
+
+    #[test]
+    fn what_fails_is_tried_for_some_hours_and_what_is_precious_for_ever() {
+        let failure = || JobError::Service(ServiceError::Internal("a defect".into()));
+        assert_eq!(wait(INVITE, 0, &failure()), Some(1));
+        assert_eq!(wait(INVITE, 9, &failure()), Some(3600));
+        assert_eq!(wait(INVITE, 10, &failure()), None);
+        for kind in [VaultEnvelope::NAME, DeleteObject::NAME] {
+            assert_eq!(wait(kind, 10_000, &failure()), Some(3600));
+        }
+        let gone = JobError::Service(ServiceError::NotFound("Envelope"));
+        assert_eq!(wait(INVITE, 0, &gone), None);
+        assert_eq!(wait(SendBatch::NAME, 0, &gone), Some(1));
+    }
+
+    /// A night without a mail server, object store or provider loses nothing.
+    #[test]
+    fn what_is_away_is_waited_for_five_days() {
+        let unreachable = || ProviderError::Unreachable("no route".into());
+        for away in [
+            JobError::Mail(MailError::Late(Duration::from_secs(60)).into()),
+            JobError::Files(FilesError::TimedOut),
+            JobError::Service(ServiceError::Provider(unreachable())),
+        ] {
+            assert_eq!(wait(INVITE, 10, &away), Some(3600));
+            assert_eq!(wait(INVITE, 129, &away), Some(3600));
+            assert_eq!(wait(INVITE, 130, &away), None);
+        }
+    }
+}
