@@ -10,6 +10,8 @@ use crate::bindings::holdfast::host::http::{
 use crate::bindings::holdfast::host::{secrets, settings};
 use crate::wire::{self, Failure, Meaning};
 
+holdfast_plugin_sdk::http_failures!();
+
 /// The version of the API whose shapes are read here.
 const VERSION: &str = "2026-03-30";
 
@@ -85,23 +87,4 @@ fn check(response: &Response) -> Result<(), Refused> {
         status => ProviderError::Unreachable(format!("answered {status}")),
     };
     Err(provider.into())
-}
-
-fn retry_after(response: &Response) -> Option<u32> {
-    let (_, seconds) = response
-        .headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    seconds.parse().ok()
-}
-
-fn unreachable(error: HttpError) -> ProviderError {
-    match error {
-        HttpError::Denied(why) => ProviderError::NotConfigured(why),
-        HttpError::Timeout => ProviderError::Unreachable("timed out".into()),
-        HttpError::Unreachable(why)
-        | HttpError::OverLimit(why)
-        | HttpError::InvalidRequest(why)
-        | HttpError::Other(why) => ProviderError::Unreachable(why),
-    }
 }

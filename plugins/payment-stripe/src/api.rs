@@ -10,6 +10,8 @@ use crate::bindings::holdfast::host::http::{
 use crate::bindings::holdfast::host::{secrets, settings};
 use crate::form;
 
+holdfast_plugin_sdk::http_failures!();
+
 /// The version of the API whose shapes are read here; the account's own may be another.
 const VERSION: &str = "2025-03-31.basil";
 
@@ -117,24 +119,5 @@ fn check(response: &Response) -> Result<()> {
         429 => Err(ProviderError::RateLimited(retry_after(response))),
         status @ 400..=499 => Err(ProviderError::Rejected(refusal().reason(status))),
         status => Err(ProviderError::Unreachable(format!("answered {status}"))),
-    }
-}
-
-fn retry_after(response: &Response) -> Option<u32> {
-    let (_, seconds) = response
-        .headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    seconds.parse().ok()
-}
-
-fn unreachable(error: HttpError) -> ProviderError {
-    match error {
-        HttpError::Denied(why) => ProviderError::NotConfigured(why),
-        HttpError::Timeout => ProviderError::Unreachable("timed out".into()),
-        HttpError::Unreachable(why)
-        | HttpError::OverLimit(why)
-        | HttpError::InvalidRequest(why)
-        | HttpError::Other(why) => ProviderError::Unreachable(why),
     }
 }

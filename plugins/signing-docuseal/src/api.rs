@@ -9,6 +9,8 @@ use crate::bindings::holdfast::host::http::{
 use crate::bindings::holdfast::host::{blobs::Blob, secrets, settings};
 use crate::wire::Refusal;
 
+holdfast_plugin_sdk::http_failures!();
+
 pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
 
 /// Sends JSON and reads JSON.
@@ -112,24 +114,5 @@ fn check(response: &Response) -> Result<()> {
                 .unwrap_or_else(|| format!("answered {}", response.status)),
         )),
         status => Err(ProviderError::Unreachable(format!("answered {status}"))),
-    }
-}
-
-fn retry_after(response: &Response) -> Option<u32> {
-    let (_, seconds) = response
-        .headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))?;
-    seconds.parse().ok()
-}
-
-fn unreachable(error: HttpError) -> ProviderError {
-    match error {
-        HttpError::Denied(why) => ProviderError::NotConfigured(why),
-        HttpError::Timeout => ProviderError::Unreachable("timed out".into()),
-        HttpError::Unreachable(why)
-        | HttpError::OverLimit(why)
-        | HttpError::InvalidRequest(why)
-        | HttpError::Other(why) => ProviderError::Unreachable(why),
     }
 }
