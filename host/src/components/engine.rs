@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wasmtime::{Engine, ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
+use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
 use super::gate::{Reservation, TimeSlice};
 use super::settings;
@@ -81,7 +81,6 @@ pub struct Limited<T> {
 
 /// What a store may have, and what it had.
 pub(super) struct Meter {
-    limits: StoreLimits,
     most_memory: usize,
     /// Of the share of the organization whose component runs.
     reservation: Option<Reservation>,
@@ -94,12 +93,6 @@ impl Meter {
     fn new(memory: usize, reservation: Option<Reservation>) -> Self {
         Self {
             reservation,
-            limits: StoreLimitsBuilder::new()
-                .trap_on_grow_failure(true)
-                .instances(CORE_INSTANCES)
-                .memories(MEMORIES)
-                .tables(TABLES)
-                .build(),
             most_memory: memory,
             memory: 0,
             table_elements: 0,
@@ -127,7 +120,7 @@ impl ResourceLimiter for Meter {
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.limits.memory_grow_failed(error)
+        Err(error)
     }
 
     fn table_growing(
@@ -145,19 +138,19 @@ impl ResourceLimiter for Meter {
     }
 
     fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.limits.table_grow_failed(error)
+        Err(error)
     }
 
     fn instances(&self) -> usize {
-        self.limits.instances()
+        CORE_INSTANCES
     }
 
     fn tables(&self) -> usize {
-        self.limits.tables()
+        TABLES
     }
 
     fn memories(&self) -> usize {
-        self.limits.memories()
+        MEMORIES
     }
 }
 

@@ -118,19 +118,20 @@ impl ComponentError {
 
     /// Sorts a wasmtime error into a [`Failure`].
     pub(super) fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
-        use wasmtime::Trap;
+        use wasmtime::{PoolConcurrencyLimitError, Trap};
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt | Trap::OutOfFuel) => Failure::Timeout,
             Some(trap) => Failure::Trap(trap.to_string()),
             None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
             None if error.is::<TooMuchMemory>() => Failure::Memory(text),
-            None if error.is::<ShareInUse>() => Failure::Busy,
-            None if text.contains("forcing trap when growing memory") => Failure::Memory(text),
+            None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
+                Failure::Busy
+            }
+            // Wasmtime has no type for this one.
             None if text.contains("fuel allocated for hostcalls") => {
                 Failure::Answer("it is larger than its slot allows".into())
             }
-            None if text.contains("maximum concurrent") => Failure::Busy,
             None => Failure::Link(text),
         };
         Self::new(identity, kind)
