@@ -51,6 +51,24 @@ pub(super) struct Turns {
     pub owner: Owner,
 }
 
+/// What a component made of a document, or what is wrong with the document.
+pub type Answer<T, E> = Result<Result<T, E>, ComponentError>;
+
+/// Functions of a world: each of ours calls one of its, with these arguments.
+macro_rules! calls {
+    ($interface:ident: $(
+        $(#[$about:meta])*
+        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),*)
+            -> $answer:ty, $error:ty;
+    )*) => {$(
+        $(#[$about])*
+        pub async fn $name(&self, $($argument: $of),*) -> Answer<$answer, $error> {
+            self.work(move |store, instance| instance.$interface().$call(store, $($passed),*))
+                .await
+        }
+    )*};
+}
+
 /// One component of slot `rules.placement`.
 #[derive(Clone)]
 pub struct Placement {
@@ -75,73 +93,25 @@ impl Placement {
         self.slot.identity()
     }
 
-    /// What an upload is; a document that cannot be read is a typed error.
-    pub async fn inspect(
-        &self,
-        pdf: Bytes,
-    ) -> Result<Result<placement::DocumentFacts, placement::ReadError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_placement_placement()
-                .call_inspect(store, &pdf)
-        })
-        .await
-    }
-
-    /// The lines of one page.
-    pub async fn text(
-        &self,
-        pdf: Bytes,
-        page: u32,
-    ) -> Result<Result<Vec<placement::TextLine>, placement::ReadError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_placement_placement()
-                .call_text(store, &pdf, page)
-        })
-        .await
-    }
-
-    /// Resolves requested fields to rectangles.
-    pub async fn place(
-        &self,
-        pdf: Bytes,
-        fields: Vec<placement::FieldRequest>,
-    ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_placement_placement()
-                .call_place(store, &pdf, &fields)
-        })
-        .await
-    }
-
-    /// Every place where an anchor text occurs, in document order.
-    pub async fn occurrences(
-        &self,
-        pdf: Bytes,
-        text: String,
-        page: Option<u32>,
-    ) -> Result<Result<Vec<placement::Area>, placement::ReadError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_placement_placement()
-                .call_occurrences(store, &pdf, &text, page)
-        })
-        .await
-    }
-
-    /// The fields written into the document as tags.
-    pub async fn tags(
-        &self,
-        pdf: Bytes,
-    ) -> Result<Result<Vec<placement::ResolvedField>, placement::PlaceError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_placement_placement()
-                .call_tags(store, &pdf)
-        })
-        .await
+    calls! { holdfast_placement_placement:
+        /// What an upload is; a document that cannot be read is a typed error.
+        fn inspect = call_inspect(pdf: Bytes => &pdf)
+            -> placement::DocumentFacts, placement::ReadError;
+        /// The lines of one page.
+        fn text = call_text(pdf: Bytes => &pdf, page: u32 => page)
+            -> Vec<placement::TextLine>, placement::ReadError;
+        /// Resolves requested fields to rectangles.
+        fn place = call_place(pdf: Bytes => &pdf, fields: Vec<placement::FieldRequest> => &fields)
+            -> Vec<placement::ResolvedField>, placement::PlaceError;
+        /// Every place where an anchor text occurs, in document order.
+        fn occurrences = call_occurrences(
+            pdf: Bytes => &pdf,
+            text: String => &text,
+            page: Option<u32> => page
+        ) -> Vec<placement::Area>, placement::ReadError;
+        /// The fields written into the document as tags.
+        fn tags = call_tags(pdf: Bytes => &pdf)
+            -> Vec<placement::ResolvedField>, placement::PlaceError;
     }
 
     async fn work<R: Send + 'static>(
@@ -185,114 +155,32 @@ impl Documents {
         self.slot.identity()
     }
 
-    /// Removes tags from the pages.
-    pub async fn strip_tags(
-        &self,
-        pdf: Bytes,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_strip_tags(store, &pdf)
-        })
-        .await
-    }
-
-    /// Writes values at their places.
-    pub async fn fill(
-        &self,
-        pdf: Bytes,
-        fields: Vec<documents::FilledField>,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_fill(store, &pdf, &fields)
-        })
-        .await
-    }
-
-    /// Marks every page as the authoritative or a non-authoritative copy.
-    pub async fn mark(
-        &self,
-        pdf: Bytes,
-        request: documents::MarkRequest,
-    ) -> Result<Result<documents::Marked, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_mark(store, &pdf, &request)
-        })
-        .await
-    }
-
-    /// A document with an empty place for a signature.
-    pub async fn prepare_seal(
-        &self,
-        pdf: Bytes,
-        request: documents::SealRequest,
-    ) -> Result<Result<documents::SealSpace, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_prepare_seal(store, &pdf, &request)
-        })
-        .await
-    }
-
-    /// A one-page document that shows the picture.
-    pub async fn picture_to_pdf(
-        &self,
-        picture: documents::Picture,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_picture_to_pdf(store, &picture)
-        })
-        .await
-    }
-
-    /// One document with the pages of all, in this order.
-    pub async fn merge(
-        &self,
-        pdfs: Vec<Bytes>,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            let pdfs: Vec<Vec<u8>> = pdfs.iter().map(|pdf| pdf.to_vec()).collect();
-            instance
-                .holdfast_documents_documents()
-                .call_merge(store, &pdfs)
-        })
-        .await
-    }
-
-    /// A page as a picture, `width` pixels wide.
-    pub async fn page_image(
-        &self,
-        pdf: Bytes,
-        page: u32,
-        width: u32,
-    ) -> Result<Result<documents::PageImage, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_page_image(store, &pdf, page, width)
-        })
-        .await
-    }
-
-    /// The custody record as PDF/A-3b.
-    pub async fn custody_record(
-        &self,
-        facts: documents::CustodyFacts,
-    ) -> Result<Result<Vec<u8>, documents::DocumentError>, ComponentError> {
-        self.work(move |store, instance| {
-            instance
-                .holdfast_documents_documents()
-                .call_custody_record(store, &facts)
-        })
-        .await
+    calls! { holdfast_documents_documents:
+        /// Removes tags from the pages.
+        fn strip_tags = call_strip_tags(pdf: Bytes => &pdf) -> Vec<u8>, documents::DocumentError;
+        /// Writes values at their places.
+        fn fill = call_fill(pdf: Bytes => &pdf, fields: Vec<documents::FilledField> => &fields)
+            -> Vec<u8>, documents::DocumentError;
+        /// Marks every page as the authoritative or a non-authoritative copy.
+        fn mark = call_mark(pdf: Bytes => &pdf, request: documents::MarkRequest => &request)
+            -> documents::Marked, documents::DocumentError;
+        /// A document with an empty place for a signature.
+        fn prepare_seal = call_prepare_seal(
+            pdf: Bytes => &pdf,
+            request: documents::SealRequest => &request
+        ) -> documents::SealSpace, documents::DocumentError;
+        /// A one-page document that shows the picture.
+        fn picture_to_pdf = call_picture_to_pdf(picture: documents::Picture => &picture)
+            -> Vec<u8>, documents::DocumentError;
+        /// One document with the pages of all, in this order.
+        fn merge = call_merge(pdfs: Vec<Bytes> => &copied(&pdfs))
+            -> Vec<u8>, documents::DocumentError;
+        /// A page as a picture, `width` pixels wide.
+        fn page_image = call_page_image(pdf: Bytes => &pdf, page: u32 => page, width: u32 => width)
+            -> documents::PageImage, documents::DocumentError;
+        /// The custody record as PDF/A-3b.
+        fn custody_record = call_custody_record(facts: documents::CustodyFacts => &facts)
+            -> Vec<u8>, documents::DocumentError;
     }
 
     async fn work<R: Send + 'static>(
@@ -310,6 +198,11 @@ impl Documents {
         })
         .await
     }
+}
+
+/// As a list that crosses the border.
+fn copied(pdfs: &[Bytes]) -> Vec<Vec<u8>> {
+    pdfs.iter().map(|pdf| pdf.to_vec()).collect()
 }
 
 async fn heavy<P: World, R: Send + 'static>(
