@@ -9,7 +9,7 @@ use crate::config::EMBEDDED;
 use crate::disk;
 use crate::domain::component::Slot;
 use crate::service::App;
-use crate::service::log;
+use crate::service::vault::log;
 
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]

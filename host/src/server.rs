@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::HttpSettings;
 use crate::files::FilesError;
-use crate::service::App;
-use crate::service::{access, components};
+use crate::service::{App, access, components};
 use crate::start;
 use crate::store::idempotency;
 use crate::{http, worker};

@@ -10,7 +10,7 @@ use crate::domain::clock::Clock;
 use crate::domain::id::{KeyId, OrgId};
 use crate::domain::organization::{ApiKeyRecord, Scope};
 use crate::domain::token::ApiKey;
-use crate::service::credentials;
+use crate::service::access::credentials;
 use crate::start;
 use crate::store::{Store, StoreError, Tx, api_keys};
 

@@ -32,7 +32,7 @@ use crate::components::compiler::{self, COMMAND as COMPILE};
 use crate::config::{Config, LogFormat, parse_duration};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
-use crate::service::log;
+use crate::service::vault::log;
 use crate::start;
 use crate::traces::Exporter;
 use crate::{doctor, server};

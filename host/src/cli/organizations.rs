@@ -13,7 +13,7 @@ use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::{OrgSettings, Organization, PaymentSettings};
-use crate::service::credentials;
+use crate::service::access::credentials;
 use crate::start;
 use crate::store::{Store, organizations};
 

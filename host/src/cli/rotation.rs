@@ -10,7 +10,8 @@ use crate::domain::checkpoint::CheckpointSigner;
 use crate::domain::clock::Clock;
 use crate::domain::succession::Succession;
 use crate::keys;
-use crate::service::{credentials, resealing};
+use crate::service::access::credentials;
+use crate::service::signing::resealing;
 use crate::start;
 use crate::store::log;
 

@@ -12,7 +12,7 @@ use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::id::{OrgId, TokenId};
 use crate::domain::organization::Role;
 use crate::keys::BEARER_TOKENS;
-use crate::service::{access, credentials};
+use crate::service::access::{self, credentials};
 use crate::start;
 use crate::store::{Store, tokens};
 

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::Failure;
 use super::output::Output;
 use crate::config::Config;
-use crate::service::integrity::{self, Looked};
-use crate::service::orphans;
+use crate::service::vault::integrity::{self, Looked};
+use crate::service::vault::orphans;
 use crate::start;
 
 /// Tenths of a second that others may take with what they have in hand.

@@ -17,8 +17,8 @@ use crate::domain::id::EnvelopeId;
 use crate::domain::token::random;
 use crate::evidence::{self, Bundle, Finding, Report, Rules, Trusted};
 use crate::sealing::TimestampTrust;
-use crate::service::App;
-use crate::service::{Caller, ServiceError, components, custody, log};
+use crate::service::vault::{custody, log};
+use crate::service::{App, Caller, ServiceError, components};
 use crate::start;
 use crate::store::organizations;
 

@@ -22,6 +22,7 @@ use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
 use super::script::{self, Script};
 use super::slot::{self, Handle, Loaded, Loader, World};
+use super::{background, conformance};
 use crate::config::limits::{AllLimits, Limits};
 use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};

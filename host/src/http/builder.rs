@@ -17,10 +17,10 @@ use super::error::HttpError;
 use super::extract::{FileForm, Form, ValidJson};
 use super::limits;
 use super::look::Look;
-use crate::service::App;
-use crate::service::builder::{self, Save, Session, Shown};
-use crate::service::windows::Credential;
-use crate::service::{ServiceError, pages};
+use crate::service::access::windows::Credential;
+use crate::service::templates::builder::{self, Save, Session, Shown};
+use crate::service::templates::pages;
+use crate::service::{App, ServiceError};
 
 pub fn routes() -> Router<App> {
     Router::new()

@@ -18,11 +18,9 @@ use super::extract::{InstancePath, JSON_LIMIT, read_limited};
 use super::openapi;
 use super::reply::{Found, Reply};
 use crate::domain::component::Slot;
-use crate::service::App;
-use crate::service::ServiceError;
-use crate::service::callbacks::NotTaken;
-use crate::service::payments;
+use crate::service::signing::callbacks::NotTaken;
 use crate::service::signing::{self, CallbackError};
+use crate::service::{App, ServiceError, payments};
 
 /// A request as it came, for a plugin to verify and read.
 pub struct RawRequest {

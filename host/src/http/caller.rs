@@ -22,10 +22,9 @@ use super::unknown::check_query;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::KeyId;
 use crate::domain::organization::{ApiKeyRecord, Role, Scope};
-use crate::service::App;
-use crate::service::access::User;
-use crate::service::windows::Credential;
-use crate::service::{Caller, ServiceError, access, envelopes, rate_limit};
+use crate::service::access::windows::Credential;
+use crate::service::access::{self, User, rate_limit};
+use crate::service::{App, Caller, ServiceError, envelopes};
 use crate::store::envelopes::Confirmed;
 
 /// Names a scope in a type.

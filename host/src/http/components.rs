@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::caller::member;
 use super::error::HttpError;
 use super::extract::{Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit};
-use super::limits::{self, Credential};
+use super::limits;
 use super::openapi;
 use super::reply::{Created, Found, Page, Reply, WasmReply};
 use super::unknown::check_query;
@@ -22,13 +22,13 @@ use crate::components::worlds::{self, World};
 use crate::domain::component::Slot;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
-use crate::service::App;
+use crate::service::access::windows::Credential;
+use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
+use crate::service::components::shadow::{self, Shadow, ShadowReport};
 use crate::service::components::{
     self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
 };
-use crate::service::live_shadow::{self, LiveShadow, StartShadow};
-use crate::service::shadow::{self, Shadow, ShadowReport};
-use crate::service::{Caller, ServiceError};
+use crate::service::{App, Caller, ServiceError};
 
 /// A web-app user who may have to do with components of some slots.
 pub struct Officer {

@@ -16,7 +16,7 @@ use super::reply::FileReply;
 use crate::domain::token::LinkToken;
 use crate::files::{FilesError, Pieces};
 use crate::service::App;
-use crate::service::downloads;
+use crate::service::vault::downloads;
 
 pub async fn download(
     State(app): State<App>,

@@ -19,9 +19,9 @@ use super::look::{Framing, Happening, Look};
 use super::once::Once;
 use super::reply::Found;
 use crate::domain::envelope::EnvelopeStatus;
-use crate::service::App;
-use crate::service::embed::{self, EmbedToken, Opened, RequestToken, VaultRecord, Widget};
-use crate::service::{ServiceError, downloads};
+use crate::service::signing::embed::{self, EmbedToken, Opened, RequestToken, VaultRecord, Widget};
+use crate::service::vault::downloads;
+use crate::service::{App, ServiceError};
 
 /// Issues an embed token.
 pub async fn token(

@@ -29,9 +29,8 @@ use super::reply::schema_and_example;
 use super::unknown;
 use crate::domain::hash::sha256;
 use crate::files::{FilesError, Spool};
-use crate::service::App;
-use crate::service::uploads::{UPLOAD_LIMIT, Upload};
-use crate::service::{Issue, ServiceError};
+use crate::service::envelopes::uploads::{UPLOAD_LIMIT, Upload};
+use crate::service::{App, Issue, ServiceError};
 
 /// Largest JSON body: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;

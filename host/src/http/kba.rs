@@ -16,10 +16,9 @@ use super::reply::{Found, Reply};
 use super::visit::{BROWSER, Visit};
 use crate::domain::clock::Timestamp;
 use crate::domain::identity::entry;
-use crate::service::App;
-use crate::service::ServiceError;
 use crate::service::kba::{self, Asked, Field, Gate, Given, KbaResult, Notice, Question, Shown};
-use crate::service::links::MAIL_LIFE;
+use crate::service::signing::links::MAIL_LIFE;
+use crate::service::{App, ServiceError};
 use crate::traces;
 
 /// An envelope's results.

@@ -14,9 +14,8 @@ use super::limits::LedgerReader;
 use super::reply::{Found, Reply};
 use crate::domain::merkle::{TILE, TileId};
 use crate::evidence::formats::LogHead;
-use crate::service::App;
-use crate::service::ServiceError;
-use crate::service::log;
+use crate::service::vault::log;
+use crate::service::{App, ServiceError};
 
 /// Query of `GET /ledger/head`.
 #[derive(Deserialize, JsonSchema)]

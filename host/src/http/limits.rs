@@ -16,7 +16,7 @@ use super::openapi;
 use super::origin::origin;
 use crate::domain::hash::sha256;
 use crate::service::App;
-use crate::service::windows::Credential;
+use crate::service::access::windows::Credential;
 
 /// Refusals that an address gets at once within a window.
 const REFUSALS: u32 = 100;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use axum::http::request::Parts;
 
 use crate::domain::id::OrgId;
-use crate::service::rate_limit::Allowance;
+use crate::service::access::rate_limit::Allowance;
 
 /// Notes on one request.
 #[derive(Default)]

@@ -19,9 +19,8 @@ use super::error::HttpError;
 use super::notes::{self, SharedNotes};
 use super::reply::{Reply, body};
 use crate::domain::warning::Warning;
-use crate::service::App;
 use crate::service::idempotency::{self, Answering, Claim, Receipt};
-use crate::service::{Caller, ServiceError};
+use crate::service::{App, Caller, ServiceError};
 use crate::store::StoreError;
 use crate::traces;
 

@@ -23,10 +23,9 @@ use super::reply::{Found, Reply};
 use super::unknown::check_query;
 use super::visit::Visit;
 use crate::domain::organization::written_amount;
-use crate::service::App;
-use crate::service::ServiceError;
-use crate::service::embed::{self, Opened};
 use crate::service::payments::{self, PaymentIntent, Standing};
+use crate::service::signing::embed::{self, Opened};
+use crate::service::{App, ServiceError};
 use crate::store::sandbox::Intent;
 
 /// Whoever holds an embed token.

@@ -20,8 +20,7 @@ use super::error::HttpError;
 use super::openapi::content;
 use crate::domain::warning::Warning;
 use crate::files::{FilesError, Spool, Spooled};
-use crate::service::App;
-use crate::service::ServiceError;
+use crate::service::{App, ServiceError};
 
 /// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.
 pub struct Reply<const STATUS: u16, T, const WARNS: bool = false> {

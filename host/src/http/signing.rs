@@ -22,11 +22,11 @@ use super::signing_page::Shown;
 use super::visit::{Visit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::room::form::{FormError, Origin, Problems};
-use crate::service::App;
 use crate::service::kba::{Given, is_open};
+use crate::service::signing::visits::{self, Renewal};
 use crate::service::signing::{Destination, destination, reconcile};
-use crate::service::visits::{self, Renewal};
-use crate::service::{ServiceError, pages};
+use crate::service::templates::pages;
+use crate::service::{App, ServiceError};
 
 /// A form with a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;

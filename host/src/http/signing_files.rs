@@ -14,9 +14,10 @@ use super::kba;
 use super::limits;
 use super::visit::{Visit, room_error, unknown_link};
 use crate::domain::envelope::SignerStatus;
-use crate::service::App;
-use crate::service::windows::Credential;
-use crate::service::{ServiceError, copies, pages};
+use crate::service::access::windows::Credential;
+use crate::service::templates::pages;
+use crate::service::vault::copies;
+use crate::service::{App, ServiceError};
 
 /// Below the form's own path.
 pub fn routes(path: &str) -> Router<App> {

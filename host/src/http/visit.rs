@@ -16,8 +16,8 @@ use crate::config::EMBEDDED;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::token::LinkToken;
 use crate::room::form::{FormError, Origin};
-use crate::service::visits::{self, Visitor};
-use crate::service::windows::Credential;
+use crate::service::access::windows::Credential;
+use crate::service::signing::visits::{self, Visitor};
 use crate::service::{App, ServiceError};
 
 /// The cookie by which a browser is recognised.

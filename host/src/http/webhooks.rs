@@ -14,7 +14,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::EventId;
 use crate::domain::webhook::DeliveryStatus;
 use crate::service::App;
-use crate::service::deliveries::{self, DeliveryDetails, DeliveryView};
+use crate::service::webhooks::deliveries::{self, DeliveryDetails, DeliveryView};
 use crate::service::webhooks::{
     self, CatalogEntry, ChangeEndpoint, CreateEndpoint, Deleted, EndpointView, LegacyView,
     LegacyWebhook, Tested, WithSecret,

@@ -26,19 +26,19 @@ use crate::room::{self, Room};
 use crate::sandbox::Sandbox;
 use crate::sealing::{SealingKey, TimestampAuthority};
 use crate::service::ServiceError;
+use crate::service::access::issuer::Issuer;
+use crate::service::access::rate_limit::RateLimits;
+use crate::service::access::windows::Windows;
 use crate::service::access::{KeyUsage, KnownKeys};
 use crate::service::bulk::drive::Gates;
 use crate::service::bulk::watch::Streams;
-use crate::service::callbacks::CallbackLimits;
 use crate::service::components::Followed;
-use crate::service::copies::Copies;
-use crate::service::issuer::Issuer;
-use crate::service::live_shadow::Shadows;
-use crate::service::log::Sequencer;
-use crate::service::pages::Pages;
-use crate::service::provider_instance::InstanceConfig;
-use crate::service::rate_limit::RateLimits;
-use crate::service::windows::Windows;
+use crate::service::components::live_shadow::Shadows;
+use crate::service::signing::callbacks::CallbackLimits;
+use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::templates::pages::Pages;
+use crate::service::vault::copies::Copies;
+use crate::service::vault::log::Sequencer;
 use crate::store::Store;
 
 /// The running service. Cheap to clone.

@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::idempotency::Answering;
-use super::uploads::{self, Upload};
-use super::{Caller, ServiceError, events};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::fair_queue::Owner;
-use crate::service::App;
+use crate::service::envelopes::uploads::{self, Upload};
+use crate::service::events;
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 

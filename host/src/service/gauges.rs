@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::integrity;
 use crate::domain::clock::Timestamp;
 use crate::service::App;
+use crate::service::vault::integrity;
 use crate::store::{self, StoreError, jobs};
 
 /// Counting rows takes no more than one in so many seconds, however many rows there are.

@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Caller, ServiceError};
 use crate::domain::id::RequestId;
 use crate::domain::seal::Sealer;
-use crate::service::App;
+use crate::service::{App, Caller, ServiceError};
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use super::envelopes::invited_now;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::id::{EndpointId, OrgId};
@@ -14,6 +13,7 @@ use crate::domain::job::{
     Addressee, EndpointMail, EnvelopeMail, MailCompletion, MailDecline, MailEndpointDisabled,
     MailEndpointFailing, MailInvitation, MailReminder, MailWithdrawal,
 };
+use crate::service::envelopes::invited_now;
 use crate::store::{StoreError, Tx, jobs, signers};
 
 /// How long mails wait for an envelope that is being vaulted, so that all have the

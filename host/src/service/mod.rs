@@ -1,62 +1,35 @@
 //! What a caller can ask for, one file per intention. Knows neither axum nor SQL.
+//!
+//! | Area | Holds |
+//! |---|---|
+//! | `access` | keys, tokens, issuers, and how often they may ask |
+//! | `envelopes` | creating, sending, moving and judging contracts |
+//! | `templates` | templates, packages, the field builder, pages |
+//! | `signing` | signers: links, visits, callbacks, reminders, their providers |
+//! | `kba` | identity questions in front of a document |
+//! | `payments` | asking for money, and hearing of it |
+//! | `bulk` | one document for many clients |
+//! | `vault` | vaulting and releasing, ledgers, the log, stored bytes |
+//! | `webhooks` | endpoints and deliveries |
+//! | `components` | rules and plugins that are replaced at run time, and their shadows |
 
 pub mod access;
 mod app;
-pub mod builder;
 pub mod bulk;
-pub mod callbacks;
-pub mod completed_fields;
-pub mod compliance;
 pub mod components;
-pub mod composition;
-pub mod consent;
-pub mod copies;
-pub mod creation;
-pub mod credentials;
-pub mod custody;
 pub mod customers;
-pub mod deliveries;
-pub mod dispatch;
-pub mod downloads;
-pub mod embed;
 pub mod envelopes;
 pub mod error;
 pub mod events;
-pub mod expiry;
-pub mod facts;
 pub mod gauges;
 pub mod idempotency;
-pub mod integrity;
-pub mod issuer;
-pub mod jwt;
 pub mod kba;
-pub mod lifecycle;
-pub mod links;
-pub mod live_shadow;
-pub mod log;
 pub mod mails;
-pub mod orphans;
-pub mod packages;
-pub mod pages;
 pub mod payments;
-pub mod provider_instance;
-pub mod provider_poll;
-pub mod rate_limit;
-pub mod reminders;
-pub mod resealing;
-pub mod selection;
-pub mod sending;
-pub mod shadow;
 pub mod signing;
 pub mod templates;
-pub mod timekeeping;
-pub mod uploads;
-pub mod vault_in;
-pub mod vault_out;
-pub mod visits;
-mod warnings;
+pub mod vault;
 pub mod webhooks;
-pub mod windows;
 
 pub use app::{App, Service};
 pub use error::{Issue, ServiceError};

@@ -24,11 +24,10 @@ use crate::files::FilesError;
 use crate::metrics::JobLabels;
 use crate::patience;
 use crate::room;
-use crate::service::App;
-use crate::service::vault_in::{self, Entrance};
-use crate::service::{
-    Caller, ServiceError, bulk, dispatch, expiry, lifecycle, orphans, payments, signing, templates,
-};
+use crate::service::envelopes::{dispatch, expiry, lifecycle};
+use crate::service::vault::orphans;
+use crate::service::vault::vault_in::{self, Entrance};
+use crate::service::{App, Caller, ServiceError, bulk, payments, signing, templates};
 use crate::store::jobs::{self, ClaimedJob, LEASE, Lease};
 use crate::traces;
 

@@ -8,8 +8,9 @@ use crate::mail::MailError;
 use crate::mail::layout::Look;
 use crate::mail::letters::{self, Letter, Told};
 use crate::mail::message::{Draft, Pdf};
-use crate::service::App;
-use crate::service::{ServiceError, copies, links};
+use crate::service::signing::links;
+use crate::service::vault::copies;
+use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
 

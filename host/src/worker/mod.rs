@@ -19,8 +19,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::node::Node;
-use crate::service::App;
-use crate::service::{components, log, timekeeping};
+use crate::service::vault::{log, timekeeping};
+use crate::service::{App, components};
 use crate::store::{self, buckets};
 
 /// Works until told to stop, then finishes what is in hand.

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::patience;
-use crate::service::App;
-use crate::service::{
-    ServiceError, access, deliveries, expiry, idempotency, integrity, kba, orphans, payments,
-    provider_poll,
-};
+use crate::service::envelopes::expiry;
+use crate::service::signing::provider_poll;
+use crate::service::vault::{integrity, orphans};
+use crate::service::webhooks::deliveries;
+use crate::service::{App, ServiceError, access, idempotency, kba, payments};
 use crate::store;
 
 /// Period of all periodic work, unless a setting says otherwise.

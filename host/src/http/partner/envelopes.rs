@@ -13,8 +13,8 @@ use crate::http::extract::{FileForm, Form, ResourceId, ValidJson, ValidQuery, pa
 use crate::http::once::Once;
 use crate::http::reply::{Created, CreatedWithWarnings, Found, Page, Reply};
 use crate::service::App;
-use crate::service::reminders::{self, RemindRequest, Reminded};
-use crate::service::{creation, envelopes, uploads};
+use crate::service::envelopes::{self, creation, uploads};
+use crate::service::signing::reminders::{self, RemindRequest, Reminded};
 use crate::store::envelopes::Filter;
 
 #[derive(Deserialize, JsonSchema)]

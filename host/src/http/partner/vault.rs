@@ -16,11 +16,11 @@ use crate::http::extract::{ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{FileReply, Found, Reply};
 use crate::service::App;
-use crate::service::compliance::{self, AsOf, ComplianceView};
-use crate::service::custody;
-use crate::service::downloads::{self, IssuedLink, LIFE};
-use crate::service::vault_in::{self, Entrance};
-use crate::service::vault_out::{self, Release, ReleaseForm};
+use crate::service::envelopes::compliance::{self, AsOf, ComplianceView};
+use crate::service::vault::custody;
+use crate::service::vault::downloads::{self, IssuedLink, LIFE};
+use crate::service::vault::vault_in::{self, Entrance};
+use crate::service::vault::vault_out::{self, Release, ReleaseForm};
 
 pub async fn vault_in_signed(
     State(app): State<App>,

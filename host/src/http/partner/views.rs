@@ -9,9 +9,9 @@ use crate::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, SignerStatus,
 };
 use crate::domain::id::{CustomerId, EnvelopeId, TemplateId};
-use crate::service::creation::Created;
 use crate::service::envelopes::SignerLink;
-use crate::service::uploads::Stored;
+use crate::service::envelopes::creation::Created;
+use crate::service::envelopes::uploads::Stored;
 
 /// What a partner may see of `metadata`.
 const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];

@@ -19,14 +19,13 @@ use crate::http::error::HttpError;
 use crate::http::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Accepted, CreatedWithWarnings, Found, Page, Reply};
-use crate::service::App;
-use crate::service::Caller;
 use crate::service::bulk::watch::Place;
 use crate::service::bulk::{
     self, AddedClients, BatchView, ChangeBatch, CreateBatch, DeletedBatch, Overview, Progress,
     SetClients,
 };
-use crate::service::consent::VaultConsent;
+use crate::service::envelopes::consent::VaultConsent;
+use crate::service::{App, Caller};
 
 /// How often a stream looks.
 const LOOK: Duration = Duration::from_millis(500);

@@ -17,11 +17,11 @@ use super::partner::views::{EnvelopeView, OwnSigningLinks};
 use super::reply::{Created, FileReply, Found, Reply};
 use crate::domain::clock::Timestamp;
 use crate::service::App;
-use crate::service::builder::{self, IssuedSession, StartSession};
-use crate::service::consent::{self, EnvelopeConsent, VaultConsent};
-use crate::service::creation;
-use crate::service::sending::{self, SendEnvelope};
-use crate::service::{custody, envelopes, vault_in};
+use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
+use crate::service::envelopes::sending::{self, SendEnvelope};
+use crate::service::envelopes::{self, creation};
+use crate::service::templates::builder::{self, IssuedSession, StartSession};
+use crate::service::vault::{custody, vault_in};
 
 /// An envelope as its organization sees it.
 #[derive(Serialize, JsonSchema)]

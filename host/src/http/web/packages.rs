@@ -8,7 +8,7 @@ use crate::http::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
 use crate::http::once::Once;
 use crate::http::reply::{Created, Found, Page, Reply};
 use crate::service::App;
-use crate::service::packages::{self, ChangePackage, CreatePackage, PackageView};
+use crate::service::templates::packages::{self, ChangePackage, CreatePackage, PackageView};
 
 pub async fn create(
     State(app): State<App>,

@@ -14,8 +14,9 @@ use crate::domain::envelope::{
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
 use crate::domain::prefill;
-use crate::service::App;
-use crate::service::{ServiceError, dispatch, events, lifecycle};
+use crate::service::envelopes::{dispatch, lifecycle};
+use crate::service::events;
+use crate::service::{App, ServiceError};
 use crate::store::customers::CustomerRow;
 use crate::store::{
     Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,

@@ -9,9 +9,9 @@ use super::lock;
 use crate::components::rules::lifecycle::BatchTrigger;
 use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
-use crate::service::App;
+use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
-use crate::service::{Caller, ServiceError, lifecycle};
+use crate::service::{App, Caller, ServiceError};
 use crate::store::{bulk, customers};
 
 /// Body of `POST /bulk-send/{id}/items`.

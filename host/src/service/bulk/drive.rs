@@ -25,8 +25,8 @@ use crate::domain::envelope::Envelope;
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
-use crate::service::App;
-use crate::service::{ServiceError, dispatch, envelopes, kba, lifecycle};
+use crate::service::envelopes::{self, dispatch, lifecycle};
+use crate::service::{App, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 
 /// Items claimed at once, at most.

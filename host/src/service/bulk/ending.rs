@@ -10,8 +10,8 @@ use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, Outcome};
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::Next;
-use crate::service::App;
-use crate::service::{Caller, ServiceError, envelopes, lifecycle};
+use crate::service::envelopes::{self, lifecycle};
+use crate::service::{App, Caller, ServiceError};
 use crate::store::{bulk, deliveries, events as event_store};
 
 /// How long envelopes wait that the rules do not let go.

@@ -15,11 +15,6 @@ pub mod watch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::consent::VaultConsent;
-use super::idempotency::Answering;
-use super::selection::Selection;
-use super::templates::{self as template_service};
-use super::{Caller, ServiceError, lifecycle};
 use crate::components::rules::lifecycle::BatchTrigger;
 use crate::domain::bulk::{Batch, BatchStatus, Counts, DocumentSource, Item, ItemStatus};
 use crate::domain::clock::Timestamp;
@@ -27,7 +22,11 @@ use crate::domain::envelope::VaultTerms;
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, TemplateId};
 use crate::domain::template::{SourceFormat, Template};
 use crate::domain::warning::Warning;
-use crate::service::App;
+use crate::service::envelopes::consent::VaultConsent;
+use crate::service::envelopes::lifecycle;
+use crate::service::idempotency::Answering;
+use crate::service::templates::selection::Selection;
+use crate::service::{App, Caller, ServiceError, templates as template_service};
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};

@@ -6,10 +6,9 @@ use crate::domain::bulk::{Batch, BatchStatus, ItemStatus, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
-use crate::service::App;
-use crate::service::dispatch;
+use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::idempotency::Answering;
-use crate::service::{Caller, Issue, ServiceError, kba, lifecycle};
+use crate::service::{App, Caller, Issue, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 
 /// Jobs that work on one batch: as many chunks of it can be in hand at once, on one

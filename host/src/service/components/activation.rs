@@ -11,9 +11,8 @@ use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId};
-use crate::service::App;
-use crate::service::provider_instance::InstanceConfig;
-use crate::service::{Issue, ServiceError};
+use crate::service::signing::provider_instance::InstanceConfig;
+use crate::service::{App, Issue, ServiceError};
 use crate::store::components;
 
 /// Activations that a slot's history shows.

@@ -18,8 +18,7 @@ use crate::config::{Config, Uploads};
 use crate::domain::component::{Component, Conformance, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, Spooled};
-use crate::service::App;
-use crate::service::{Issue, ServiceError};
+use crate::service::{App, Issue, ServiceError};
 use crate::store::components;
 
 /// The largest component that is taken, in bytes.

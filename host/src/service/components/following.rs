@@ -16,8 +16,8 @@ use crate::components::{Activations, Artifact, built_in, embedded};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
-use crate::service::App;
-use crate::service::{ServiceError, live_shadow};
+use crate::service::components::live_shadow;
+use crate::service::{App, ServiceError};
 use crate::store::components;
 
 /// How often a node looks whether something was changed.

@@ -10,8 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use super::artifact;
 use crate::components::{ComponentError, built_in};
 use crate::domain::component::{ComponentIdentity, Slot};
-use crate::service::App;
-use crate::service::ServiceError;
+use crate::service::{App, ServiceError};
 use crate::store::components;
 
 /// Components that are read from disk and linked at once.

@@ -5,20 +5,21 @@
 mod activation;
 mod admission;
 mod following;
+pub mod live_shadow;
 mod loading;
 mod quota;
+pub mod shadow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Caller, ServiceError};
 use crate::components::ComponentError;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
 use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
-use crate::service::App;
+use crate::service::{App, Caller, ServiceError};
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};

@@ -6,8 +6,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 
 use crate::domain::id::OrgId;
-use crate::service::App;
-use crate::service::ServiceError;
+use crate::service::{App, ServiceError};
 use crate::store::components;
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
 use crate::room::form::Origin;
-use crate::service::App;
-use crate::service::{ServiceError, envelopes as envelope_service, events};
+use crate::service::events;
+use crate::service::{App, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// What an unknown browser is called in the ledger.

@@ -14,8 +14,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::KbaId;
 use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
-use crate::service::App;
-use crate::service::ServiceError;
+use crate::service::{App, ServiceError};
 use crate::store::{envelopes, kba};
 
 /// How long one attempt may take, from its beginning.

@@ -24,15 +24,13 @@ use sqlx::AnyConnection;
 pub use binding::recognise;
 pub use gate::{Asked, Field, Gate, Given, Notice, Question, Shown, gate, go_on, is_open};
 
-use super::envelopes as envelope_service;
-use super::{Caller, ServiceError};
 use crate::components::providers::ProviderError;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
-use crate::service::App;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::{StoreError, api_keys, kba, signers};
 
 /// A document whose signers are asked goes out only when there is somebody to ask them.

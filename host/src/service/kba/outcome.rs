@@ -7,9 +7,8 @@ use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::sandbox;
-use crate::service::App;
-use crate::service::envelopes as envelope_service;
-use crate::service::{ServiceError, events};
+use crate::service::events;
+use crate::service::{App, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// For a signer's first pass in a calendar month (specification, "Limits").

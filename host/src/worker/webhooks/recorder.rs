@@ -8,8 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Happened;
 use super::lane::{Disable, Verdict};
-use crate::service::App;
-use crate::service::{mails, webhooks as webhook_service};
+use crate::service::{App, mails, webhooks as webhook_service};
 use crate::store::{StoreError, deliveries, webhooks};
 
 /// Verdicts recorded in one transaction.

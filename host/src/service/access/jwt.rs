@@ -1,0 +1,50 @@
+//! Our own tokens (RFC 7519): HS256, an audience each, checked against the clock
+//! that the service reads.
+
+use std::collections::HashSet;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::domain::clock::Timestamp;
+use crate::keys::Key;
+use crate::service::ServiceError;
+
+/// Clock skew tolerated on expiry.
+pub const LEEWAY_SECONDS: i64 = 5;
+
+/// Claims that say when they end.
+pub trait Expiring {
+    /// Seconds since 1970.
+    fn exp(&self) -> i64;
+}
+
+/// A token with these claims, signed with the current key: the first.
+pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceError> {
+    let current = keys.first().map_or(&[][..], |key| key);
+    let key = EncodingKey::from_secret(current);
+    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key)
+        .map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// The claims of a token for this audience, signed with any of the keys; none when it is
+/// not ours or too old.
+pub fn read<C: DeserializeOwned + Expiring>(
+    keys: &[Key],
+    audience: &str,
+    token: &str,
+    now: Timestamp,
+) -> Option<C> {
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.set_audience(&[audience]);
+    validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
+    // Checked below, against the clock the service reads.
+    validation.validate_exp = false;
+    let claims = keys.iter().find_map(|key| {
+        let key = DecodingKey::from_secret(key);
+        jsonwebtoken::decode::<C>(token, &key, &validation).ok()
+    });
+    let claims = claims?.claims;
+    (claims.exp().saturating_add(LEEWAY_SECONDS) > now.as_seconds()).then_some(claims)
+}

@@ -1,0 +1,468 @@
+//! A candidate beside the active component, on real traffic: asked the same off the
+//! request path, its differences counted and listed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arc_swap::ArcSwap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::components::Placement;
+use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle, placement};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
+use crate::domain::envelope::{EnvelopeStatus, StoredFile};
+use crate::domain::id::{OrgId, ShadowId};
+use crate::service::components::shadow::{
+    Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
+};
+use crate::service::components::{ComponentView, Owner, artifact, by_digest, get, record};
+use crate::service::{App, ServiceError};
+use crate::store::components as rows;
+use crate::store::shadows::{self, Counts, Shadow};
+
+/// Questions that wait for a candidate; further ones are left out, and counted.
+const WAITING: usize = 1024;
+/// What is written at once.
+const BATCH: usize = 64;
+/// Differences that are kept of one run.
+const KEPT: i64 = 10_000;
+/// Differences that are shown.
+const SHOWN: i64 = 100;
+
+/// What is asked again.
+enum Question {
+    Evaluation(Box<compliance::EnvelopeFacts>),
+    Move {
+        from: Option<EnvelopeStatus>,
+        trigger: lifecycle::EnvelopeTrigger,
+        facts: lifecycle::EnvelopeFacts,
+    },
+    /// On a document that is kept: it is read when its turn comes.
+    Placement {
+        document: StoredFile,
+        fields: Vec<placement::FieldRequest>,
+    },
+}
+
+struct Asked {
+    record: String,
+    question: Question,
+    before: Answer,
+}
+
+#[derive(Clone)]
+enum Candidate {
+    Compliance(Compliance),
+    Lifecycle(Lifecycle),
+    Placement(Placement),
+}
+
+struct Running {
+    id: ShadowId,
+    asked: mpsc::Sender<Asked>,
+    left_out: AtomicI64,
+}
+
+/// The candidates that run beside active components on this node.
+#[derive(Default)]
+pub struct Shadows {
+    running: ArcSwap<HashMap<(Slot, OrgId), Arc<Running>>>,
+}
+
+impl Shadows {
+    /// An evaluation was answered.
+    pub fn evaluated(
+        &self,
+        org: &OrgId,
+        record: &str,
+        facts: &compliance::EnvelopeFacts,
+        answer: impl FnOnce() -> Answer,
+    ) {
+        self.offer(Slot::Compliance, org, || Asked {
+            record: record.into(),
+            question: Question::Evaluation(Box::new(facts.clone())),
+            before: answer(),
+        });
+    }
+
+    /// A move was decided about.
+    pub fn moved(
+        &self,
+        org: &OrgId,
+        record: &str,
+        from: Option<EnvelopeStatus>,
+        trigger: lifecycle::EnvelopeTrigger,
+        facts: &lifecycle::EnvelopeFacts,
+        answer: impl FnOnce() -> Answer,
+    ) {
+        self.offer(Slot::Lifecycle, org, || Asked {
+            record: record.into(),
+            question: Question::Move {
+                from,
+                trigger,
+                facts: facts.clone(),
+            },
+            before: answer(),
+        });
+    }
+
+    /// Fields were placed on a document, which is kept.
+    pub fn placed(
+        &self,
+        org: &OrgId,
+        record: &str,
+        document: &StoredFile,
+        fields: impl FnOnce() -> Vec<placement::FieldRequest>,
+        answer: impl FnOnce() -> Answer,
+    ) {
+        self.offer(Slot::Placement, org, || Asked {
+            record: record.into(),
+            question: Question::Placement {
+                document: document.clone(),
+                fields: fields(),
+            },
+            before: answer(),
+        });
+    }
+
+    /// Nobody waits for a candidate, and without one nothing is copied.
+    fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> Asked) {
+        let running = self.running.load();
+        if running.is_empty() {
+            return;
+        }
+        if let Some(running) = running.get(&(slot, org.clone()))
+            && running.asked.try_send(asked()).is_err()
+        {
+            running.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Starts and ends what was started and ended since the last look.
+pub async fn follow(app: &App) -> Result<(), ServiceError> {
+    let mut connection = app.store.read_urgently().await?;
+    let wanted = shadows::running(&mut connection).await?;
+    drop(connection);
+    let before = app.shadows.running.load_full();
+    let mut running = HashMap::new();
+    for shadow in wanted {
+        let place = (shadow.slot, shadow.org.clone());
+        let known = before.get(&place).filter(|known| known.id == shadow.id);
+        let known = known.filter(|known| !known.asked.is_closed());
+        let one = known.cloned().unwrap_or_else(|| begin(app, shadow));
+        running.insert(place, one);
+    }
+    app.shadows.running.store(Arc::new(running));
+    Ok(())
+}
+
+/// Loads the candidate in a task of its own: nobody waits for it.
+fn begin(app: &App, shadow: Shadow) -> Arc<Running> {
+    let (asked, questions) = mpsc::channel(WAITING);
+    let running = Arc::new(Running {
+        id: shadow.id.clone(),
+        asked,
+        left_out: AtomicI64::new(0),
+    });
+    let weak = Arc::downgrade(&running);
+    let app = Arc::downgrade(app);
+    tokio::spawn(async move {
+        let Some(loading) = app.upgrade() else {
+            return;
+        };
+        let candidate = match candidate(&loading, &shadow).await {
+            Ok(candidate) => candidate,
+            Err(error) => {
+                tracing::error!(shadow = %shadow.id, %error, "candidate cannot be loaded");
+                return;
+            }
+        };
+        drop(loading);
+        let work = Work {
+            app,
+            org: shadow.org,
+            id: shadow.id,
+            candidate,
+        };
+        let left_out = move || {
+            let running = weak.upgrade();
+            running.map_or(0, |running| running.left_out.swap(0, Ordering::Relaxed))
+        };
+        work.run(questions, left_out).await;
+    });
+    running
+}
+
+async fn candidate(app: &App, shadow: &Shadow) -> Result<Candidate, ServiceError> {
+    let artifact = by_digest(app, &shadow.sha256).await?;
+    let (app, slot) = (app.clone(), shadow.slot);
+    let load = move || {
+        Ok(match slot {
+            Slot::Compliance => Candidate::Compliance(app.components.compliance_from(&artifact)?),
+            Slot::Lifecycle => Candidate::Lifecycle(app.components.lifecycle_from(&artifact)?),
+            Slot::Placement => Candidate::Placement(app.components.placement_from(&artifact)?),
+            other => return Err(not_live(other)),
+        })
+    };
+    tokio::task::spawn_blocking(load)
+        .await
+        .map_err(|error| ServiceError::Internal(error.to_string()))?
+}
+
+fn not_live(slot: Slot) -> ServiceError {
+    ServiceError::Semantic(format!(
+        "Of {slot} no decision is made that could be compared"
+    ))
+}
+
+/// One candidate at work. Ends with the last that could ask it something.
+struct Work {
+    app: std::sync::Weak<crate::service::Service>,
+    org: OrgId,
+    id: ShadowId,
+    candidate: Candidate,
+}
+
+impl Work {
+    async fn run(self, mut questions: mpsc::Receiver<Asked>, left_out: impl Fn() -> i64) {
+        let mut batch = Vec::new();
+        while questions.recv_many(&mut batch, BATCH).await > 0 {
+            let Some(app) = self.app.upgrade() else {
+                return;
+            };
+            let asked = std::mem::take(&mut batch);
+            let compared = match &self.candidate {
+                Candidate::Placement(rules) => compare_placed(&app, rules, asked).await,
+                rules => {
+                    let rules = rules.clone();
+                    tokio::task::spawn_blocking(move || compare(&rules, asked))
+                        .await
+                        .ok()
+                }
+            };
+            let Some((mut counts, found)) = compared else {
+                continue;
+            };
+            counts.left_out = left_out();
+            app.metrics
+                .shadow_compared
+                .inc_by(counts.compared.unsigned_abs());
+            app.metrics
+                .shadow_differing
+                .inc_by(counts.differing.unsigned_abs());
+            app.metrics
+                .shadow_failed
+                .inc_by(counts.failed.unsigned_abs());
+            if let Err(error) = self.note(&app, &counts, &found).await {
+                tracing::warn!(%error, "what a candidate said could not be noted");
+            }
+        }
+    }
+
+    async fn note(
+        &self,
+        app: &App,
+        counts: &Counts,
+        found: &[Difference],
+    ) -> Result<(), ServiceError> {
+        let now = app.clock.now();
+        let mut tx = app.store.begin().await?;
+        shadows::count(&mut tx, &self.org, &self.id, counts).await?;
+        for one in found {
+            let found = (
+                one.record_id.as_str(),
+                one.check.as_str(),
+                &one.before,
+                &one.after,
+            );
+            shadows::insert_difference(&mut tx, &self.org, &self.id, found, KEPT, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+}
+
+fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>) {
+    let mut counts = Counts::default();
+    let mut all = Vec::new();
+    for one in asked {
+        let after = match (candidate, &one.question) {
+            (Candidate::Compliance(rules), Question::Evaluation(facts)) => evaluated(rules, facts),
+            (
+                Candidate::Lifecycle(rules),
+                Question::Move {
+                    from,
+                    trigger,
+                    facts,
+                },
+            ) => moved(rules, *from, *trigger, facts),
+            _ => continue,
+        };
+        note(&mut counts, &mut all, &one, &after);
+    }
+    (counts, all)
+}
+
+/// The same for documents, one after the other: none when they cannot be read.
+async fn compare_placed(
+    app: &App,
+    rules: &Placement,
+    asked: Vec<Asked>,
+) -> Option<(Counts, Vec<Difference>)> {
+    let mut counts = Counts::default();
+    let mut all = Vec::new();
+    for one in asked {
+        let Question::Placement { document, fields } = &one.question else {
+            continue;
+        };
+        let pdf = match app.files.get(document).await {
+            Ok(pdf) => pdf,
+            Err(error) => {
+                tracing::warn!(%error, "a document for a candidate could not be read");
+                return None;
+            }
+        };
+        let after = asked_to_place(rules, pdf, fields.clone()).await;
+        note(&mut counts, &mut all, &one, &after);
+    }
+    Some((counts, all))
+}
+
+fn note(counts: &mut Counts, all: &mut Vec<Difference>, one: &Asked, after: &Answer) {
+    counts.compared += 1;
+    counts.failed += i64::from(gave_no_answer(after));
+    let found = differences(&one.record, &one.before, after);
+    counts.differing += i64::from(!found.is_empty());
+    all.extend(found);
+}
+
+/// Body of `POST /component-slots/{slot}/shadow`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa" }]))]
+pub struct StartShadow {
+    pub component_id: String,
+}
+
+/// A candidate that runs beside the active component, or did.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct LiveShadow {
+    pub slot: Slot,
+    pub candidate: ComponentView,
+    pub started_by: String,
+    pub started_at: Timestamp,
+    /// Null while it runs.
+    pub ended_at: Option<Timestamp>,
+    /// Decisions that were asked of both.
+    pub compared: i64,
+    pub differing: i64,
+    /// The candidate gave no answer.
+    pub failed: i64,
+    /// Came faster than the candidate answers.
+    pub left_out: i64,
+    /// The last hundred.
+    pub differences: Vec<Difference>,
+}
+
+/// Has a candidate run beside the active component; in place of another one.
+pub async fn start(
+    app: &App,
+    owner: &Owner,
+    org: &OrgId,
+    slot: Slot,
+    request: &StartShadow,
+) -> Result<LiveShadow, ServiceError> {
+    if !matches!(slot, Slot::Compliance | Slot::Lifecycle | Slot::Placement) {
+        return Err(not_live(slot));
+    }
+    let component = get(app, owner, &request.component_id).await?;
+    if component.slot != slot {
+        return Err(ServiceError::Semantic(format!(
+            "{} {} is for {}, not for {slot}",
+            component.name, component.version, component.slot
+        )));
+    }
+    artifact(app, &component).await?;
+    let now = app.clock.now();
+    let shadow = Shadow {
+        id: ShadowId::new(),
+        org: org.clone(),
+        slot,
+        component: component.id.clone(),
+        sha256: component.sha256.clone(),
+        started_by: owner.actor.clone(),
+        started_at: now,
+        ended_at: None,
+        counts: Counts::default(),
+    };
+    let mut tx = app.store.begin().await?;
+    rows::begin_change(&mut tx).await?;
+    shadows::end(&mut tx, org, slot, now).await?;
+    shadows::insert(&mut tx, &shadow).await?;
+    let details = serde_json::json!({ "slot": slot, "component_id": component.id });
+    record(app, &mut tx, owner, "component.shadow_started", details).await?;
+    tx.commit().await?;
+    crate::service::components::refresh(app).await?;
+    view(app, owner, org, slot).await
+}
+
+/// Ends it; what it found stays.
+pub async fn stop(
+    app: &App,
+    owner: &Owner,
+    org: &OrgId,
+    slot: Slot,
+) -> Result<LiveShadow, ServiceError> {
+    let mut tx = app.store.begin().await?;
+    rows::begin_change(&mut tx).await?;
+    if !shadows::end(&mut tx, org, slot, app.clock.now()).await? {
+        return Err(ServiceError::NotFoundText("No candidate is running".into()));
+    }
+    let details = serde_json::json!({ "slot": slot });
+    record(app, &mut tx, owner, "component.shadow_ended", details).await?;
+    tx.commit().await?;
+    crate::service::components::refresh(app).await?;
+    view(app, owner, org, slot).await
+}
+
+/// The last one of a slot.
+pub async fn view(
+    app: &App,
+    owner: &Owner,
+    org: &OrgId,
+    slot: Slot,
+) -> Result<LiveShadow, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let shadow = shadows::last(&mut connection, org, slot)
+        .await?
+        .ok_or_else(|| ServiceError::NotFoundText("No candidate has run".into()))?;
+    let differences = shadows::differences(&mut connection, org, &shadow.id, SHOWN).await?;
+    drop(connection);
+    let candidate = get(app, owner, shadow.component.as_str()).await?;
+    Ok(LiveShadow {
+        slot,
+        candidate: candidate.into(),
+        started_by: shadow.started_by,
+        started_at: shadow.started_at,
+        ended_at: shadow.ended_at,
+        compared: shadow.counts.compared,
+        differing: shadow.counts.differing,
+        failed: shadow.counts.failed,
+        left_out: shadow.counts.left_out,
+        differences: differences
+            .into_iter()
+            .map(
+                |(record_id, check, before, after): (String, String, Value, Value)| Difference {
+                    record_id,
+                    check,
+                    before,
+                    after,
+                },
+            )
+            .collect(),
+    })
+}

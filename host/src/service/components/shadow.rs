@@ -1,0 +1,589 @@
+//! What a candidate would have decided: stored records asked again, of the active
+//! component and of the candidate, and every difference. Changes nothing.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::components::rules::{
+    Compliance, Lifecycle, TransitionError, compliance, documents, lifecycle, placement,
+};
+use crate::components::{ComponentError, Documents, Placement};
+use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::envelope::EnvelopeStatus;
+use crate::domain::field::Field;
+use crate::domain::hash::sha256;
+use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
+use crate::service::components::{Owner, artifact, get, that_decided};
+use crate::service::templates::resolved;
+use crate::service::{App, Caller, ServiceError};
+use crate::store::decisions::{self, Evaluated, Move};
+use crate::store::{envelopes, ledger, templates};
+
+/// Records that are asked again when nobody says how many (contract, section 6).
+const RECORDS: i64 = 1000;
+/// Differences that are shown; all are counted.
+const SHOWN: usize = 1000;
+/// Records that are asked about at once.
+const BATCH: usize = 64;
+/// Runs at once: each holds its records, and a thread.
+static RUNS: Semaphore = Semaphore::const_new(1);
+/// Documents take longer than records.
+const DOCUMENTS: i64 = 50;
+/// Width of a picture that is drawn of a page, in pixels.
+const PICTURE: u32 = 400;
+
+/// Body of `POST /components/{id}/shadow`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "records": 1000 }]))]
+pub struct Shadow {
+    /// How many of the last records; 1,000 when absent.
+    #[schemars(range(min = 1, max = 20_000))]
+    pub records: Option<i64>,
+}
+
+/// What came of it.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "slot": "rules.compliance",
+    "active": { "name": "holdfast-compliance", "version": "0.1.0", "sha256": "4be1…" },
+    "compared": 1000, "differing": 1, "failed": 0, "active_ms": 14.1, "candidate_ms": 14.6,
+    "differences": [{ "record_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "check": "Secured party identified",
+                      "before": true, "after": false }],
+}]))]
+pub struct ShadowReport {
+    pub component_id: ComponentId,
+    pub slot: Slot,
+    /// What it was compared with.
+    pub active: ComponentIdentity,
+    /// Records that were asked again.
+    pub compared: u64,
+    /// Of those, with a difference.
+    pub differing: u64,
+    /// Of those, to which one of the two gave no answer.
+    pub failed: u64,
+    /// All calls of the active component together.
+    pub active_ms: f64,
+    pub candidate_ms: f64,
+    /// The first thousand.
+    pub differences: Vec<Difference>,
+}
+
+/// One thing about one record that comes out otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// The envelope, or the template.
+    pub record_id: String,
+    /// The check, the move, or the part of a document.
+    pub check: String,
+    pub before: Value,
+    pub after: Value,
+}
+
+/// Two components and what they said so far.
+struct Comparison {
+    compared: u64,
+    differing: u64,
+    failed: u64,
+    active: Duration,
+    candidate: Duration,
+    differences: Vec<Difference>,
+}
+
+impl Comparison {
+    fn new() -> Self {
+        Self {
+            compared: 0,
+            differing: 0,
+            failed: 0,
+            active: Duration::ZERO,
+            candidate: Duration::ZERO,
+            differences: Vec::new(),
+        }
+    }
+
+    /// Takes over what was answered about one record.
+    fn note(&mut self, record: &str, before: &Answer, after: &Answer) {
+        self.compared += 1;
+        self.failed += u64::from(gave_no_answer(before) || gave_no_answer(after));
+        let found = differences(record, before, after);
+        self.differing += u64::from(!found.is_empty());
+        let room = SHOWN.saturating_sub(self.differences.len());
+        self.differences.extend(found.into_iter().take(room));
+    }
+}
+
+/// What a component says of a record: names and values, in its order.
+pub type Answer = Vec<(String, Value)>;
+
+/// Stands for an answer that was not given.
+const FAILURE: &str = "an answer";
+
+/// Whether a component trapped, or ran into a limit.
+pub fn gave_no_answer(answer: &Answer) -> bool {
+    answer.iter().any(|(what, _)| what == FAILURE)
+}
+
+/// Everything in which two answers differ.
+pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Difference> {
+    let of = |answer: &Answer, what: &str| {
+        let found = answer.iter().find(|(named, _)| named == what);
+        found.map_or(Value::Null, |(_, value)| value.clone())
+    };
+    let added = after
+        .iter()
+        .filter(|(what, _)| !before.iter().any(|(known, _)| known == what));
+    before
+        .iter()
+        .chain(added)
+        .map(|(what, _)| Difference {
+            record_id: record.into(),
+            check: what.clone(),
+            before: of(before, what),
+            after: of(after, what),
+        })
+        .filter(|difference| difference.before != difference.after)
+        .collect()
+}
+
+fn failure(error: &ComponentError) -> Answer {
+    vec![(FAILURE.into(), json!(error.kind.to_string()))]
+}
+
+/// What compliance rules say of a record.
+pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answer {
+    match rules.evaluate(facts) {
+        Ok(evaluation) => evaluation_answer(&evaluation),
+        Err(error) => failure(&error),
+    }
+}
+
+/// An evaluation, check by check.
+pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
+    let checks = evaluation.checks.iter();
+    checks
+        .map(|check| (check.requirement.clone(), json!(check.satisfied)))
+        .chain([
+            ("compliant".into(), json!(evaluation.compliant)),
+            ("score".into(), json!(evaluation.score)),
+        ])
+        .collect()
+}
+
+/// What lifecycle rules say of a move.
+pub fn moved(
+    rules: &Lifecycle,
+    from: Option<EnvelopeStatus>,
+    trigger: lifecycle::EnvelopeTrigger,
+    facts: &lifecycle::EnvelopeFacts,
+) -> Answer {
+    move_answer(from, trigger, &rules.envelope(from, trigger, facts))
+}
+
+/// A move, and where it led.
+pub fn move_answer(
+    from: Option<EnvelopeStatus>,
+    trigger: lifecycle::EnvelopeTrigger,
+    led_to: &Result<EnvelopeStatus, TransitionError>,
+) -> Answer {
+    let what = format!(
+        "{} from {}",
+        json!(trigger).as_str().unwrap_or_default(),
+        from.map_or("nothing", EnvelopeStatus::as_str)
+    );
+    match led_to {
+        Ok(to) => vec![(what, json!(to))],
+        Err(TransitionError::Refused(refusal)) => {
+            vec![(what, json!(format!("refused: {}", refusal.message)))]
+        }
+        Err(TransitionError::Component(error)) => failure(error),
+    }
+}
+
+/// Asks the last records of the organization again.
+pub async fn replay(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: &Shadow,
+    progress: impl Fn(u64, u64),
+) -> Result<ShadowReport, ServiceError> {
+    let owner = Owner::from(caller);
+    let component = get(app, &owner, id).await?;
+    let _turn = RUNS.acquire().await;
+    let candidate = artifact(app, &component).await?;
+    let org = &caller.org;
+    let records = request.records.unwrap_or(RECORDS);
+    let mut connection = app.store.read().await?;
+    let mut comparison = Comparison::new();
+    let active = match component.slot {
+        Slot::Compliance => {
+            let all = decisions::last_evaluations(&mut connection, org, records).await?;
+            drop(connection);
+            let active = app.components.compliance(Some(org));
+            let candidate = app.components.compliance_from(&candidate)?;
+            let identity = active.identity()?;
+            let compare =
+                move |record: &Evaluated| compared_evaluation(&active, &candidate, record);
+            in_batches(&mut comparison, all, &progress, compare).await?;
+            identity
+        }
+        Slot::Lifecycle => {
+            let all = decisions::last_moves(&mut connection, org, records).await?;
+            drop(connection);
+            let active = app.components.lifecycle(Some(org));
+            let candidate = app.components.lifecycle_from(&candidate)?;
+            let identity = active.identity()?;
+            let compare = move |record: &Move| compared_move(&active, &candidate, record);
+            in_batches(&mut comparison, all, &progress, compare).await?;
+            identity
+        }
+        Slot::Placement => {
+            let records = records.min(DOCUMENTS);
+            let all = templates::last_documents(&mut connection, org, records).await?;
+            drop(connection);
+            let active = app.components.placement(Some(org));
+            let candidate = app.components.placement_from(&candidate)?;
+            let total = all.len() as u64;
+            for (number, (template, document)) in (1..).zip(all) {
+                let pdf = app.files.get(&document).await?;
+                let began = Instant::now();
+                let before = read(&active, pdf.clone()).await;
+                comparison.active += began.elapsed();
+                let began = Instant::now();
+                let after = read(&candidate, pdf).await;
+                comparison.candidate += began.elapsed();
+                comparison.note(template.as_str(), &before, &after);
+                progress(number, total);
+            }
+            active.identity()?
+        }
+        Slot::Documents => {
+            let records = records.min(DOCUMENTS);
+            let all = templates::last_documents(&mut connection, org, records).await?;
+            drop(connection);
+            let active = app.components.documents(Some(org));
+            let candidate = app.components.documents_from(&candidate)?;
+            let total = all.len() as u64;
+            for (number, (template, document)) in (1..).zip(all) {
+                let pdf = app.files.get(&document).await?;
+                let began = Instant::now();
+                let before = written(&active, pdf.clone()).await;
+                comparison.active += began.elapsed();
+                let began = Instant::now();
+                let after = written(&candidate, pdf).await;
+                comparison.candidate += began.elapsed();
+                comparison.note(template.as_str(), &before, &after);
+                progress(number, total);
+            }
+            active.identity()?
+        }
+        Slot::Signing | Slot::Payment | Slot::Kba => {
+            return Err(ServiceError::Semantic(format!(
+                "Of {} nothing is recorded that could be asked again",
+                component.slot
+            )));
+        }
+    };
+    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+    Ok(ShadowReport {
+        component_id: component.id,
+        slot: component.slot,
+        active,
+        compared: comparison.compared,
+        differing: comparison.differing,
+        failed: comparison.failed,
+        active_ms: millis(comparison.active),
+        candidate_ms: millis(comparison.candidate),
+        differences: comparison.differences,
+    })
+}
+
+/// Two answers about one record, and what they took.
+struct Compared {
+    record: String,
+    before: Answer,
+    after: Answer,
+    active: Duration,
+    candidate: Duration,
+}
+
+/// Compares off the async threads, a few dozen records at a time.
+async fn in_batches<T: Send + 'static>(
+    comparison: &mut Comparison,
+    all: Vec<T>,
+    progress: &impl Fn(u64, u64),
+    compare: impl Fn(&T) -> Result<Compared, ServiceError> + Clone + Send + 'static,
+) -> Result<(), ServiceError> {
+    let total = all.len() as u64;
+    let mut left = all.into_iter();
+    loop {
+        let batch: Vec<T> = left.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let compare = compare.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            batch.iter().map(compare).collect::<Result<Vec<_>, _>>()
+        });
+        let compared = task
+            .await
+            .map_err(|error| ServiceError::Internal(error.to_string()))??;
+        for one in compared {
+            comparison.active += one.active;
+            comparison.candidate += one.candidate;
+            comparison.note(&one.record, &one.before, &one.after);
+            progress(comparison.compared, total);
+        }
+    }
+}
+
+fn stored<T: for<'de> Deserialize<'de>>(record: &str, value: &Value) -> Result<T, ServiceError> {
+    serde_json::from_value(value.clone())
+        .map_err(|error| ServiceError::Internal(format!("the record {record}: {error}")))
+}
+
+fn compared_evaluation(
+    active: &Compliance,
+    candidate: &Compliance,
+    record: &Evaluated,
+) -> Result<Compared, ServiceError> {
+    let facts: compliance::EnvelopeFacts = stored(record.envelope.as_str(), &record.facts)?;
+    Ok(compared(
+        record.envelope.as_str(),
+        || evaluated(active, &facts),
+        || evaluated(candidate, &facts),
+    ))
+}
+
+fn compared_move(
+    active: &Lifecycle,
+    candidate: &Lifecycle,
+    record: &Move,
+) -> Result<Compared, ServiceError> {
+    let name = record.envelope.as_str();
+    let facts: lifecycle::EnvelopeFacts = stored(name, &record.facts)?;
+    let trigger = stored(name, &json!(record.trigger))?;
+    Ok(compared(
+        name,
+        || moved(active, record.from, trigger, &facts),
+        || moved(candidate, record.from, trigger, &facts),
+    ))
+}
+
+fn compared(
+    record: &str,
+    active: impl FnOnce() -> Answer,
+    candidate: impl FnOnce() -> Answer,
+) -> Compared {
+    let began = Instant::now();
+    let before = active();
+    let middle = Instant::now();
+    let after = candidate();
+    Compared {
+        record: record.into(),
+        before,
+        after,
+        active: middle - began,
+        candidate: middle.elapsed(),
+    }
+}
+
+/// What a reader says of a document.
+async fn read(rules: &Placement, pdf: Bytes) -> Answer {
+    let facts = match rules.inspect(pdf.clone()).await {
+        Ok(facts) => facts,
+        Err(error) => return failure(&error),
+    };
+    let text = match rules.text(pdf, 1).await {
+        Ok(text) => text,
+        Err(error) => return failure(&error),
+    };
+    vec![
+        ("pages".into(), json!(format!("{facts:?}"))),
+        (
+            "text of the first page, SHA-256".into(),
+            json!(sha256(format!("{text:?}").as_bytes())),
+        ),
+    ]
+}
+
+/// What a writer makes of a document.
+async fn written(rules: &Documents, pdf: Bytes) -> Answer {
+    let request = documents::MarkRequest {
+        kind: documents::CopyKind::NonAuthoritative,
+        envelope_id: "env_shadow".into(),
+        secured_party: Some("First Example Bank".into()),
+        marked_at: "2026-01-02T03:04:05.000Z".into(),
+        rewrite: false,
+    };
+    let marked = match rules.mark(pdf.clone(), request).await {
+        Ok(Ok(documents::Marked::Unchanged)) => json!("as it was"),
+        Ok(Ok(documents::Marked::Appended(bytes) | documents::Marked::Rewritten(bytes))) => {
+            json!(sha256(&bytes))
+        }
+        Ok(Err(refused)) => json!(format!("{refused:?}")),
+        Err(error) => return failure(&error),
+    };
+    let picture = match rules.page_image(pdf, 1, PICTURE).await {
+        Ok(Ok(picture)) => json!(sha256(&picture.png)),
+        Ok(Err(refused)) => json!(format!("{refused:?}")),
+        Err(error) => return failure(&error),
+    };
+    vec![
+        ("the document with a copy's mark, SHA-256".into(), marked),
+        ("picture of the first page, SHA-256".into(), picture),
+    ]
+}
+
+/// Where fields were placed, by their names.
+pub fn placed(fields: &[Field]) -> Answer {
+    fields
+        .iter()
+        .map(|field| (format!("field {}", field.name), json!(field.areas)))
+        .collect()
+}
+
+/// Where placement rules put fields.
+pub async fn asked_to_place(
+    rules: &Placement,
+    pdf: Bytes,
+    fields: Vec<placement::FieldRequest>,
+) -> Answer {
+    match rules.place(pdf, fields).await {
+        Ok(Ok(fields)) => placed(&fields.into_iter().map(resolved).collect::<Vec<_>>()),
+        Ok(Err(refused)) => vec![("fields".into(), json!(format!("{refused:?}")))],
+        Err(error) => failure(&error),
+    }
+}
+
+/// A decision that was asked again.
+#[derive(Clone, Serialize)]
+pub struct Replayed {
+    /// `evaluation`, or the move.
+    pub decision: String,
+    /// Which component decided, and decided again.
+    pub component: Value,
+    pub same: bool,
+    /// Why not.
+    pub detail: String,
+}
+
+/// Asks everything that rules decided about an envelope again, of exactly the
+/// components that decided.
+pub async fn replay_envelope(
+    app: &App,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Vec<Replayed>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let moves = decisions::moves_of(&mut connection, org, id).await?;
+    let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
+    drop(connection);
+    let mut replayed = Vec::new();
+    for record in moves {
+        let rules = that_decided(app, &identity(&record.component)?).await?;
+        let rules = app.components.lifecycle_from(&rules)?;
+        let facts = stored(id.as_str(), &record.facts)?;
+        let trigger = stored(id.as_str(), &json!(record.trigger))?;
+        let answer = moved(&rules, record.from, trigger, &facts);
+        let (what, to) = answer.into_iter().next().unwrap_or_default();
+        let same = to == json!(record.to);
+        replayed.push(Replayed {
+            decision: what,
+            component: record.component,
+            same,
+            detail: match same {
+                true => format!("leads to {} again", record.to.as_str()),
+                false => format!("led to {}, and now {to}", record.to.as_str()),
+            },
+        });
+    }
+    if let Some(record) = evaluation {
+        replayed.push(recertified(app, org, id, record).await?);
+    }
+    Ok(replayed)
+}
+
+/// The certificate is written again, and compared byte for byte.
+async fn recertified(
+    app: &App,
+    org: &OrgId,
+    id: &EnvelopeId,
+    record: Evaluated,
+) -> Result<Replayed, ServiceError> {
+    let rules = that_decided(app, &identity(&record.component)?).await?;
+    let rules = app.components.compliance_from(&rules)?;
+    let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
+    let mut connection = app.store.read().await?;
+    let entries = ledger::list(&mut connection, Some(org), id).await?;
+    let envelope = envelopes::get(&mut connection, org, id).await?;
+    drop(connection);
+    let entry = entries
+        .iter()
+        .rev()
+        .find(|entry| entry.action == "compliance.evaluated");
+    let text = |what: &str| {
+        let told = entry.and_then(|entry| entry.details[what].as_str());
+        told.unwrap_or_default().to_owned()
+    };
+    let (issued_at, issuer) = (text("issued_at"), text("issuer"));
+    let (certificate, _) = match entry.is_some_and(|entry| entry.details["evaluations"].is_array())
+    {
+        true => rules.certificate(&facts, &issued_at, &issuer)?,
+        false => rules.certificate_alone(&facts, &issued_at, &issuer)?,
+    };
+    let kept = match envelope.and_then(|envelope| envelope.certificate) {
+        Some(file) => app.files.get(&file).await?,
+        None => Bytes::new(),
+    };
+    let same = certificate.as_bytes() == kept;
+    Ok(Replayed {
+        decision: "certificate".into(),
+        component: record.component,
+        same,
+        detail: match same {
+            true => "is written again byte for byte".into(),
+            false => "comes out otherwise".into(),
+        },
+    })
+}
+
+fn identity(component: &Value) -> Result<ComponentIdentity, ServiceError> {
+    stored("of a decision", component)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_and_what_is_new_or_gone() {
+        let before = vec![
+            ("same".into(), json!(true)),
+            ("turned".into(), json!(true)),
+            ("gone".into(), json!(1)),
+        ];
+        let after = vec![
+            ("turned".into(), json!(false)),
+            ("same".into(), json!(true)),
+            ("new".into(), json!(2)),
+        ];
+        let found: Vec<_> = differences("env_1", &before, &after)
+            .into_iter()
+            .map(|found| (found.check, found.before, found.after))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("turned".into(), json!(true), json!(false)),
+                ("gone".into(), json!(1), Value::Null),
+                ("new".into(), Value::Null, json!(2)),
+            ]
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Live compliance, and the stored certificate.
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sqlx::AnyConnection;
+
+use crate::components::rules::{Judgement, Opinion};
+use crate::domain::clock::Timestamp;
+use crate::domain::component::ComponentIdentity;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::event::EventType;
+use crate::service::components::{self, shadow};
+use crate::service::envelopes::facts;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::store::ledger;
+
+/// A compliance result as the API shows it.
+#[derive(Serialize, JsonSchema)]
+pub struct ComplianceView {
+    pub compliant: bool,
+    pub score: u32,
+    pub evaluated_at: Timestamp,
+    pub missing_requirements: Vec<String>,
+    pub checks: Vec<CheckView>,
+    pub rules_component: ComponentIdentity,
+    /// Where rules of an organization or an operator decide: their own result, and that of the
+    /// built-in pack of their family. `compliant` needs both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evaluations: Vec<Opinion>,
+}
+
+/// One of the eight checks.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckView {
+    pub requirement: String,
+    pub ucc_reference: String,
+    pub satisfied: bool,
+    pub detail: String,
+}
+
+/// Which rules evaluate a released record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AsOf {
+    /// The rules that are in force now, and not those at the time of the release.
+    Now,
+}
+
+/// Evaluates the record as it stands, in any status. A released record is evaluated by the rules
+/// that were in force at its release, unless today's are asked for.
+pub async fn evaluate(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    as_of: Option<AsOf>,
+) -> Result<(Envelope, ComplianceView), ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let mut connection = app.store.read().await?;
+    let facts = facts::compliance_facts(&mut connection, &envelope).await?;
+    let at_release = match as_of {
+        None => in_force_at_release(&mut connection, &envelope).await?,
+        Some(AsOf::Now) => None,
+    };
+    drop(connection);
+    let mut rules = app.components.compliance(Some(&caller.org));
+    if let Some(named) = at_release.filter(|named| rules.identity().ok().as_ref() != Some(named)) {
+        let decided = components::that_decided(app, &named).await;
+        let decided = decided.map_err(|error| match error {
+            ServiceError::NotFound(_) => ServiceError::NotConfigured(format!(
+                "The rules in force at the release ({named}) are not at hand; ?as_of=now asks today's"
+            )),
+            error => error,
+        })?;
+        rules = app.components.compliance_from(&decided)?;
+    }
+    let component = rules.identity()?;
+    let Judgement {
+        evaluation,
+        opinions,
+    } = rules.judge_for_request(&facts).await?;
+    let record = envelope.id.as_str();
+    app.shadows.evaluated(&caller.org, record, &facts, || {
+        shadow::evaluation_answer(&evaluation)
+    });
+    let view = ComplianceView {
+        compliant: evaluation.compliant,
+        score: evaluation.score,
+        evaluated_at: app.clock.now(),
+        missing_requirements: evaluation.missing_requirements,
+        checks: evaluation
+            .checks
+            .into_iter()
+            .map(|check| CheckView {
+                requirement: check.requirement,
+                ucc_reference: check.ucc_reference,
+                satisfied: check.satisfied,
+                detail: check.detail,
+            })
+            .collect(),
+        rules_component: component,
+        evaluations: opinions,
+    };
+    Ok((envelope, view))
+}
+
+/// The rules that were in force when the record was released: as the ledger entry of the release
+/// names them, or, for an earlier release of this program, those that wrote the certificate.
+async fn in_force_at_release(
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+) -> Result<Option<ComponentIdentity>, ServiceError> {
+    if envelope.status != EnvelopeStatus::VaultedOut {
+        return Ok(None);
+    }
+    let entries = ledger::list(connection, Some(&envelope.org), &envelope.id).await?;
+    let named = |action: &str, member: &str| {
+        let entry = entries.iter().rev().find(|entry| entry.action == action)?;
+        serde_json::from_value(entry.details[member].clone()).ok()
+    };
+    let released = named(EventType::VaultReleased.as_str(), "rules_component");
+    Ok(released.or_else(|| named("compliance.evaluated", "component")))
+}
+
+/// The stored certificate, byte for byte.
+pub async fn certificate(app: &App, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let file = envelope
+        .certificate
+        .ok_or_else(|| ServiceError::NotFoundText("Certificate not yet generated".into()))?;
+    Ok(app.files.get(&file).await?)
+}

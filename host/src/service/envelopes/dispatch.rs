@@ -1,0 +1,391 @@
+//! Bringing an envelope to its signers: who signs, the submission at the provider,
+//! and what is told when it is out. A partner's create, a web-app user's send and a
+//! bulk batch all do it this way.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::components::providers::{ProviderError, signing as provider};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::event::EventType;
+use crate::domain::hash::sha256;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::{Next, WithdrawSubmission};
+use crate::domain::organization::{FIRST_PAYER, Organization};
+use crate::domain::template::Template;
+use crate::service::envelopes::{invited_now, signer_view};
+use crate::service::events;
+use crate::service::{App, Caller, Issue, ServiceError, mails, templates as template_service};
+use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
+
+/// One of `signers[]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedSigner {
+    #[schemars(email)]
+    pub email: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// A submitter role of the template; when absent `Signer 1`, `Signer 2`, … by position.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: Option<String>,
+}
+
+/// What a caller says of signers and values.
+pub struct Wanted<'a> {
+    pub signers: Option<Vec<RequestedSigner>>,
+    /// Address and name of who signs when nobody is named.
+    pub customer: Option<(String, String)>,
+    pub prefilled: Option<&'a Map<String, Value>>,
+    /// The role that pays, or `first`.
+    pub payer: Option<&'a str>,
+}
+
+/// Who signs, checked against the template's roles and fields.
+pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, ServiceError> {
+    let roles = template.roles();
+    let Some(first_role) = roles.first() else {
+        return Err(ServiceError::Conflict(
+            "Template has no fields to sign".into(),
+        ));
+    };
+    let requested = match (&wanted.signers, &wanted.customer) {
+        (Some(requested), _) => requested.clone(),
+        (None, Some((email, name))) => vec![RequestedSigner {
+            email: email.clone(),
+            name: name.clone(),
+            role: Some((*first_role).into()),
+        }],
+        (None, None) => Vec::new(),
+    };
+    let signers = planned(requested);
+    let mut issues = Vec::new();
+    let known = roles.join(", ");
+    for (index, signer) in signers.iter().enumerate() {
+        let path = ["signers", &index.to_string(), "role"];
+        if !roles.contains(&signer.role.as_str()) {
+            issues.push(Issue::new(
+                "unknown_role",
+                &path,
+                known.as_str(),
+                signer.role.as_str(),
+                format!("The template has no role {}", signer.role),
+            ));
+        } else if signers[..index]
+            .iter()
+            .any(|other| other.role == signer.role)
+        {
+            issues.push(Issue::new(
+                "duplicate_role",
+                &path,
+                "one signer for each role",
+                signer.role.as_str(),
+                format!("Role {} has more than one signer", signer.role),
+            ));
+        }
+    }
+    if signers.len() > roles.len() {
+        issues.push(Issue::new(
+            "too_many_signers",
+            &["signers"],
+            format!("at most {} signers", roles.len()),
+            signers.len().to_string(),
+            format!("The template has {} roles", roles.len()),
+        ));
+    }
+    for role in &roles {
+        if !signers.iter().any(|signer| signer.role == *role) {
+            issues.push(Issue::new(
+                "missing_signer",
+                &["signers"],
+                format!("a signer with role {role}"),
+                "none",
+                format!("Role {role} has fields and no signer"),
+            ));
+        }
+    }
+    if let Some(payer) = wanted.payer
+        && payer != FIRST_PAYER
+        && !roles.contains(&payer)
+    {
+        issues.push(Issue::new(
+            "unknown_role",
+            &["payment", "payer"],
+            known.as_str(),
+            payer,
+            format!("The template has no role {payer}"),
+        ));
+    }
+    for name in wanted.prefilled.into_iter().flat_map(Map::keys) {
+        let mut named = template.fields.iter().filter(|field| field.name == *name);
+        let (code, expected, message) = match named.next() {
+            None => (
+                "unknown_field",
+                "a field of the template",
+                format!("The template has no field {name}"),
+            ),
+            // Nobody signs for somebody else.
+            Some(field) if field.is_signature() => (
+                "signature_field",
+                "a field that is filled by typing",
+                format!("Field {name} is filled by its signer only"),
+            ),
+            Some(_) => continue,
+        };
+        let path = ["prefilled_data", name];
+        issues.push(Issue::new(code, &path, expected, name.as_str(), message));
+    }
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    Ok(signers)
+}
+
+/// Signers in the requested order; one without a role gets `Signer N` for position N.
+pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
+    requested
+        .into_iter()
+        .zip(0..)
+        .map(|(signer, position)| Signer {
+            position,
+            name: signer.name,
+            email: signer.email,
+            role: signer
+                .role
+                .unwrap_or_else(|| format!("Signer {}", position + 1)),
+            status: SignerStatus::Pending,
+            provider_submitter: None,
+            completed_at: None,
+            decline_reason: None,
+            challenged: false,
+        })
+        .collect()
+}
+
+/// The caller's organization.
+pub async fn organization(app: &App, org: &OrgId) -> Result<Organization, ServiceError> {
+    let mut connection = app.store.read().await?;
+    organizations::get(&mut connection, org)
+        .await?
+        .ok_or(ServiceError::NotFound("Organization"))
+}
+
+/// A template of the caller's organization that can be sent as it is.
+pub async fn sendable(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    ready(app, template_service::get(app, caller, id).await?).await
+}
+
+/// The template, once its provider has it.
+pub async fn ready(app: &App, template: Template) -> Result<Template, ServiceError> {
+    let template = template_service::synced(app, template).await?;
+    if template.document.is_none() || template.provider_template.is_none() {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    }
+    Ok(template)
+}
+
+/// What the provider is asked for.
+pub struct Request<'a> {
+    pub instance: &'a str,
+    /// The provider's id of the template.
+    pub template: &'a str,
+    /// How a repeat after a lost answer is recognized.
+    pub external_id: String,
+    /// Values of the fields, by role.
+    pub values: Vec<(String, Vec<(String, String)>)>,
+}
+
+impl<'a> Request<'a> {
+    /// For a template as it is, with values for its fields.
+    pub fn of(
+        template: &'a Template,
+        external_id: String,
+        prefilled: Option<&Map<String, Value>>,
+    ) -> Self {
+        let of_role = |role: &str| {
+            let own = template.fields.iter().filter(|field| field.role == role);
+            own.filter_map(|field| {
+                let value = prefilled?.get(&field.name)?;
+                Some((field.name.clone(), text_of(value)))
+            })
+            .collect()
+        };
+        let roles = template.roles().into_iter();
+        Self {
+            instance: &template.provider_instance,
+            template: template.provider_template.as_deref().unwrap_or_default(),
+            external_id,
+            values: roles.map(|role| (role.to_owned(), of_role(role))).collect(),
+        }
+    }
+}
+
+/// Names what is being sent: the same again is the same submission, and anything
+/// else another one. So a sending that broke off is taken up, and never mistaken
+/// for one that was meant otherwise.
+pub fn external_id(envelope: &EnvelopeId, what: &impl serde::Serialize) -> String {
+    let digest = sha256(json!(what).to_string().as_bytes());
+    format!("{envelope}.{}", &digest[..16])
+}
+
+/// Has the provider invite the signers, writes into them how it calls them, and
+/// returns its submission.
+pub async fn submit(
+    app: &App,
+    envelope: &Envelope,
+    request: Request<'_>,
+    signers: &mut [Signer],
+) -> Result<String, ServiceError> {
+    let values_of = |role: &str| {
+        let found = request.values.iter().find(|(name, _)| name == role);
+        found.map(|(_, values)| values.clone()).unwrap_or_default()
+    };
+    let submission = provider::SubmissionRequest {
+        template_id: request.template.to_owned(),
+        external_id: request.external_id,
+        name: envelope.name.clone(),
+        preserve_order: envelope.preserve_signing_order,
+        submitters: signers
+            .iter()
+            .map(|signer| provider::SubmitterRequest {
+                name: signer.name.clone(),
+                email: signer.email.clone(),
+                role: signer.role.clone(),
+                values: values_of(&signer.role),
+            })
+            .collect(),
+    };
+    let lease = app.signing_lease(Some(&envelope.org), request.instance)?;
+    let submission = app
+        .components
+        .signing(Some(&envelope.org), request.instance)
+        .create_submission(lease, submission)
+        .await?;
+    for signer in &mut *signers {
+        signer.provider_submitter = submission
+            .submitters
+            .iter()
+            .find(|submitter| submitter.role.eq_ignore_ascii_case(&signer.role))
+            .map(|submitter| submitter.submitter_id.clone());
+    }
+    let invited = |signer: &Signer| signer.provider_submitter.is_some();
+    if !signers.iter().all(invited) {
+        withdraw(
+            app,
+            &envelope.org,
+            request.instance,
+            &submission.submission_id,
+        )
+        .await;
+        let why = "a signer is missing from the submission".into();
+        return Err(ProviderError::Rejected(why).into());
+    }
+    Ok(submission.submission_id)
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Tells of an envelope that is out, and has those invited whose turn it is.
+pub async fn announce(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signers: &[Signer],
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
+    let sent = EventType::EnvelopeSent;
+    events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
+    if envelope.send_email {
+        for signer in invited_now(envelope, signers) {
+            mails::invite(tx, envelope, signer, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Best effort: the submission was never told to anybody, so that a provider
+/// that cannot be reached now leaves nothing that could be signed.
+async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
+    if let Ok(lease) = app.signing_lease(Some(org), instance)
+        && let Err(error) = app
+            .components
+            .signing(Some(org), instance)
+            .archive_submission(lease, submission)
+            .await
+    {
+        tracing::warn!(%error, "a submission without an envelope could not be archived");
+    }
+}
+
+/// Archives a submission whose envelope could not be written. A commit that failed may
+/// have happened all the same, when only its answer was lost: then it stays.
+pub async fn withdraw_unless_named(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    instance: &str,
+    submission: &str,
+) {
+    let look = async {
+        let mut connection = app.store.read().await?;
+        envelopes::get(&mut connection, org, envelope).await
+    };
+    let named = match look.await {
+        Ok(None) => false,
+        Ok(Some(now)) => now.submission.as_deref() == Some(submission),
+        Err(_) => true,
+    };
+    if !named {
+        withdraw(app, org, instance, submission).await;
+    }
+}
+
+/// How long an envelope that waits to be sent may take up what seems to be a stray.
+const STRAY_WAIT: Duration = Duration::from_secs(60);
+
+/// Has a stray withdrawn, from the commit of this transaction on.
+pub async fn insert_stray(
+    tx: &mut Tx,
+    org: &OrgId,
+    stray: &WithdrawSubmission,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    jobs::insert(tx, org, stray, None, now).await
+}
+
+/// Archives a submission, unless its envelope names it by now.
+pub async fn withdraw_stray(
+    app: &App,
+    org: &OrgId,
+    stray: &WithdrawSubmission,
+) -> Result<Next, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, org, &stray.envelope).await?;
+    drop(connection);
+    let Some(envelope) = envelope else {
+        return Ok(Next::Done);
+    };
+    if envelope.submission.as_ref() == Some(&stray.submission) {
+        return Ok(Next::Done);
+    }
+    // Whoever sends it now may have found this one.
+    if envelope.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
+        return Ok(Next::Again(app.clock.now() + STRAY_WAIT));
+    }
+    let lease = app.signing_lease(Some(org), &stray.instance)?;
+    let signing = app.components.signing(Some(org), &stray.instance);
+    match signing.archive_submission(lease, &stray.submission).await {
+        Ok(()) | Err(ProviderError::NotFound) => Ok(Next::Done),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,118 @@
+//! Envelopes nobody finished in time (contract, section 3: `envelope_ttl_days`).
+
+use serde_json::json;
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::event::EventType;
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::ArchiveSubmission;
+use crate::service::envelopes::lifecycle;
+use crate::service::events;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service, signing};
+use crate::store::{Tx, envelopes, jobs, signers};
+
+/// Envelopes looked at in one go.
+const AT_ONCE: i64 = 100;
+
+/// Expires what is due, and returns how many that were.
+///
+/// Several nodes may sweep at once: the row's lock and its status let one of
+/// them act.
+pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
+    let mut expired = 0;
+    let mut after = None;
+    loop {
+        let mut connection = app.store.read().await?;
+        let due =
+            envelopes::expiring(&mut connection, app.clock.now(), after.as_ref(), AT_ONCE).await?;
+        drop(connection);
+        for envelope in &due {
+            // One that cannot expire now must not keep the others from it.
+            match expire_unless_signed(app, &envelope.org, &envelope.id).await {
+                Ok(done) => expired += usize::from(done),
+                Err(error) => {
+                    let id = envelope.id.as_str();
+                    tracing::error!(envelope = id, %error, "an envelope could not expire");
+                }
+            }
+        }
+        after = match due.into_iter().last() {
+            Some(last) => Some(last),
+            None => return Ok(expired),
+        };
+    }
+}
+
+/// What was signed in time is looked for first: the news of it may be late. An
+/// envelope whose provider cannot be asked does not expire before it can.
+async fn expire_unless_signed(
+    app: &App,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<bool, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let found = envelopes::get(&mut connection, org, id).await?;
+    drop(connection);
+    let Some(envelope) = found else {
+        return Ok(false);
+    };
+    if envelope.submission.is_some() {
+        signing::reconcile(app, &envelope).await?;
+    }
+    expire(app, org, id).await
+}
+
+async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(false);
+    };
+    let signers = signers::list(&mut tx, org, id).await?;
+    let mut signers = signers.iter();
+    let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
+    // Everybody has signed: the executed document is on its way.
+    let all_signed = signers.len() > 0 && signers.all(signed);
+    if all_signed || envelope.expires_at.is_none_or(|at| at > now) {
+        return Ok(false);
+    }
+    match end(app, &mut tx, &envelope, "system", now).await {
+        Ok(()) => {}
+        Err(ServiceError::Refused(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Makes an envelope expired, and has its signing ended at its provider.
+pub async fn end(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &Envelope,
+    actor: &str,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let decided = lifecycle::decide(app, envelope, EnvelopeTrigger::Expire).await?;
+    envelopes::set_status(tx, envelope, decided.status, now).await?;
+    decided.record(tx, envelope, now).await?;
+    let data = json!({ "expired_at": now });
+    let expired = EventType::EnvelopeExpired;
+    events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
+    if envelope.submission.is_some() {
+        let job = ArchiveSubmission {
+            envelope: envelope.id.clone(),
+        };
+        jobs::insert(tx, &envelope.org, &job, None, now).await?;
+    }
+    Ok(())
+}
+
+/// Ends the signing of an expired envelope at its provider.
+pub async fn archive(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
+    let caller = Caller::system(org.clone());
+    let envelope = envelope_service::get(app, &caller, id.as_str()).await?;
+    envelope_service::archive_submission(app, &envelope).await
+}

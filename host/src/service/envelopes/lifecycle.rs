@@ -1,0 +1,187 @@
+//! Asking the lifecycle rules what an envelope may do next.
+
+use serde_json::{Value, json};
+
+use crate::components::rules::lifecycle;
+use crate::components::rules::lifecycle::{
+    BatchTrigger, EnvelopeFacts, EnvelopeKind, EnvelopeTrigger, PaymentStatus,
+};
+use crate::domain::bulk::BatchStatus;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
+use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
+use crate::service::components::shadow;
+use crate::service::{App, ServiceError};
+use crate::store::decisions::{self, Move};
+use crate::store::{StoreError, Tx, envelopes};
+
+/// A move that the rules allow, with what they were asked and who answered.
+pub struct Decision {
+    /// Where it leads: for some triggers, where the envelope is already.
+    pub status: EnvelopeStatus,
+    made: Move,
+}
+
+impl Decision {
+    /// Keeps the move, in the transaction that makes it.
+    pub async fn record(
+        &self,
+        tx: &mut Tx,
+        envelope: &Envelope,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        decisions::insert_move(tx, envelope, &self.made, at).await
+    }
+}
+
+/// The status in which an envelope begins.
+pub async fn first_status(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::Create).await
+}
+
+/// Where `trigger` leads the envelope.
+pub async fn decide(
+    app: &App,
+    envelope: &Envelope,
+    trigger: EnvelopeTrigger,
+) -> Result<Decision, ServiceError> {
+    ask(app, envelope, Some(envelope.status), trigger).await
+}
+
+/// As [`decide`], of what is not done yet, or never changes anything.
+pub async fn next_status(
+    app: &App,
+    envelope: &Envelope,
+    trigger: EnvelopeTrigger,
+) -> Result<EnvelopeStatus, ServiceError> {
+    Ok(decide(app, envelope, trigger).await?.status)
+}
+
+async fn ask(
+    app: &App,
+    envelope: &Envelope,
+    from: Option<EnvelopeStatus>,
+    trigger: EnvelopeTrigger,
+) -> Result<Decision, ServiceError> {
+    let rules = app.components.lifecycle(Some(&envelope.org));
+    let facts = facts(envelope);
+    let led_to = rules.envelope_for_change(from, trigger, &facts).await;
+    let (org, record) = (&envelope.org, envelope.id.as_str());
+    app.shadows.moved(org, record, from, trigger, &facts, || {
+        shadow::move_answer(from, trigger, &led_to)
+    });
+    let status = led_to?;
+    // No rules let out, or take in, what is not paid for.
+    if envelope.payment == Some(envelope::PaymentStatus::RequiresPayment) && is_custody(trigger) {
+        return Err(ServiceError::Refused(lifecycle::Refusal {
+            reason: lifecycle::RefusalReason::Unpaid,
+            message: "Payment has not been completed".into(),
+        }));
+    }
+    Ok(Decision {
+        status,
+        made: Move {
+            id: DecisionId::new(),
+            envelope: envelope.id.clone(),
+            from,
+            trigger: trigger_name(trigger),
+            to: status,
+            facts: json!(facts),
+            component: json!(rules.identity().map_err(ServiceError::from)?),
+        },
+    })
+}
+
+/// Where `trigger` leads a bulk batch.
+pub async fn next_batch_status(
+    app: &App,
+    org: &OrgId,
+    current: Option<BatchStatus>,
+    trigger: BatchTrigger,
+) -> Result<BatchStatus, ServiceError> {
+    Ok(app
+        .components
+        .lifecycle(Some(org))
+        .batch_for_change(current, trigger)
+        .await?)
+}
+
+/// The status in which the envelope of a bulk item begins.
+pub async fn first_status_in_bulk(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Decision, ServiceError> {
+    ask(app, envelope, None, EnvelopeTrigger::CreateInBulk).await
+}
+
+/// Whether a move puts a document into custody or gives it out.
+fn is_custody(trigger: EnvelopeTrigger) -> bool {
+    match trigger {
+        EnvelopeTrigger::VaultInSigned
+        | EnvelopeTrigger::VaultInUpload
+        | EnvelopeTrigger::VaultOut
+        | EnvelopeTrigger::EmbedVault
+        | EnvelopeTrigger::DownloadAuthoritative
+        | EnvelopeTrigger::DownloadCopy => true,
+        EnvelopeTrigger::Create
+        | EnvelopeTrigger::CreateInBulk
+        | EnvelopeTrigger::Upload
+        | EnvelopeTrigger::Send
+        | EnvelopeTrigger::View
+        | EnvelopeTrigger::Progress
+        | EnvelopeTrigger::Complete
+        | EnvelopeTrigger::Decline
+        | EnvelopeTrigger::Void
+        | EnvelopeTrigger::Expire
+        | EnvelopeTrigger::Remind
+        | EnvelopeTrigger::SigningLinks
+        | EnvelopeTrigger::EmbedSign => false,
+    }
+}
+
+/// As it is kept.
+fn trigger_name(trigger: EnvelopeTrigger) -> String {
+    match json!(trigger) {
+        Value::String(name) => name,
+        other => other.to_string(),
+    }
+}
+
+/// The envelope, locked until the transaction ends, and where `trigger` leads it.
+pub async fn lock_for(
+    app: &App,
+    tx: &mut Tx,
+    org: &OrgId,
+    id: &EnvelopeId,
+    trigger: EnvelopeTrigger,
+) -> Result<(Envelope, Decision), ServiceError> {
+    let envelope = envelopes::lock(tx, org, id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let next = decide(app, &envelope, trigger).await?;
+    Ok((envelope, next))
+}
+
+/// Whether a refusal is for good: retrying it would not help.
+pub fn is_final(refusal: &lifecycle::Refusal) -> bool {
+    refusal.reason != lifecycle::RefusalReason::Unpaid
+}
+
+fn facts(envelope: &Envelope) -> EnvelopeFacts {
+    EnvelopeFacts {
+        kind: match envelope.kind {
+            envelope::EnvelopeKind::Esign => EnvelopeKind::Esign,
+            envelope::EnvelopeKind::Paper => EnvelopeKind::Paper,
+        },
+        has_template: envelope.template.is_some(),
+        is_upload: envelope.is_upload,
+        has_file: envelope.upload.is_some(),
+        has_vault_file: envelope.vault.is_some(),
+        payment: match envelope.payment {
+            None => PaymentStatus::NotRequested,
+            Some(envelope::PaymentStatus::RequiresPayment) => PaymentStatus::RequiresPayment,
+            Some(envelope::PaymentStatus::Paid) => PaymentStatus::Paid,
+        },
+        attributes: Vec::new(),
+    }
+}

@@ -1,0 +1,212 @@
+//! Envelopes: read, void, signing links.
+
+pub mod compliance;
+pub mod consent;
+pub mod creation;
+pub mod dispatch;
+pub mod expiry;
+pub mod facts;
+pub mod lifecycle;
+pub mod sending;
+pub mod uploads;
+pub mod warnings;
+
+use serde_json::{Value, json};
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::envelope::{Envelope, ListedEnvelope, Signer, SignerStatus};
+use crate::domain::event::EventType;
+use crate::domain::id::EnvelopeId;
+use crate::domain::organization::ApiKeyRecord;
+use crate::service::events;
+use crate::service::idempotency::Answering;
+use crate::service::signing::links;
+use crate::service::{App, Caller, ServiceError, mails};
+use crate::store::{StoreError, Tx, envelopes, signers};
+
+/// With signing order the first who has not signed; without it everybody who
+/// has not.
+pub fn invited_now<'a>(
+    envelope: &Envelope,
+    signers: &'a [Signer],
+) -> impl Iterator<Item = &'a Signer> {
+    let count = if envelope.preserve_signing_order {
+        1
+    } else {
+        usize::MAX
+    };
+    signers
+        .iter()
+        .filter(|signer| signer.status != SignerStatus::Completed)
+        .take(count)
+}
+
+/// `{email, name, role}`, as events show a signer.
+pub fn signer_view(signer: &Signer) -> Value {
+    json!({ "email": signer.email, "name": signer.name, "role": signer.role })
+}
+
+/// An envelope of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = app.store.read().await?;
+    envelopes::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// An envelope of the organization of a remembered key, and whether that key is
+/// still what it was.
+pub async fn get_with_key(
+    app: &App,
+    key: &ApiKeyRecord,
+    id: &str,
+) -> Result<envelopes::Confirmed, ServiceError> {
+    // The key is confirmed even when nobody can have the envelope.
+    let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
+    let mut connection = app.store.read().await?;
+    Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
+}
+
+/// A page of the caller's envelopes, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    filter: &envelopes::Filter,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<ListedEnvelope>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(envelopes::list(&mut connection, &caller.org, filter, page, limit).await?)
+}
+
+/// Voids an envelope, at the provider too.
+///
+/// The provider comes first: a submission that can no longer be signed while
+/// the envelope is still open can be voided again; the reverse would let people
+/// sign a voided contract.
+pub async fn void(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    reason: Option<String>,
+    answer: &Answering<Envelope>,
+) -> Result<Envelope, ServiceError> {
+    let (tx, voided) = voiding(app, caller, id, json!({ "reason": reason }), false).await?;
+    answer.commit(tx, &voided).await?;
+    Ok(voided)
+}
+
+/// Voids an envelope unless somebody has sent it.
+pub async fn void_unsent(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    reason: String,
+) -> Result<(), ServiceError> {
+    match voiding(app, caller, id, json!({ "reason": reason }), true).await {
+        Ok((tx, _)) => Ok(tx.commit().await?),
+        Err(ServiceError::Store(StoreError::Conflict)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The voided envelope, and the transaction that voids it; a conflict when it was to be
+/// voided only while it is `unsent`.
+async fn voiding(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    data: Value,
+    unsent: bool,
+) -> Result<(Tx, Envelope), ServiceError> {
+    let sent = |envelope: &Envelope| unsent && envelope.submission.is_some();
+    let envelope = get(app, caller, id).await?;
+    if sent(&envelope) {
+        return Err(StoreError::Conflict.into());
+    }
+    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Void).await?;
+    archive_submission(app, &envelope).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let (envelope, decided) = lifecycle::lock_for(
+        app,
+        &mut tx,
+        &caller.org,
+        &envelope.id,
+        EnvelopeTrigger::Void,
+    )
+    .await?;
+    if sent(&envelope) {
+        return Err(StoreError::Conflict.into());
+    }
+    let status = decided.status;
+    envelopes::set_status(&mut tx, &envelope, status, now).await?;
+    decided.record(&mut tx, &envelope, now).await?;
+    events::record_and_emit(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        EventType::EnvelopeVoided,
+        data,
+        now,
+    )
+    .await?;
+    mails::withdrawn(&mut tx, &envelope, now).await?;
+    let voided = Envelope {
+        status,
+        updated_at: now,
+        ..envelope
+    };
+    Ok((tx, voided))
+}
+
+/// Ends the signing at the provider. An archived submission can be archived
+/// again.
+pub async fn archive_submission(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
+    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
+    {
+        let lease = app.signing_lease(Some(&envelope.org), instance)?;
+        app.components
+            .signing(Some(&envelope.org), instance)
+            .archive_submission(lease, submission)
+            .await?;
+    }
+    Ok(())
+}
+
+/// A signer and a fresh link.
+pub struct SignerLink {
+    pub signer: Signer,
+    pub url: String,
+}
+
+/// One short-lived link per signer. Who fetched them is recorded.
+pub async fn signing_links(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<Vec<SignerLink>, ServiceError> {
+    let id = get(app, caller, id).await?.id;
+    let mut tx = app.store.begin().await?;
+    let fetch = EnvelopeTrigger::SigningLinks;
+    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, fetch).await?;
+    let mut fetched = Vec::new();
+    for signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
+        let url = links::make(app, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;
+        fetched.push(SignerLink { signer, url });
+    }
+    let details = json!({ "signers": fetched.len() });
+    let now = app.clock.now();
+    events::record(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        "signing_links.fetched",
+        details,
+        now,
+    )
+    .await?;
+    tx.commit().await?;
+    Ok(fetched)
+}

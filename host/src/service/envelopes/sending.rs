@@ -1,0 +1,244 @@
+//! Sending an envelope that waits: with a template, with some or all of a package,
+//! with several templates, or with the document that is attached to it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::template::Template;
+use crate::service::envelopes::creation::Created;
+use crate::service::envelopes::dispatch::{self, RequestedSigner, Wanted};
+use crate::service::envelopes::lifecycle;
+use crate::service::idempotency::Answering;
+use crate::service::signing::links;
+use crate::service::templates::builder::{document_of, document_to_send};
+use crate::service::templates::selection::{Selected, Selection};
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service, kba};
+use crate::store::{customers, envelopes, payments, signers, templates};
+
+/// Body of `POST /envelopes/{id}/send`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg",
+    "package_template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da"],
+    "signers": [{ "email": "jordan.lee@example.com", "name": "Jordan Lee", "role": "Buyer" }],
+    "message": "Please sign before Friday.",
+}]))]
+pub struct SendEnvelope {
+    /// Without any of these: the document that is attached, or was built.
+    #[serde(flatten)]
+    pub selection: Selection,
+    /// Who signs; when absent those of the creation, else the customer.
+    #[schemars(length(min = 1, max = 50))]
+    pub signers: Option<Vec<RequestedSigner>>,
+    /// One after the other or all at once; when absent as on creation.
+    pub preserve_signing_order: Option<bool>,
+    /// Field name to value.
+    pub prefilled_data: Option<Map<String, Value>>,
+    /// To the signers, in their invitation.
+    #[schemars(length(max = 2000))]
+    pub message: Option<String>,
+    /// False: nobody is mailed, as the signers sign in person.
+    pub send_email: Option<bool>,
+}
+
+/// Sends an envelope.
+pub async fn send(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: SendEnvelope,
+    answer: &Answering<Created>,
+) -> Result<Created, ServiceError> {
+    request.selection.check()?;
+    let id = envelope_service::get(app, caller, id).await?.id;
+    let selected = request.selection.read(app, caller).await?;
+    let lock = app.vaulting(&id);
+    let _one_at_a_time = lock.lock().await;
+    // As whoever sent or prepared it meanwhile has left it.
+    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    // Nothing is made, and nobody is asked, for one that may not be sent.
+    let mut asked = envelope.clone();
+    if let Some(id) = selected.as_ref().and_then(Selected::any) {
+        asked.template = Some(id.clone());
+    }
+    lifecycle::next_status(app, &asked, EnvelopeTrigger::Send).await?;
+    let template = document(app, caller, &envelope, selected.as_ref()).await?;
+    let template = dispatch::ready(app, template).await?;
+    let prefilled = request
+        .prefilled_data
+        .clone()
+        .or_else(|| kept_values(&envelope));
+    let mut sent = Envelope {
+        template: Some(template.id.clone()),
+        provider_instance: Some(template.provider_instance.clone()),
+        kba_required: template.kba_required,
+        message: request.message.clone(),
+        send_email: request.send_email.unwrap_or(true),
+        ..envelope.clone()
+    };
+    if let Some(preserve) = request.preserve_signing_order {
+        sent.preserve_signing_order = preserve;
+    }
+    let mut signers = planned(app, &envelope, &template, &request, prefilled.as_ref()).await?;
+    if sent.kba_required && !sent.send_email {
+        return Err(ServiceError::Semantic(
+            "A document with identity verification cannot be signed in person".into(),
+        ));
+    }
+    kba::check_step(app, &caller.org, sent.kba_required).await?;
+    note_source(&mut sent, selected.as_ref());
+    let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
+    let what = json!([
+        template.provider_template,
+        template.content(),
+        named,
+        prefilled,
+        sent.preserve_signing_order,
+    ]);
+    let external_id = dispatch::external_id(&sent.id, &what);
+    let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
+    let submission = dispatch::submit(app, &sent, asked, &mut signers).await?;
+    sent.submission = Some(submission.clone());
+    let saved = save(app, caller, &envelope, sent, signers, answer).await;
+    if saved.is_err() {
+        let (org, instance) = (&caller.org, &template.provider_instance);
+        dispatch::withdraw_unless_named(app, org, &envelope.id, instance, &submission).await;
+    }
+    saved
+}
+
+async fn document(
+    app: &App,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: Option<&Selected>,
+) -> Result<Template, ServiceError> {
+    match selected {
+        // As it is in the library; nothing of it is this envelope's own.
+        Some(Selected::Template(template)) => return Ok((**template).clone()),
+        Some(several) => return document_to_send(app, caller, envelope, several).await,
+        None => {}
+    }
+    if let Some(id) = &envelope.template {
+        let mut connection = app.store.read().await?;
+        let built = templates::get(&mut connection, &envelope.org, id).await?;
+        return built.ok_or(ServiceError::NotFound("Template"));
+    }
+    document_of(app, caller, envelope, None, None, None).await
+}
+
+/// Who signs: whom the request names, else whom the creation named, else the customer.
+async fn planned(
+    app: &App,
+    envelope: &Envelope,
+    template: &Template,
+    request: &SendEnvelope,
+    prefilled: Option<&Map<String, Value>>,
+) -> Result<Vec<Signer>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
+    let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
+    drop(connection);
+    // What an organization always asks fits whichever document it can.
+    let payment = payment.filter(|payment| payment.own);
+    let kept: Vec<RequestedSigner> = kept
+        .into_iter()
+        .map(|signer| RequestedSigner {
+            email: signer.email,
+            name: signer.name,
+            role: Some(signer.role),
+        })
+        .collect();
+    let customer = customer.and_then(|customer| Some((customer.email?, customer.name)));
+    let wanted = Wanted {
+        signers: request
+            .signers
+            .clone()
+            .or_else(|| Some(kept).filter(|kept| !kept.is_empty())),
+        customer,
+        prefilled,
+        payer: payment.as_ref().map(|payment| payment.asked.payer.as_str()),
+    };
+    dispatch::plan(template, &wanted)
+}
+
+/// What the creation was given to fill in.
+fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
+    envelope
+        .metadata
+        .get("prefilled_data")?
+        .as_object()
+        .cloned()
+}
+
+fn note_source(sent: &mut Envelope, selected: Option<&Selected>) {
+    let source = match selected {
+        Some(Selected::Template(template)) => {
+            let id = template.id.as_str().into();
+            sent.metadata.insert("source_template_id".into(), id);
+            "template"
+        }
+        Some(Selected::Package(_)) => "package",
+        Some(Selected::Templates(_)) => "templates",
+        None if sent.metadata.contains_key("document_source") => return,
+        None if sent.upload.is_some() => "upload",
+        None => "new",
+    };
+    sent.metadata
+        .insert("document_source".into(), source.into());
+}
+
+async fn save(
+    app: &App,
+    caller: &Caller,
+    before: &Envelope,
+    mut sent: Envelope,
+    mut signers: Vec<Signer>,
+    answer: &Answering<Created>,
+) -> Result<Created, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
+    let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
+    // Another document was attached, or something else of it changed, meanwhile.
+    let same = |now: &Envelope| {
+        now.upload == before.upload
+            && now.template == before.template
+            && now.updated_at == before.updated_at
+    };
+    let asked = Envelope {
+        template: sent.template.clone(),
+        ..locked.clone()
+    };
+    let decided = lifecycle::decide(app, &asked, EnvelopeTrigger::Send).await?;
+    if !same(&locked) {
+        return Err(ServiceError::Conflict(
+            "The envelope was changed meanwhile; send it again".into(),
+        ));
+    }
+    sent.status = decided.status;
+    sent.updated_at = now;
+    envelopes::set_sent(&mut tx, locked.status, &sent).await?;
+    decided.record(&mut tx, &sent, now).await?;
+    signers::forget(&mut tx, &sent).await?;
+    kba::mark_challenged(&mut tx, &sent, caller.email.as_deref(), &mut signers).await?;
+    for signer in &signers {
+        signers::insert(&mut tx, &sent, signer).await?;
+    }
+    dispatch::announce(&mut tx, &sent, &signers, &caller.actor, now).await?;
+    let sign_url = match signers.first() {
+        Some(first) => Some(links::make(app, &mut tx, &sent, first, links::EMBED_LIFE).await?),
+        None => None,
+    };
+    let created = Created {
+        envelope: sent,
+        sign_url,
+        warnings: Vec::new(),
+    };
+    answer.commit(tx, &created).await?;
+    Ok(created)
+}

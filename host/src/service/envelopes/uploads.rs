@@ -1,0 +1,246 @@
+//! Files that partners upload.
+
+use crate::components::rules::documents;
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, FileType, StoredFile};
+use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::job::VaultEnvelope;
+use crate::fair_queue::{Capacity, Owner, Turn};
+use crate::files::{Area, FilesError, Spooled};
+use crate::service::envelopes::lifecycle;
+use crate::service::events;
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::store::{Tx, envelopes, jobs, vault};
+use bytes::Bytes;
+use serde_json::json;
+
+/// 50 MiB.
+pub const UPLOAD_LIMIT: u64 = 52_428_800;
+/// Bytes of documents that are held in memory at once, to be looked at. A larger one
+/// than an organization's share counts as the whole share.
+pub const IN_MEMORY: Capacity = Capacity {
+    units: 64 * 1024 * 1024,
+    of_organization: 32 * 1024 * 1024,
+    waiting: 2_048,
+    waiting_of_organization: 256,
+    waiting_of_item: 64,
+};
+
+/// An uploaded file.
+pub struct Upload {
+    /// As the client declared it.
+    pub content_type: Option<String>,
+    /// As the client called it.
+    pub file_name: Option<String>,
+    pub file: Spooled,
+}
+
+impl Upload {
+    /// The type by the file's first bytes, which has to agree with what the
+    /// client declared.
+    pub fn file_type(&self) -> Result<FileType, ServiceError> {
+        checked_type(
+            self.file.head(),
+            self.content_type.as_deref(),
+            FileType::ALL,
+        )
+    }
+}
+
+/// A stored upload, as the response shows it.
+pub struct Stored {
+    /// An opaque reference.
+    pub path: String,
+    pub file: StoredFile,
+}
+
+/// Attaches a document to an envelope, or replaces it.
+pub async fn upload(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    upload: Upload,
+    answer: &Answering<Stored>,
+) -> Result<Stored, ServiceError> {
+    let file_type = upload.file_type()?;
+    let envelope = envelope_service::get(app, caller, id).await?;
+    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload).await?;
+    let owner = Owner::new(&caller.org, envelope.id.as_str());
+    check_readable(app, &caller.org, &owner, file_type, &upload).await?;
+    let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let replace = EnvelopeTrigger::Upload;
+    let (mut envelope, decided) =
+        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, replace).await?;
+    attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
+    decided.record(&mut tx, &envelope, now).await?;
+    envelope.upload = Some(file.clone());
+    let stored = Stored {
+        path: envelope.upload_file_path().unwrap_or_default(),
+        file,
+    };
+    answer.commit(tx, &stored).await?;
+    Ok(stored)
+}
+
+/// Puts an upload where it stays until vault-in.
+pub async fn store(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    file_type: FileType,
+    upload: &Upload,
+) -> Result<StoredFile, FilesError> {
+    let (owner, content_type) = (envelope.as_str(), file_type.as_str());
+    app.files
+        .put_spooled(Area::Uploads, org, owner, &upload.file, content_type)
+        .await
+}
+
+/// Makes a stored file an envelope's document.
+pub async fn attach(
+    tx: &mut Tx,
+    caller: &Caller,
+    envelope: &Envelope,
+    status: EnvelopeStatus,
+    file: &StoredFile,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    envelopes::set_upload(tx, envelope, status, file, now).await?;
+    // Whoever was to vault the document before is not to vault this one.
+    vault::forget_intent(tx, envelope).await?;
+    jobs::remove::<VaultEnvelope>(tx, &envelope.org, envelope.id.as_str()).await?;
+    let details =
+        json!({ "sha256": file.sha256, "size": file.size, "content_type": file.content_type });
+    events::record(
+        tx,
+        envelope,
+        &caller.actor,
+        "document.uploaded",
+        details,
+        now,
+    )
+    .await?;
+    Ok(())
+}
+
+/// The type by the file's first bytes, which has to be allowed and to agree
+/// with what the client declared.
+fn checked_type(
+    head: &[u8],
+    declared: Option<&str>,
+    allowed: &[FileType],
+) -> Result<FileType, ServiceError> {
+    let detected = FileType::detect(head)
+        .filter(|detected| allowed.contains(detected))
+        .ok_or_else(|| {
+            let names: Vec<&str> = allowed.iter().map(|kind| kind.as_str()).collect();
+            ServiceError::UnsupportedType(format!("File must be one of: {}", names.join(", ")))
+        })?;
+    let declared = declared.and_then(|declared| declared.split(';').next());
+    match declared.map(str::trim) {
+        // What a client sends when it does not know is no declaration.
+        None | Some("" | "application/octet-stream") => Ok(detected),
+        Some(declared) if declared.eq_ignore_ascii_case(detected.as_str()) => Ok(detected),
+        Some(declared) => Err(ServiceError::UnsupportedType(format!(
+            "File is {detected}, not {declared} as declared"
+        ))),
+    }
+}
+
+/// Refuses now what could not be vaulted later.
+pub async fn check_readable(
+    app: &App,
+    org: &OrgId,
+    owner: &Owner,
+    kind: FileType,
+    upload: &Upload,
+) -> Result<(), ServiceError> {
+    let (bytes, _room) = admitted(app, owner, upload).await?;
+    match picture(kind, &bytes) {
+        None => {
+            app.components.placement(Some(org)).inspect(bytes).await??;
+        }
+        Some(picture) => {
+            drop(bytes);
+            app.components
+                .documents(Some(org))
+                .picture_to_pdf(picture)
+                .await??;
+        }
+    }
+    Ok(())
+}
+
+/// A PDF's bytes, and the right to hold them: kept for as long as they are.
+pub async fn read_whole(
+    app: &App,
+    owner: &Owner,
+    upload: &Upload,
+) -> Result<(Bytes, Turn), ServiceError> {
+    let declared = upload.content_type.as_deref();
+    checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
+    admitted(app, owner, upload).await
+}
+
+async fn admitted(
+    app: &App,
+    owner: &Owner,
+    upload: &Upload,
+) -> Result<(Bytes, Turn), ServiceError> {
+    let room = admit(app, owner, upload.file.size()).await?;
+    let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
+    Ok((bytes, room))
+}
+
+/// Waits until a document of `size` bytes may be held in memory.
+///
+/// # Errors
+/// [`ServiceError::Busy`] when too many wait already.
+pub async fn admit(app: &App, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let turn = app.document_memory.turn(owner, size).await;
+    turn.ok_or(ServiceError::Busy)
+}
+
+/// None for a PDF.
+pub fn picture(kind: FileType, bytes: &Bytes) -> Option<documents::Picture> {
+    let format = match kind {
+        FileType::Pdf => return None,
+        FileType::Png => documents::PictureFormat::Png,
+        FileType::Jpeg => documents::PictureFormat::Jpeg,
+    };
+    Some(documents::Picture {
+        format,
+        bytes: bytes.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(head: &[u8], declared: Option<&str>) -> Result<FileType, String> {
+        checked_type(head, declared, FileType::ALL).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_declared_type_has_to_be_true() {
+        let pdf = b"%PDF-1.7";
+        assert_eq!(checked(pdf, Some("application/pdf")), Ok(FileType::Pdf));
+        assert_eq!(
+            checked(pdf, Some("application/pdf; charset=x")),
+            Ok(FileType::Pdf)
+        );
+        assert_eq!(
+            checked(pdf, Some("application/octet-stream")),
+            Ok(FileType::Pdf)
+        );
+        assert_eq!(checked(pdf, None), Ok(FileType::Pdf));
+        assert!(checked(pdf, Some("image/png")).is_err());
+        assert!(checked(b"MZ", Some("application/pdf")).is_err());
+    }
+}

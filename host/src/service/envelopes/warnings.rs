@@ -1,0 +1,169 @@
+//! Warnings about accepted requests: members that the caller probably meant otherwise.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::components::Placement as PlacementRules;
+use crate::components::rules::placement;
+use crate::domain::envelope::EnvelopeKind;
+use crate::domain::field::Area;
+use crate::domain::template::Template;
+use crate::domain::warning::Warning;
+use crate::service::envelopes::creation::CreateEnvelope;
+use crate::service::templates::{Placement, RequestedField, area, placement_request};
+
+/// Searches for other occurrences of anchors in one request: each reads the document.
+const SEARCHES: usize = 10;
+
+/// Attributes of tags that place and describe a field; others are only read.
+const TAG_ATTRIBUTES: [&str; 9] = [
+    "name", "type", "role", "required", "readonly", "default", "width", "height", "options",
+];
+
+/// Finds roles that can finish without a signature that their template requires.
+pub fn of_roles(template: &Template) -> Vec<Warning> {
+    let roles = template.roles();
+    if roles.is_empty() && template.document.is_some() {
+        let message = "The template has no fields: nothing can be signed";
+        return vec![Warning::new("no_fields", &["fields"], message)];
+    }
+    let signs = |role: &str| {
+        let mut own = template.fields.iter().filter(|field| field.role == role);
+        own.any(|field| field.is_signature() && field.required)
+    };
+    let unsigned = roles.into_iter().filter(|role| !signs(role));
+    let warning = |role: &str| {
+        let message = format!("Role {role} has no required signature or initials field");
+        Warning::new("no_required_signature", &["fields"], message)
+    };
+    unsigned.map(warning).collect()
+}
+
+/// Finds anchors without `occurrence` that occur more than once, with every other place.
+/// A failure here is no failure of the placement itself, and gives no warning.
+pub async fn of_anchors(
+    rules: &PlacementRules,
+    pdf: &Bytes,
+    requested: &[RequestedField],
+) -> Vec<Warning> {
+    let seconds: Vec<(usize, placement::FieldRequest)> = requested
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| Some((index, second(field)?)))
+        .collect();
+    if seconds.is_empty() {
+        return Vec::new();
+    }
+    let (indexes, seconds): (Vec<usize>, Vec<_>) = seconds.into_iter().unzip();
+    let once: Vec<u32> = match rules.place(pdf.clone(), seconds).await {
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(placement::PlaceError::Rejected(issues))) => {
+            issues.into_iter().map(|issue| issue.field_index).collect()
+        }
+        Ok(Err(_)) | Err(_) => return Vec::new(),
+    };
+    let mut searched: BTreeMap<(&str, Option<u32>), Vec<Area>> = BTreeMap::new();
+    let mut warnings = Vec::new();
+    for (position, index) in (0..).zip(indexes) {
+        let Some(Placement::Anchor {
+            anchor_text, page, ..
+        }) = requested.get(index).map(|field| &field.placement)
+        else {
+            continue;
+        };
+        if once.contains(&position) {
+            continue;
+        }
+        let wanted = (anchor_text.as_str(), *page);
+        if !searched.contains_key(&wanted) && searched.len() < SEARCHES {
+            let found = rules.occurrences(pdf.clone(), anchor_text.clone(), *page);
+            let found = found.await.ok().and_then(Result::ok).unwrap_or_default();
+            let others = found.into_iter().skip(1).map(area).collect();
+            searched.insert(wanted, others);
+        }
+        let path = ["fields", &index.to_string(), "placement", "anchor_text"];
+        let message = format!("“{anchor_text}” occurs more than once: the first match was used");
+        warnings.push(Warning {
+            occurrences: searched.get(&wanted).cloned().unwrap_or_default(),
+            ..Warning::new("ambiguous_anchor", &path, message)
+        });
+    }
+    warnings
+}
+
+/// A question that only a second occurrence of the field's anchor answers.
+fn second(field: &RequestedField) -> Option<placement::FieldRequest> {
+    let mut asked = placement_request(field);
+    match &mut asked.position {
+        placement::Position::Anchor(anchor) if anchor.occurrence.is_none() => {
+            anchor.occurrence = Some(2);
+            // Wherever the match is, this stays on the page.
+            (anchor.offset_x, anchor.offset_y) = (0.0, 0.0);
+            (anchor.w, anchor.h) = (1e-6, 1e-6);
+            Some(asked)
+        }
+        _ => None,
+    }
+}
+
+/// Finds tags with attributes that change nothing here, and tags without a role beside others.
+pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
+    let several = tags.iter().any(|tag| tag.role != tags[0].role);
+    let mut warnings = Vec::new();
+    for tag in tags {
+        let written = |name: &str| tag.attributes.iter().any(|(known, _)| known == name);
+        let unused = tag.attributes.iter().map(|(name, _)| name.as_str());
+        for name in unused.filter(|name| !TAG_ATTRIBUTES.contains(name)) {
+            let message = format!("In the tag of {}: {name} has no effect", tag.name);
+            warnings.push(Warning::new(
+                "tag_attribute_without_effect",
+                &["file"],
+                message,
+            ));
+        }
+        if several && !written("role") {
+            let message = format!(
+                "The tag of {} names no role: {} fills it",
+                tag.name, tag.role
+            );
+            warnings.push(Warning::new("tag_without_role", &["file"], message));
+        }
+    }
+    warnings
+}
+
+/// Names facts that a new envelope lacks for compliance, and members without effect.
+pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let named = request.secured_party.as_ref();
+    if named.is_none_or(|party| party.name.trim().is_empty()) {
+        let message = "Without the name of a secured party, check 8 of the compliance will fail";
+        let path = ["secured_party", "name"];
+        let path = &path[..1 + usize::from(named.is_some())];
+        warnings.push(Warning::new("secured_party_missing", path, message));
+    }
+    if new {
+        let message = format!(
+            "No customer had {} before: one was created",
+            request.customer_email
+        );
+        warnings.push(Warning::new(
+            "unknown_customer",
+            &["customer_email"],
+            message,
+        ));
+    }
+    if kind == EnvelopeKind::Paper {
+        let unused = [
+            ("template_id", request.template_id.is_some()),
+            ("prefilled_data", request.prefilled_data.is_some()),
+            ("signers", request.signers.is_some()),
+        ];
+        for (member, _) in unused.into_iter().filter(|(_, given)| *given) {
+            let message = format!("{member} has no effect on a paper envelope");
+            warnings.push(Warning::new("member_without_effect", &[member], message));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,282 @@
+//! Embed tokens: short-lived JWTs by which a partner's page shows the sign or
+//! vault widget of one envelope (specification, "Embed tokens").
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, words};
+use crate::domain::id::{EnvelopeId, OrgId, RequestId};
+use crate::domain::organization::{Organization, Scope};
+use crate::evidence::formats::CustodyLedger;
+use crate::service::access::jwt::{self, Expiring};
+use crate::service::envelopes::compliance::{self, ComplianceView};
+use crate::service::envelopes::{invited_now, lifecycle};
+use crate::service::events;
+use crate::service::idempotency::Answering;
+use crate::service::signing::links;
+use crate::service::vault::custody;
+use crate::service::{App, Caller, Issue, ServiceError};
+use crate::store::{envelopes, organizations, signers};
+
+/// Life of a token (specification, "Limits").
+const LIFE: Duration = Duration::from_secs(15 * 60);
+
+words! {
+    /// What a token lets a page show.
+    Widget {
+        Sign = "sign",
+        Vault = "vault",
+    }
+}
+
+impl Widget {
+    /// What a key needs to have tokens issued for it.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::Sign => Scope::EsignWrite,
+            Self::Vault => Scope::VaultRead,
+        }
+    }
+
+    fn trigger(self) -> EnvelopeTrigger {
+        match self {
+            Self::Sign => EnvelopeTrigger::EmbedSign,
+            Self::Vault => EnvelopeTrigger::EmbedVault,
+        }
+    }
+}
+
+/// Body of `POST /embed/token`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "user_email": "jordan.lee@example.com",
+    "widget_type": "sign",
+}]))]
+pub struct RequestToken {
+    pub envelope_id: String,
+    /// For `sign`, a signer of the envelope.
+    #[schemars(email, length(max = 254))]
+    pub user_email: String,
+    pub widget_type: Widget,
+}
+
+/// A token, and where a browser takes it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.eyJlbnZlbG9wZUlkIjoi…",
+    "expires_at": "2026-11-21T09:45:00.000Z",
+    "embed_url": "https://holdfast.example/embed/sign#token=eyJ0eXAiOiJKV1Qi…",
+    "widget_type": "sign", "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc",
+}]))]
+pub struct EmbedToken {
+    pub token: String,
+    pub expires_at: Timestamp,
+    /// The address for an iframe.
+    pub embed_url: String,
+    pub widget_type: Widget,
+    pub envelope_id: EnvelopeId,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Claims {
+    envelope_id: EnvelopeId,
+    org_id: OrgId,
+    widget_type: Widget,
+    /// `user_email` of the request.
+    sub: String,
+    aud: String,
+    jti: RequestId,
+    iat: i64,
+    exp: i64,
+}
+
+impl Expiring for Claims {
+    fn exp(&self) -> i64 {
+        self.exp
+    }
+}
+
+/// What a valid token opens.
+pub struct Opened {
+    pub envelope: Envelope,
+    pub email: String,
+}
+
+impl Opened {
+    /// Who holds the token.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            org: self.envelope.org.clone(),
+            actor: format!("embed:{}", self.email),
+            email: Some(self.email.clone()),
+        }
+    }
+}
+
+/// Issues a token. Who asked, and for whom, is recorded.
+pub async fn issue(
+    app: &App,
+    caller: &Caller,
+    request: RequestToken,
+    answer: &Answering<EmbedToken>,
+) -> Result<EmbedToken, ServiceError> {
+    let not_found = || ServiceError::NotFound("Envelope");
+    let id = EnvelopeId::parse(&request.envelope_id).ok_or_else(not_found)?;
+    let widget = request.widget_type;
+    let mut tx = app.store.begin().await?;
+    let trigger = widget.trigger();
+    let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
+    let known = known.ok_or_else(not_found)?;
+    // A widget has no place for identity questions (specification, "KBA").
+    if widget == Widget::Sign && known.kba_required {
+        return Err(ServiceError::KbaRequired);
+    }
+    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, trigger).await?;
+    if widget == Widget::Sign {
+        let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+        if who_signs(&envelope, &signers, &request.user_email).is_none() {
+            return Err(unknown_signer(&request.user_email));
+        }
+    }
+    let now = app.clock.now();
+    let token = signed(app, &envelope, &request, now)?;
+    let details = json!({ "widget_type": widget, "user_email": request.user_email });
+    let action = "embed_token.issued";
+    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    answer.commit(tx, &token).await?;
+    Ok(token)
+}
+
+fn unknown_signer(email: &str) -> ServiceError {
+    ServiceError::Invalid(vec![Issue::new(
+        "unknown_signer",
+        &["user_email"],
+        "a signer of the envelope",
+        email,
+        format!("The envelope has no signer {email}"),
+    )])
+}
+
+fn signed(
+    app: &App,
+    envelope: &Envelope,
+    request: &RequestToken,
+    now: Timestamp,
+) -> Result<EmbedToken, ServiceError> {
+    let expires_at = now + LIFE;
+    let widget = request.widget_type;
+    let claims = Claims {
+        envelope_id: envelope.id.clone(),
+        org_id: envelope.org.clone(),
+        widget_type: widget,
+        sub: request.user_email.clone(),
+        aud: app.config.embed_url(),
+        jti: RequestId::new(),
+        iat: now.as_seconds(),
+        exp: expires_at.as_seconds(),
+    };
+    let token = jwt::issue(&app.embed_keys, &claims)?;
+    Ok(EmbedToken {
+        embed_url: format!("{}/{widget}#token={token}", app.config.embed_url()),
+        token,
+        expires_at,
+        widget_type: widget,
+        envelope_id: envelope.id.clone(),
+    })
+}
+
+/// What a token opens; none when it is not ours, for another widget, or too old.
+pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opened>, ServiceError> {
+    read(app, token, |opens| opens == widget).await
+}
+
+/// The same of a token for whichever widget.
+pub async fn open_any(app: &App, token: &str) -> Result<Option<Opened>, ServiceError> {
+    read(app, token, |_| true).await
+}
+
+async fn read(
+    app: &App,
+    token: &str,
+    fits: impl FnOnce(Widget) -> bool,
+) -> Result<Option<Opened>, ServiceError> {
+    let (audience, now) = (app.config.embed_url(), app.clock.now());
+    let claims = jwt::read::<Claims>(&app.embed_keys, &audience, token, now);
+    let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
+        return Ok(None);
+    };
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
+    Ok(envelope.map(|envelope| Opened {
+        envelope,
+        email: claims.sub,
+    }))
+}
+
+/// What the vault widget shows.
+pub struct VaultRecord {
+    pub organization: Organization,
+    /// Their e-mail address.
+    pub custodian: Option<String>,
+    pub signers: Vec<Signer>,
+    pub compliance: ComplianceView,
+    pub ledger: CustodyLedger,
+}
+
+/// The record of the envelope that a vault token opens.
+pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceError> {
+    let (org, id) = (&opened.envelope.org, &opened.envelope.id);
+    let mut connection = app.store.read().await?;
+    let organization = organizations::get(&mut connection, org)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let custodians = signers::custodians(&mut connection, org, id).await?;
+    let signers = signers::list(&mut connection, org, id).await?;
+    drop(connection);
+    let accepted = custodians
+        .into_iter()
+        .find(|custodian| custodian.status == CustodianStatus::Accepted);
+    let (_, compliance) = compliance::evaluate(app, &opened.caller(), id.as_str(), None).await?;
+    Ok(VaultRecord {
+        organization,
+        custodian: accepted.map(|custodian| custodian.email),
+        signers,
+        compliance,
+        ledger: custody::ledger(app, &opened.caller(), id.as_str()).await?,
+    })
+}
+
+/// A fresh link to the signing form of whom the token is for; none when they are no
+/// signer any more. That it was fetched is recorded.
+pub async fn signing_link(app: &App, opened: &Opened) -> Result<Option<String>, ServiceError> {
+    let envelope = &opened.envelope;
+    let mut tx = app.store.begin().await?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let Some(signer) = who_signs(envelope, &signers, &opened.email) else {
+        return Ok(None);
+    };
+    let url = links::make(app, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
+    let (actor, now) = (opened.caller().actor, app.clock.now());
+    let details = json!({ "signers": 1, "widget_type": Widget::Sign });
+    let action = "signing_links.fetched";
+    events::record(&mut tx, envelope, &actor, action, details, now).await?;
+    tx.commit().await?;
+    Ok(Some(url))
+}
+
+/// Of the signers with this address the one whose turn it is, else one who has not
+/// signed. None when the address has left the envelope since.
+fn who_signs<'a>(envelope: &Envelope, signers: &'a [Signer], email: &str) -> Option<&'a Signer> {
+    let named = |signer: &&Signer| signer.email.eq_ignore_ascii_case(email);
+    let unsigned = |signer: &&Signer| signer.status != SignerStatus::Completed;
+    invited_now(envelope, signers)
+        .find(named)
+        .or_else(|| signers.iter().filter(named).find(unsigned))
+        .or_else(|| signers.iter().find(named))
+}

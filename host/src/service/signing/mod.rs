@@ -1,0 +1,572 @@
+//! What happens at the provider becomes what happens to the envelope.
+//!
+//! A callback only says where to look. The submission is read back and compared
+//! with the record, so that a repeated, reordered or lost callback does no harm:
+//! every difference is applied once.
+
+pub mod callbacks;
+pub mod completed_fields;
+pub mod embed;
+pub mod links;
+pub mod provider_instance;
+pub mod provider_poll;
+pub mod reminders;
+pub mod resealing;
+pub mod visits;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::components::providers::{ProviderError, signing as provider};
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::event::EventType;
+use crate::domain::field::is_signature;
+use crate::domain::template::Template;
+use crate::service::envelopes::{expiry, lifecycle};
+use crate::service::events;
+use crate::service::signing::completed_fields::completed_fields;
+use crate::service::vault::vault_in;
+use crate::service::{App, ServiceError, envelopes as envelope_service, kba, mails};
+use crate::store::{self, StoreError, Tx, envelopes, ledger, organizations, signers, templates};
+
+/// How long an open envelope's submission may be archived before that is told.
+const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often an envelope is looked at when another look overtakes this one.
+const LOOKS: usize = 3;
+
+/// Why a callback was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// The plugin could not verify it.
+    #[error("the callback could not be verified: {0}")]
+    Unverified(String),
+    /// Verified and not understood.
+    #[error("the callback is malformed: {0}")]
+    Malformed(String),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+/// Takes a provider's callback.
+pub async fn callback(
+    app: &App,
+    instance: &str,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+) -> Result<(), CallbackError> {
+    let lease = app.signing_lease(None, instance)?;
+    let subject = app
+        .components
+        .signing_callbacks(instance)
+        .read_callback(lease, provider::Callback { headers, body })
+        .await
+        .map_err(ServiceError::from)?;
+    let submission = match subject {
+        Ok(provider::CallbackSubject::Submission(submission)) => submission,
+        Ok(provider::CallbackSubject::Submitter((_, submission))) => submission,
+        Ok(provider::CallbackSubject::Ignored) => return Ok(()),
+        Err(provider::CallbackError::Unverified(why)) => {
+            return Err(CallbackError::Unverified(why));
+        }
+        Err(provider::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
+    };
+    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
+    let envelope = envelopes::by_submission(&mut connection, instance, &submission)
+        .await
+        .map_err(ServiceError::from)?;
+    drop(connection);
+    match envelope {
+        Some(envelope) => Ok(reconcile(app, &envelope).await.map(drop)?),
+        // Somebody else's submission at the same provider.
+        None => Ok(()),
+    }
+}
+
+/// Brings an envelope up to what its provider says, and returns that; nothing of
+/// one that was not sent.
+pub async fn reconcile(
+    app: &App,
+    envelope: &Envelope,
+) -> Result<Option<provider::Submission>, ServiceError> {
+    for _ in 0..LOOKS {
+        let Some(look) = look(app, envelope).await? else {
+            return Ok(None);
+        };
+        match apply(app, envelope, &look).await {
+            // Overtaken: what was read may be older than what is on record.
+            Err(ServiceError::Store(StoreError::Conflict)) => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(Some(look.submission)),
+        }
+    }
+    Err(StoreError::Conflict.into())
+}
+
+/// What the provider says of an envelope, and which look was noted before.
+struct Look {
+    submission: provider::Submission,
+    before: Option<Timestamp>,
+}
+
+async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
+    let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
+    else {
+        return Ok(None);
+    };
+    let mut connection = app.store.read().await?;
+    let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
+    drop(connection);
+    let lease = app.signing_lease(Some(&envelope.org), instance)?;
+    let signing = app.components.signing(Some(&envelope.org), instance);
+    let submission = signing.read_submission(lease, submission).await?;
+    Ok(Some(Look { submission, before }))
+}
+
+/// Where somebody goes who follows our link to an envelope at another provider.
+pub enum Destination {
+    /// The provider's page.
+    Page(String),
+    /// This one signs before.
+    NotYourTurn(String),
+    /// Somebody else signs in this one's place.
+    PassedOn,
+    /// There is nothing to sign any more.
+    Closed,
+}
+
+/// The provider lets in whoever has its link, at any time: whose turn it is, and
+/// whether the link is still for the same person, is decided here.
+pub async fn destination(
+    app: &App,
+    envelope: &Envelope,
+    visitor: &Signer,
+) -> Result<Destination, ServiceError> {
+    let submission = reconcile(app, envelope)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, &envelope.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
+    drop(connection);
+    let Some(signer) = signers
+        .iter()
+        .find(|signer| signer.position == visitor.position)
+    else {
+        return Ok(Destination::Closed);
+    };
+    if signer.email != visitor.email {
+        return Ok(Destination::PassedOn);
+    }
+    if !envelope.status.is_out_for_signing()
+        || submission.archived
+        || signer.status == SignerStatus::Completed
+    {
+        return Ok(Destination::Closed);
+    }
+    let first = envelope_service::invited_now(&envelope, &signers).next();
+    if let Some(first) =
+        first.filter(|first| envelope.preserve_signing_order && first.position != signer.position)
+    {
+        return Ok(Destination::NotYourTurn(first.name.clone()));
+    }
+    let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
+    match page.filter(|page| page.starts_with("https://") || page.starts_with("http://")) {
+        Some(page) => Ok(Destination::Page(page)),
+        None => Err(ProviderError::Unreachable("it gives no page to sign at".into()).into()),
+    }
+}
+
+/// Who signed, as the provider has it now: the last look before vault-in. Returns
+/// the ledger entry up to which the envelope's record tells of it.
+pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, ServiceError> {
+    let look = look(app, envelope)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))?;
+    if envelope.status != EnvelopeStatus::Completed {
+        return Err(StoreError::Conflict.into());
+    }
+    let template = sent_template(&mut tx, &envelope).await?;
+    for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
+        let role = &signer.role;
+        let seen = seen_of(&look.submission, &signer)
+            .filter(|seen| seen.status == provider::SignerStatus::Completed);
+        let Some(seen) = seen else {
+            return Err(ServiceError::Conflict(format!(
+                "The signing provider no longer says that {role} has signed"
+            )));
+        };
+        let open = unexecuted(template.as_ref(), &signer, seen);
+        if !open.is_empty() {
+            let open = open.join(", ");
+            return Err(ServiceError::Conflict(format!(
+                "{role} has not signed: the document was completed without {open}"
+            )));
+        }
+        note_delegation(&mut tx, &envelope, &mut signer, seen, &look, now).await?;
+    }
+    store::provider_poll::looked(&mut tx, &envelope, look.submission.archived, now).await?;
+    let sequence = ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?;
+    tx.commit().await?;
+    Ok(sequence)
+}
+
+fn seen_of<'a>(
+    submission: &'a provider::Submission,
+    signer: &Signer,
+) -> Option<&'a provider::Submitter> {
+    submission
+        .submitters
+        .iter()
+        .find(|seen| signer.provider_submitter.as_deref() == Some(&seen.submitter_id))
+}
+
+/// Applies every difference between an open envelope and its submission.
+async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
+    let submission = &look.submission;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
+        return Ok(());
+    };
+    if !envelope.status.is_out_for_signing() {
+        return Ok(());
+    }
+    let mut signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let (mut finished, mut new_to_it) = (false, Vec::new());
+    for signer in &mut signers {
+        let Some(seen) = seen_of(submission, signer) else {
+            continue;
+        };
+        if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
+            new_to_it.push(signer.position);
+        }
+        finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
+    }
+    let archived = submission.archived;
+    let archived_since = store::provider_poll::looked(&mut tx, &envelope, archived, now).await?;
+    if let Some(declined) = signers
+        .iter()
+        .find(|signer| signer.status == SignerStatus::Declined)
+    {
+        decline(app, &mut tx, &mut envelope, declined, now).await?;
+    } else if submission.status == provider::SubmissionStatus::Completed
+        && signers
+            .iter()
+            .all(|signer| signer.status == SignerStatus::Completed)
+    {
+        complete(app, &mut tx, &mut envelope, &signers, submission, now).await?;
+    } else if submission.status == provider::SubmissionStatus::Expired {
+        expiry::end(app, &mut tx, &envelope, "provider", now).await?;
+    } else if let Some(since) = archived_since {
+        note_archived(app, &mut tx, &envelope, since, now).await?;
+    } else {
+        let next = finished && envelope.preserve_signing_order;
+        for signer in envelope_service::invited_now(&envelope, &signers) {
+            if envelope.send_email && (next || new_to_it.contains(&signer.position)) {
+                mails::invite(&mut tx, &envelope, signer, now).await?;
+            }
+        }
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Somebody else signs in this one's place. The provider tells nobody, so the
+/// addresses are compared: the record must say who really signs. True when it is
+/// somebody else.
+///
+/// A status only ever goes on, but an address changes either way: what was read
+/// before another look was noted could undo what that one found.
+async fn note_delegation(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &mut Signer,
+    seen: &provider::Submitter,
+    look: &Look,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    if seen.email.is_empty() || seen.email.eq_ignore_ascii_case(&signer.email) {
+        return Ok(false);
+    }
+    if store::provider_poll::looked_at(tx, envelope).await? != look.before {
+        return Err(StoreError::Conflict);
+    }
+    tracing::warn!(envelope = %envelope.id, role = signer.role, "somebody else signs");
+    let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });
+    events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
+    signer.email.clone_from(&seen.email);
+    signer.name = match seen.name.trim() {
+        "" => seen.email.clone(),
+        name => name.to_owned(),
+    };
+    // Whoever was asked about their identity was somebody else.
+    signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
+    signers::update(tx, envelope, signer).await?;
+    // The links that were given out are another person's.
+    signers::expire_links(tx, envelope, signer, now).await?;
+    Ok(true)
+}
+
+/// When we end the signing of an envelope, its submission is archived just before
+/// the envelope is closed. One that is still open a while later was archived by
+/// somebody else, or its void broke off: nobody can sign it, and that is said once.
+async fn note_archived(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &Envelope,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let patience = app.config.sweep_interval.unwrap_or(ARCHIVED_PATIENCE);
+    if now < since + patience {
+        return Ok(());
+    }
+    let action = "submission.archived";
+    let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
+    if entries.iter().any(|entry| entry.action == action) {
+        return Ok(());
+    }
+    tracing::error!(
+        envelope = %envelope.id,
+        "the provider has archived the submission of an open envelope: nobody can sign it"
+    );
+    let details = json!({ "seen_since": since });
+    events::record(tx, envelope, "provider", action, details, now).await?;
+    Ok(())
+}
+
+/// Applies what one signer has done since. True when the signer has finished now.
+async fn follow(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &mut Envelope,
+    signer: &mut Signer,
+    seen: &provider::Submitter,
+    now: Timestamp,
+) -> Result<bool, ServiceError> {
+    let before = signer.status;
+    let mut after = match seen.status {
+        provider::SignerStatus::Pending => SignerStatus::Pending,
+        provider::SignerStatus::Viewed => SignerStatus::Viewed,
+        provider::SignerStatus::Started => SignerStatus::Started,
+        provider::SignerStatus::Completed => SignerStatus::Completed,
+        provider::SignerStatus::Declined => SignerStatus::Declined,
+    };
+    if progress(after) <= progress(before) {
+        return Ok(false);
+    }
+    if after == SignerStatus::Completed {
+        let template = sent_template(tx, envelope).await?;
+        let open = unexecuted(template.as_ref(), signer, seen);
+        if !open.is_empty() {
+            note_unexecuted(tx, envelope, signer, &open, now).await?;
+            after = SignerStatus::Started;
+        }
+    }
+    if progress(after) <= progress(before) {
+        return Ok(false);
+    }
+    signer.status = after;
+    if after == SignerStatus::Completed {
+        let at = seen.completed_at.as_deref().and_then(Timestamp::parse);
+        signer.completed_at = Some(at.unwrap_or(now));
+    }
+    if after == SignerStatus::Declined {
+        signer.decline_reason = Some(seen.decline_reason.clone().unwrap_or_default());
+    }
+    signers::update(tx, envelope, signer).await?;
+    if envelope.status == EnvelopeStatus::Sent {
+        advance(app, tx, envelope, EnvelopeTrigger::View, now).await?;
+    }
+    // A step that was passed over is told of too: a signer who has completed
+    // has viewed and started.
+    let steps = [
+        (SignerStatus::Viewed, EventType::SignerViewed),
+        (SignerStatus::Started, EventType::SignerStarted),
+        (SignerStatus::Completed, EventType::SignerCompleted),
+    ];
+    for (status, event_type) in steps {
+        let reached = progress(status) > progress(before) && progress(status) <= progress(after);
+        if reached && after != SignerStatus::Declined {
+            let data = json!({ "signer": envelope_service::signer_view(signer), "at": now });
+            let actor = format!("signer:{}", signer.email);
+            let mut details = data.clone();
+            note_origin(&mut details, seen, status);
+            events::record(tx, envelope, &actor, event_type.as_str(), details, now).await?;
+            events::emit(tx, envelope, event_type, data, now).await?;
+        }
+    }
+    Ok(after == SignerStatus::Completed)
+}
+
+/// The template of an envelope, unless it may have changed since the envelope was sent.
+async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Template>, StoreError> {
+    let Some(id) = &envelope.template else {
+        return Ok(None);
+    };
+    let template = templates::find(tx, &envelope.org, id).await?;
+    Ok(template.filter(|template| template.updated_at <= envelope.created_at))
+}
+
+/// Names of the fields without which a completed signer has not signed: required fields
+/// that the provider reports as empty, and every signature and initials field where none
+/// is executed.
+fn unexecuted(
+    template: Option<&Template>,
+    signer: &Signer,
+    seen: &provider::Submitter,
+) -> Vec<String> {
+    let fields = template.map_or(&[][..], |template| &template.fields);
+    let own = || fields.iter().filter(|field| field.role == signer.role);
+    let is_empty = |value: &provider::SignedValue| {
+        value.value.is_empty() || (value.field_type == "checkbox" && value.value == "false")
+    };
+    let is_required =
+        |name: &str| own().any(|field| field.name == name && field.required && !field.readonly);
+    let mut open: BTreeSet<String> = seen
+        .values
+        .iter()
+        .filter(|value| is_empty(value) && is_required(&value.name))
+        .map(|value| value.name.clone())
+        .collect();
+    let reported = seen.values.iter();
+    let reported = reported.filter(|value| is_signature(&value.field_type));
+    let signatures: BTreeSet<&str> = own()
+        .filter(|field| field.is_signature())
+        .map(|field| field.name.as_str())
+        .chain(reported.map(|value| value.name.as_str()))
+        .collect();
+    let executed = |value: &provider::SignedValue| {
+        !value.value.is_empty() && signatures.contains(value.name.as_str())
+    };
+    if !seen.values.iter().any(executed) {
+        open.extend(signatures.iter().map(|name| (*name).to_owned()));
+    }
+    open.into_iter().collect()
+}
+
+/// The provider completed a signer without a signature. The signer does not count as having
+/// signed, and the ledger says so once.
+async fn note_unexecuted(
+    tx: &mut Tx,
+    envelope: &Envelope,
+    signer: &Signer,
+    open: &[String],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let action = "signer.not_executed";
+    let details = json!({ "role": signer.role, "fields": open });
+    let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
+    if entries
+        .iter()
+        .any(|entry| entry.action == action && entry.details == details)
+    {
+        return Ok(());
+    }
+    tracing::warn!(
+        envelope = %envelope.id,
+        role = signer.role,
+        "the provider completed a signer without a signature"
+    );
+    events::record(tx, envelope, "provider", action, details, now).await?;
+    Ok(())
+}
+
+/// The ledger keeps where a signer came from, and of one who has completed how;
+/// events do not tell it.
+fn note_origin(details: &mut Value, seen: &provider::Submitter, status: SignerStatus) {
+    if let Value::Object(members) = details {
+        for (name, value) in &seen.attributes {
+            let kept = match name.as_str() {
+                "ip" | "user_agent" => true,
+                "completion_method" | "consented_at" => status == SignerStatus::Completed,
+                _ => false,
+            };
+            if kept {
+                members.insert(name.clone(), value.as_str().into());
+            }
+        }
+    }
+}
+
+fn progress(status: SignerStatus) -> u8 {
+    match status {
+        SignerStatus::Pending => 0,
+        SignerStatus::Viewed => 1,
+        SignerStatus::Started => 2,
+        SignerStatus::Completed => 3,
+        SignerStatus::Declined => 4,
+    }
+}
+
+async fn advance(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &mut Envelope,
+    trigger: EnvelopeTrigger,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let decided = lifecycle::decide(app, envelope, trigger).await?;
+    envelopes::set_status(tx, envelope, decided.status, now).await?;
+    decided.record(tx, envelope, now).await?;
+    envelope.status = decided.status;
+    Ok(())
+}
+
+async fn decline(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &mut Envelope,
+    signer: &Signer,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    advance(app, tx, envelope, EnvelopeTrigger::Decline, now).await?;
+    let data = json!({
+        "signer": envelope_service::signer_view(signer),
+        "reason": signer.decline_reason,
+    });
+    let actor = format!("signer:{}", signer.email);
+    events::record_and_emit(tx, envelope, &actor, EventType::EnvelopeDeclined, data, now).await?;
+    Ok(mails::declined(tx, envelope, now).await?)
+}
+
+async fn complete(
+    app: &App,
+    tx: &mut Tx,
+    envelope: &mut Envelope,
+    signers: &[Signer],
+    submission: &provider::Submission,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    advance(app, tx, envelope, EnvelopeTrigger::Complete, now).await?;
+    let (fields, fields_truncated) = completed_fields(submission);
+    let data = json!({
+        "completed_at": now,
+        "signers": signers.iter().map(envelope_service::signer_view).collect::<Vec<_>>(),
+        "fields": fields,
+        "fields_truncated": fields_truncated,
+    });
+    let details = json!({ "completed_at": now, "signers": signers.len() });
+    let action = EventType::EnvelopeCompleted.as_str();
+    events::record(tx, envelope, "system", action, details, now).await?;
+    events::emit(tx, envelope, EventType::EnvelopeCompleted, data, now).await?;
+    let organization = organizations::get(tx, &envelope.org).await?;
+    let mut tell_at = now;
+    let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
+    if envelope.is_vaulted_unattended(standing) {
+        vault_in::queue(tx, envelope, None, now).await?;
+        tell_at = now + mails::VAULT_HEAD_START;
+    }
+    Ok(mails::completed(tx, envelope, tell_at).await?)
+}

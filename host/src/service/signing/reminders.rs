@@ -1,0 +1,109 @@
+//! Reminding signers: a fresh link by e-mail to who has not signed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::event::EventType;
+use crate::service::envelopes::lifecycle;
+use crate::service::events;
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, Issue, ServiceError, envelopes as envelope_service, mails};
+use crate::store::signers;
+
+/// Body of `POST /partner/envelopes/:id/remind`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "signer_email": "jordan.lee@example.com" }]))]
+pub struct RemindRequest {
+    /// This signer alone; everybody whose turn it is when absent.
+    #[schemars(email)]
+    pub signer_email: Option<String>,
+}
+
+/// Who was reminded.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reminded": ["jordan.lee@example.com"], "count": 1 }]))]
+pub struct Reminded {
+    /// E-mail addresses.
+    pub reminded: Vec<String>,
+    /// How many.
+    pub count: usize,
+}
+
+/// Reminds those who can sign now and have not.
+pub async fn remind(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: RemindRequest,
+    answer: &Answering<Reminded>,
+) -> Result<Reminded, ServiceError> {
+    let id = envelope_service::get(app, caller, id).await?.id;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let remind = EnvelopeTrigger::Remind;
+    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, remind).await?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
+    for signer in &chosen {
+        mails::remind(&mut tx, &envelope, signer, now).await?;
+    }
+    let emails: Vec<String> = chosen.iter().map(|signer| signer.email.clone()).collect();
+    let data = json!({ "reminded": emails });
+    let (actor, sent) = (caller.actor.as_str(), EventType::EnvelopeReminderSent);
+    events::record_and_emit(&mut tx, &envelope, actor, sent, data, now).await?;
+    let reminded = Reminded {
+        count: emails.len(),
+        reminded: emails,
+    };
+    answer.commit(tx, &reminded).await?;
+    Ok(reminded)
+}
+
+/// Those whose turn it is; with an address, that one of them.
+fn chosen<'a>(
+    envelope: &Envelope,
+    signers: &'a [Signer],
+    email: Option<&str>,
+) -> Result<Vec<&'a Signer>, ServiceError> {
+    let turn: Vec<&Signer> = envelope_service::invited_now(envelope, signers).collect();
+    let Some(email) = email else {
+        return Ok(turn);
+    };
+    let refuse = |code: &str, expected: &str, message: String| {
+        let issue = Issue::new(code, &["signer_email"], expected, email, message);
+        Err(ServiceError::Invalid(vec![issue]))
+    };
+    let named: Vec<&Signer> = signers
+        .iter()
+        .filter(|signer| signer.email.eq_ignore_ascii_case(email))
+        .collect();
+    let unsigned: Vec<&Signer> = named
+        .iter()
+        .copied()
+        .filter(|signer| signer.status != SignerStatus::Completed)
+        .collect();
+    if named.is_empty() {
+        let message = format!("The envelope has no signer {email}");
+        return refuse("unknown_signer", "a signer of the envelope", message);
+    }
+    if unsigned.is_empty() {
+        let message = format!("{email} has already signed");
+        return refuse("already_signed", "a signer who has not signed", message);
+    }
+    let now: Vec<&Signer> = turn
+        .into_iter()
+        .filter(|signer| {
+            unsigned
+                .iter()
+                .any(|other| other.position == signer.position)
+        })
+        .collect();
+    if now.is_empty() {
+        let message = format!("It is not {email}'s turn to sign yet");
+        return refuse("not_their_turn", "the signer whose turn it is", message);
+    }
+    Ok(now)
+}

@@ -1,0 +1,97 @@
+//! Signers who come by a link of ours: who they are, and how they get another one.
+
+use std::time::Duration;
+
+use crate::domain::envelope::{Envelope, Signer, SignerStatus};
+use crate::domain::organization::{Organization, written_amount};
+use crate::domain::token::LinkToken;
+use crate::service::envelopes::invited_now;
+use crate::service::{App, ServiceError, mails, payments};
+use crate::store::{envelopes, organizations, signers};
+
+/// Time between two mails that a signer asks for.
+pub const COOL_DOWN: Duration = Duration::from_secs(300);
+
+/// A link's signer.
+pub struct Visitor {
+    pub organization: Organization,
+    pub envelope: Envelope,
+    pub signer: Signer,
+    /// The link's time is over.
+    pub expired: bool,
+    /// What this signer has to pay, as a person reads it.
+    pub owes: Option<String>,
+}
+
+/// What a press of "e-mail me …" came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    Mailed,
+    /// One was mailed a moment ago.
+    TooSoon,
+    /// Somebody else signs before.
+    NotYet,
+    /// There is nothing to be mailed any more.
+    Closed,
+}
+
+/// Whose link it is; none when it is nobody's.
+pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let Some(target) = signers::link(&mut connection, token).await? else {
+        return Ok(None);
+    };
+    let organization = organizations::get(&mut connection, &target.org).await?;
+    let envelope = envelopes::get(&mut connection, &target.org, &target.envelope).await?;
+    let signers = signers::list(&mut connection, &target.org, &target.envelope).await?;
+    let signer = signers
+        .into_iter()
+        .find(|signer| signer.position == target.position);
+    let (Some(organization), Some(envelope), Some(signer)) = (organization, envelope, signer)
+    else {
+        return Ok(None);
+    };
+    drop(connection);
+    let due = payments::due(app, &envelope).await?;
+    let owed = due.filter(|due| due.position == Some(signer.position));
+    Ok(Some(Visitor {
+        owes: owed.map(|due| {
+            let asked = due.payment.asked;
+            written_amount(asked.amount_cents, &asked.currency)
+        }),
+        organization,
+        envelope,
+        signer,
+        expired: target.expires_at <= app.clock.now(),
+    }))
+}
+
+/// Mails a fresh link, or the copy, to the address on record, never to one that is
+/// typed in. One mail at a time, however often the button is pressed.
+pub async fn renew(
+    app: &App,
+    envelope: &Envelope,
+    signer: &Signer,
+) -> Result<Renewal, ServiceError> {
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
+    let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
+    let signed = signer.status == SignerStatus::Completed && envelope.status.is_signed();
+    let invited = envelope.status.is_out_for_signing() && turn;
+    if !(signed || invited) {
+        return Ok(match signer.status {
+            SignerStatus::Pending => Renewal::NotYet,
+            _ => Renewal::Closed,
+        });
+    }
+    if !signers::claim_renewal(&mut tx, envelope, signer, now - COOL_DOWN, now).await? {
+        return Ok(Renewal::TooSoon);
+    }
+    match signed {
+        true => mails::copy_again(&mut tx, envelope, signer, now).await?,
+        false => mails::invite(&mut tx, envelope, signer, now).await?,
+    }
+    tx.commit().await?;
+    Ok(Renewal::Mailed)
+}

@@ -1,0 +1,418 @@
+//! The field builder: a person of the organization places a template's fields on
+//! its pages, with a session of an hour for that one template.
+
+mod start;
+
+pub use start::{IssuedSession, StartSession, document_of, document_to_send, start};
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::components::rules::placement::PageFacts;
+use crate::domain::field::{Area, Field, is_signature};
+use crate::domain::id::{OrgId, RequestId, TemplateId};
+use crate::domain::template::Template;
+use crate::fair_queue::Owner;
+use crate::files::Area as FileArea;
+use crate::service::access::jwt::{self, Expiring};
+use crate::service::envelopes::uploads::{Upload, read_whole};
+use crate::service::templates::{pages, reserved_names};
+use crate::service::{App, Issue, ServiceError, templates as template_service};
+use crate::store::{StoreError, templates};
+
+/// `aud` of session tokens, so that no other token of ours passes for one.
+const AUDIENCE: &str = "holdfast field builder";
+
+/// The types of field that can be placed.
+const TYPES: [&str; 8] = [
+    "signature",
+    "initials",
+    "text",
+    "date",
+    "number",
+    "checkbox",
+    "select",
+    "radio",
+];
+const FIELDS: usize = 1_000;
+const AREAS: usize = 500;
+const NAME_CHARACTERS: usize = 200;
+const VALUE_CHARACTERS: usize = 4_000;
+/// Smallest width and height, as a fraction of the page.
+const SMALLEST: f64 = 0.002;
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    sub: String,
+    org: OrgId,
+    template: TemplateId,
+    jti: RequestId,
+    aud: String,
+    exp: i64,
+}
+
+impl Expiring for Claims {
+    fn exp(&self) -> i64 {
+        self.exp
+    }
+}
+
+/// Who works on what.
+pub struct Session {
+    /// E-mail address.
+    pub user: String,
+    pub template: Template,
+}
+
+/// A template as the builder shows it.
+#[derive(Serialize)]
+pub struct Shown {
+    pub template_id: TemplateId,
+    pub name: String,
+    /// In the order in which fields first name them.
+    pub roles: Vec<String>,
+    pub fields: Vec<Field>,
+    /// Points, as displayed. Empty while there is no document.
+    pub pages: Vec<PageSize>,
+    /// What `Save` names, so that nobody's work is overwritten unseen.
+    pub revision: String,
+}
+
+#[derive(Serialize)]
+pub struct PageSize {
+    pub width: f64,
+    pub height: f64,
+}
+
+/// Body of a save: all fields of the template.
+#[derive(Deserialize, JsonSchema)]
+pub struct Save {
+    pub revision: String,
+    pub fields: Vec<Field>,
+}
+
+/// The session of a token; none when it is not ours or too old.
+pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
+    let now = app.clock.now();
+    let Some(claims) = jwt::read::<Claims>(&app.builder_keys, AUDIENCE, token, now) else {
+        return Ok(None);
+    };
+    let mut connection = app.store.read().await?;
+    let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
+    Ok(template.map(|template| Session {
+        user: claims.sub,
+        template,
+    }))
+}
+
+/// The template with its pages.
+pub async fn show(app: &App, session: &Session) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    let pages = page_sizes(app, template).await?;
+    Ok(Shown {
+        template_id: template.id.clone(),
+        name: template.name.clone(),
+        roles: template.roles().into_iter().map(str::to_owned).collect(),
+        revision: revision(template),
+        fields: template.fields.clone(),
+        pages: pages
+            .iter()
+            .map(|page| PageSize {
+                width: page.width,
+                height: page.height,
+            })
+            .collect(),
+    })
+}
+
+async fn page_sizes(app: &App, template: &Template) -> Result<Vec<PageFacts>, ServiceError> {
+    match &template.document {
+        Some(document) => Ok(pages::facts(app, document).await?.to_vec()),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn revision(template: &Template) -> String {
+    let fields = serde_json::to_vec(&template.fields).unwrap_or_default();
+    let document = template.document.as_ref();
+    let mut digest = Sha256::new_with_prefix(fields);
+    digest.update(document.map_or("", |document| document.sha256.as_str()));
+    hex::encode(digest.finalize())
+}
+
+/// Replaces all fields, here and at the provider.
+pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    if template.document.is_none() {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    }
+    if save.revision != revision(template) {
+        return Err(changed());
+    }
+    let sizes = page_sizes(app, template).await?;
+    let issues = issues(&save.fields, sizes.len());
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let saved = Template {
+        fields: save.fields,
+        ..template.clone()
+    };
+    write(app, session, saved).await
+}
+
+/// Gives the template its document, or another one; fields stay where they were
+/// on the pages that there still are.
+pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown, ServiceError> {
+    let template = &session.template;
+    let (pdf, _room) =
+        read_whole(app, &Owner::new(&template.org, template.id.as_str()), &file).await?;
+    let count = app
+        .components
+        .placement(Some(&template.org))
+        .inspect(pdf.clone())
+        .await??
+        .pages
+        .len();
+    let document = app
+        .files
+        .put(
+            FileArea::Templates,
+            &template.org,
+            template.id.as_str(),
+            pdf,
+            "application/pdf",
+        )
+        .await?;
+    let mut fields = template.fields.clone();
+    for field in &mut fields {
+        field.areas.retain(|area| area.page as usize <= count);
+    }
+    fields.retain(|field| !field.areas.is_empty());
+    let attached = Template {
+        document: Some(document),
+        fields,
+        ..template.clone()
+    };
+    write(app, session, attached).await
+}
+
+/// Ours is written first and decides between two who change it at once. Nothing is
+/// sent of it until the provider has the same.
+async fn write(app: &App, session: &Session, after: Template) -> Result<Shown, ServiceError> {
+    let before = &session.template;
+    let mut tx = app.store.begin().await?;
+    match templates::replace(&mut tx, before, &after, app.clock.now()).await {
+        Ok(()) => tx.commit().await?,
+        Err(StoreError::Conflict) => return Err(changed()),
+        Err(error) => return Err(error.into()),
+    }
+    let (template, user) = (after.id.as_str(), session.user.as_str());
+    tracing::info!(template, user, "a template was changed in the builder");
+    let written = Template {
+        provider_stale: true,
+        ..after
+    };
+    let session = Session {
+        user: session.user.clone(),
+        template: template_service::synced(app, written).await?,
+    };
+    show(app, &session).await
+}
+
+fn changed() -> ServiceError {
+    ServiceError::Conflict("The template was changed meanwhile; open it again".into())
+}
+
+/// Everything that is wrong with any of the fields.
+fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
+    let mut issues = reserved_names(fields);
+    if fields.len() > FIELDS {
+        let message = format!("A template has at most {FIELDS} fields");
+        let received = fields.len().to_string();
+        issues.push(Issue::new(
+            "too_big",
+            &["fields"],
+            FIELDS.to_string(),
+            received,
+            message,
+        ));
+    }
+    let mut types: BTreeMap<&str, &str> = BTreeMap::new();
+    for (index, field) in fields.iter().enumerate() {
+        let index = index.to_string();
+        let mut say = |code: &str, path: &[&str], expected: &str, received: &str, message: &str| {
+            let path = [&["fields", index.as_str()], path].concat();
+            issues.push(Issue::new(code, &path, expected, received, message));
+        };
+        for (member, text) in [("name", &field.name), ("role", &field.role)] {
+            let length = text.trim().chars().count();
+            if length == 0 || length > NAME_CHARACTERS {
+                say(
+                    "wrong_length",
+                    &[member],
+                    "1 to 200 characters",
+                    text,
+                    "Enter 1 to 200 characters",
+                );
+            }
+        }
+        let kind = field.field_type.as_str();
+        if !TYPES.contains(&kind) {
+            say(
+                "invalid_enum_value",
+                &["type"],
+                &TYPES.join(", "),
+                kind,
+                "Unknown type of field",
+            );
+        }
+        let first = *types.entry(&field.name).or_insert(kind);
+        if first != kind {
+            let message = format!("Field {} exists with type {first}", field.name);
+            say("conflicting_type", &["type"], first, kind, &message);
+        }
+        let chosen = matches!(kind, "select" | "radio");
+        if chosen
+            && (field.options.is_empty()
+                || field.options.iter().any(|option| option.trim().is_empty()))
+        {
+            say(
+                "too_small",
+                &["options"],
+                "at least one option",
+                "none",
+                "Enter the options",
+            );
+        }
+        let default = field.default_value.as_deref().unwrap_or_default();
+        if !default.is_empty() && is_signature(kind) {
+            say(
+                "signature_field",
+                &["default_value"],
+                "none",
+                default,
+                "Nobody signs for somebody else",
+            );
+        }
+        if default.chars().count() > VALUE_CHARACTERS {
+            say(
+                "too_big",
+                &["default_value"],
+                "at most 4000 characters",
+                "more",
+                "Enter at most 4000 characters",
+            );
+        }
+        if field.areas.is_empty() || field.areas.len() > AREAS {
+            say(
+                "wrong_length",
+                &["areas"],
+                "1 to 500 areas",
+                &field.areas.len().to_string(),
+                "Place the field on a page",
+            );
+        }
+        for (place, area) in field.areas.iter().enumerate() {
+            if !fits(area, pages) {
+                let message = "The area is not on a page of the document";
+                say(
+                    "outside_page",
+                    &["areas", &place.to_string()],
+                    "an area on a page",
+                    "one outside",
+                    message,
+                );
+            }
+        }
+    }
+    issues
+}
+
+/// Within the page, up to what is lost in rounding.
+fn fits(area: &Area, pages: usize) -> bool {
+    const ROUNDING: f64 = 1e-6;
+    let inside = |start: f64, length: f64| {
+        start >= 0.0 && length >= SMALLEST && start + length <= 1.0 + ROUNDING
+    };
+    area.page >= 1
+        && area.page as usize <= pages
+        && inside(area.x, area.w)
+        && inside(area.y, area.h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, field_type: &str, area: Area) -> Field {
+        Field {
+            name: name.into(),
+            field_type: field_type.into(),
+            role: "Buyer".into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: Vec::new(),
+            areas: vec![area],
+            anchor_match: None,
+        }
+    }
+
+    const PLACE: Area = Area {
+        page: 1,
+        x: 0.1,
+        y: 0.9,
+        w: 0.3,
+        h: 0.1,
+    };
+
+    fn codes(fields: &[Field]) -> Vec<String> {
+        issues(fields, 2)
+            .into_iter()
+            .map(|issue| issue.code)
+            .collect()
+    }
+
+    #[test]
+    fn a_field_has_a_name_a_role_a_type_and_a_place_on_a_page() {
+        assert!(codes(&[field("Name", "text", PLACE)]).is_empty());
+        assert_eq!(codes(&[field(" ", "text", PLACE)]), ["wrong_length"]);
+        assert_eq!(
+            codes(&[field("Name", "stamp", PLACE)]),
+            ["invalid_enum_value"]
+        );
+        assert_eq!(codes(&[field("Plan", "select", PLACE)]), ["too_small"]);
+        for wrong in [
+            Area { page: 3, ..PLACE },
+            Area { page: 0, ..PLACE },
+            Area { y: 0.95, ..PLACE },
+            Area { x: -0.1, ..PLACE },
+            Area { w: 0.0, ..PLACE },
+            Area {
+                w: f64::NAN,
+                ..PLACE
+            },
+        ] {
+            assert_eq!(
+                codes(&[field("Name", "text", wrong)]),
+                ["outside_page"],
+                "{wrong:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_of_one_name_have_one_type_and_signatures_no_default() {
+        let both = [field("Name", "text", PLACE), field("Name", "date", PLACE)];
+        assert_eq!(codes(&both), ["conflicting_type"]);
+        let signed = Field {
+            default_value: Some("Ann".into()),
+            ..field("Signature", "signature", PLACE)
+        };
+        assert_eq!(codes(&[signed]), ["signature_field"]);
+    }
+}

@@ -1,0 +1,467 @@
+//! Starting a session: which template it is for, and of what that is made when there
+//! is none yet (specification, "KBA and template composition", and its rows for
+//! `POST /esign/builder-session`).
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AUDIENCE, Claims};
+use crate::domain::bulk::{Batch, DocumentSource};
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
+use crate::domain::id::{RequestId, TemplateId};
+use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::access::jwt;
+use crate::service::templates::composition::{self, Composition, made_before};
+use crate::service::templates::selection::{Selected, Selection};
+use crate::service::templates::{check_fixed, synced};
+use crate::service::{App, Caller, ServiceError, bulk, envelopes as envelope_service};
+use crate::store::{StoreError, envelopes, templates};
+
+/// Life of a session.
+const LIFE: Duration = Duration::from_secs(3600);
+/// What a document is called that nobody named.
+const UNNAMED: &str = "New document";
+
+/// Body of `POST /esign/builder-session`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da" }]))]
+pub struct StartSession {
+    #[serde(flatten)]
+    pub selection: Selection,
+    /// The document of this envelope is built.
+    pub envelope_id: Option<String>,
+    /// The master template of this batch is built.
+    pub batch_id: Option<String>,
+    /// What the document is called.
+    #[schemars(length(min = 1, max = 500))]
+    pub template_name: Option<String>,
+    /// Of a new document: its signers are asked about their identity.
+    pub kba_required: Option<bool>,
+}
+
+/// A session, and where a browser takes it.
+#[derive(Clone, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "session_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df",
+    "builder_url": "https://holdfast.example/builder#token=eyJ0eXAiOiJKV1Qi…",
+    "expires_at": "2026-11-21T10:30:00.000Z", "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da",
+    "kba_required": false, "provider_instance": "embedded", "roles": ["Buyer"],
+}]))]
+pub struct IssuedSession {
+    pub session_id: RequestId,
+    pub builder_url: String,
+    pub expires_at: Timestamp,
+    pub template_id: TemplateId,
+    pub kba_required: bool,
+    pub provider_instance: String,
+    /// Parties in order.
+    pub roles: Vec<String>,
+}
+
+impl StartSession {
+    fn check(&self) -> Result<(), ServiceError> {
+        let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
+        let selection = &self.selection;
+        if self.batch_id.is_some() && self.envelope_id.is_some() {
+            return refuse("batch_id cannot be combined with envelope_id");
+        }
+        if self.batch_id.is_some() && selection.package_template_ids.is_some() {
+            return refuse("package_template_ids cannot be used on a batch");
+        }
+        if self.batch_id.is_some() && selection.template_ids.is_some() {
+            return refuse("template_ids cannot be used on a batch");
+        }
+        let from_templates = selection.template_id.is_some() || selection.package_id.is_some();
+        if self.kba_required.is_some() && from_templates {
+            return refuse("kba_required cannot be combined with template_id or package_id");
+        }
+        selection.check()?;
+        let nothing = self.batch_id.is_none()
+            && self.envelope_id.is_none()
+            && !from_templates
+            && selection.template_ids.is_none()
+            && self.template_name.is_none();
+        if nothing {
+            return refuse(
+                "Name an envelope, a batch, a template, a package or templates, or give \
+                 template_name for a new document",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Starts a session of the field builder.
+pub async fn start(
+    app: &App,
+    caller: &Caller,
+    request: &StartSession,
+) -> Result<IssuedSession, ServiceError> {
+    request.check()?;
+    let template = if let Some(id) = &request.batch_id {
+        for_batch(app, caller, id, request).await?
+    } else if let Some(id) = &request.envelope_id {
+        for_envelope(app, caller, id, request).await?
+    } else {
+        for_library(app, caller, request).await?
+    };
+    let session_id = RequestId::new();
+    let expires_at = app.clock.now() + LIFE;
+    let claims = Claims {
+        sub: caller.creator(),
+        org: template.org.clone(),
+        template: template.id.clone(),
+        jti: session_id.clone(),
+        aud: AUDIENCE.into(),
+        exp: expires_at.as_seconds(),
+    };
+    let token = jwt::issue(&app.builder_keys, &claims)?;
+    Ok(IssuedSession {
+        session_id,
+        builder_url: format!("{}/builder#token={token}", app.config.public_url()),
+        expires_at,
+        roles: template.roles().into_iter().map(str::to_owned).collect(),
+        template_id: template.id,
+        kba_required: template.kba_required,
+        provider_instance: template.provider_instance,
+    })
+}
+
+/// A template of the library: the one that is named, or a new one.
+async fn for_library(
+    app: &App,
+    caller: &Caller,
+    request: &StartSession,
+) -> Result<Template, ServiceError> {
+    let name = request.template_name.clone();
+    let wanted = request.kba_required.unwrap_or_default();
+    match request.selection.read(app, caller).await? {
+        Some(Selected::Template(template)) => Ok(*template),
+        Some(several) => {
+            let kba_required = several.kba_required() || wanted;
+            let new = several
+                .compose(app, caller, name, kba_required, None)
+                .await?;
+            synced(app, new).await
+        }
+        None => {
+            let new = Composition {
+                name: name.unwrap_or_else(|| UNNAMED.into()),
+                kba_required: wanted,
+                origin: Origin::Library,
+                made_for: None,
+            };
+            composition::empty(app, caller, new).await
+        }
+    }
+}
+
+/// The master template of a batch: the same for the same source.
+async fn for_batch(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: &StartSession,
+) -> Result<Template, ServiceError> {
+    let batch = bulk::get(app, caller, id).await?;
+    bulk::check_open(app, &batch).await?;
+    check_source(&batch, request)?;
+    let source = match batch.source {
+        DocumentSource::Template => Selection {
+            template_id: batch.source_template.as_ref().map(ToString::to_string),
+            ..Selection::default()
+        },
+        DocumentSource::Package => Selection {
+            package_id: batch.source_package.as_ref().map(ToString::to_string),
+            ..Selection::default()
+        },
+        DocumentSource::New => Selection::default(),
+    };
+    // A batch's source never changes.
+    let made_for = MadeFor {
+        owner: batch.id.to_string(),
+        source: "master".into(),
+    };
+    let name = request.template_name.clone();
+    let master = match current_master(app, &batch).await? {
+        Some(master) => Some(master),
+        None => made_before(app, &caller.org, &made_for).await?,
+    };
+    let master = match master {
+        Some(master) => master,
+        None => match source.read(app, caller).await? {
+            Some(selected) => {
+                let kba_required = selected.kba_required();
+                let made_for = Some(made_for);
+                selected
+                    .compose(app, caller, name, kba_required, made_for)
+                    .await?
+            }
+            None => {
+                let new = Composition {
+                    name: name.unwrap_or_else(|| batch.name.clone()),
+                    kba_required: batch.kba_required,
+                    origin: Origin::Document,
+                    made_for: Some(made_for),
+                };
+                composition::empty(app, caller, new).await?
+            }
+        },
+    };
+    bulk::set_master(app, &batch, &master).await?;
+    synced(app, master).await
+}
+
+/// The template that the batch has as its master, if there still is one.
+async fn current_master(app: &App, batch: &Batch) -> Result<Option<Template>, ServiceError> {
+    let Some(master) = &batch.master else {
+        return Ok(None);
+    };
+    let mut connection = app.store.read().await?;
+    Ok(templates::get(&mut connection, &batch.org, master).await?)
+}
+
+/// What a request says of a batch's document has to be what the batch says.
+fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceError> {
+    let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
+    let is = |known: Option<&str>, named: &String| known == Some(named.as_str());
+    if let Some(named) = &request.selection.template_id
+        && !is(
+            batch.source_template.as_ref().map(TemplateId::as_str),
+            named,
+        )
+        && !is(batch.master.as_ref().map(TemplateId::as_str), named)
+    {
+        return refuse("template_id is not the batch's template");
+    }
+    let package = batch.source_package.as_ref().map(ToString::to_string);
+    if let Some(named) = &request.selection.package_id
+        && !is(package.as_deref(), named)
+    {
+        return refuse("package_id is not the batch's package");
+    }
+    if request
+        .kba_required
+        .is_some_and(|wanted| wanted != batch.kba_required)
+    {
+        return refuse("kba_required is a setting of the batch");
+    }
+    Ok(())
+}
+
+/// The document of an envelope that was not sent yet: made of templates, of the file
+/// that is attached, or new.
+async fn for_envelope(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: &StartSession,
+) -> Result<Template, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let selected = request.selection.read(app, caller).await?;
+    check_unsent(&envelope)?;
+    let template = document_of(
+        app,
+        caller,
+        &envelope,
+        selected.as_ref(),
+        request.template_name.clone(),
+        request.kba_required,
+    )
+    .await?;
+    if envelope.template.as_ref() != Some(&template.id) {
+        let mut tx = app.store.begin().await?;
+        let now = app.clock.now();
+        let is = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+        let same = |is: &Envelope| is.upload == envelope.upload && is.template == envelope.template;
+        if !is.is_some_and(|is| same(&is)) {
+            return Err(StoreError::Conflict.into());
+        }
+        envelopes::set_template(&mut tx, &envelope, &template, now).await?;
+        tx.commit().await?;
+    }
+    synced(app, template).await
+}
+
+fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
+    use EnvelopeStatus::{Pending, Preparing, Uploaded};
+    if envelope.batch.is_some() {
+        return Err(ServiceError::Conflict(
+            "The document of a bulk batch's envelope is the batch's".into(),
+        ));
+    }
+    if envelope.kind == EnvelopeKind::Paper {
+        return Err(ServiceError::Conflict(
+            "A paper envelope is already signed and has no fields".into(),
+        ));
+    }
+    match envelope.status {
+        Pending | Uploaded | Preparing => Ok(()),
+        status => Err(ServiceError::Conflict(format!(
+            "Cannot edit envelope with status: {status}"
+        ))),
+    }
+}
+
+/// The template that was built in the builder for an envelope, of this source.
+async fn built(
+    app: &App,
+    envelope: &Envelope,
+    source: String,
+) -> Result<(MadeFor, Option<Template>), ServiceError> {
+    let made_for = MadeFor {
+        owner: envelope.id.to_string(),
+        source,
+    };
+    let before = made_before(app, &envelope.org, &made_for).await?;
+    Ok((made_for, before))
+}
+
+/// What is sent when nobody opened the builder: the templates as they are now. What
+/// was built of them in the builder goes before.
+pub async fn document_to_send(
+    app: &App,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: &Selected,
+) -> Result<Template, ServiceError> {
+    let (_, before) = built(app, envelope, selected.source()).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+    let source = format!("{} as of {}", selected.source(), selected.content());
+    let (made_for, before) = built(app, envelope, source).await?;
+    if let Some(before) = before {
+        return Ok(before);
+    }
+    let kba_required = selected.kba_required();
+    selected
+        .compose(app, caller, None, kba_required, Some(made_for))
+        .await
+}
+
+/// The template of an envelope's document, made when there is none of this source.
+pub async fn document_of(
+    app: &App,
+    caller: &Caller,
+    envelope: &Envelope,
+    selected: Option<&Selected>,
+    name: Option<String>,
+    kba_required: Option<bool>,
+) -> Result<Template, ServiceError> {
+    let source = match (selected, &envelope.upload) {
+        (Some(selected), _) => selected.source(),
+        (None, Some(upload)) => format!("upload {}", upload.sha256),
+        (None, None) => "new".into(),
+    };
+    let (made_for, before) = built(app, envelope, source).await?;
+    if let Some(before) = before {
+        check_fixed(before.kba_required, kba_required)?;
+        return Ok(before);
+    }
+    if let Some(selected) = selected {
+        let kba_required = selected.kba_required() || kba_required.unwrap_or_default();
+        let made_for = Some(made_for);
+        return selected
+            .compose(app, caller, name, kba_required, made_for)
+            .await;
+    }
+    // What was asked for with the file before is asked for with this one.
+    check_kept(envelope.kba_required, kba_required)?;
+    let new = Composition {
+        name: name.unwrap_or_else(|| envelope.name.clone()),
+        kba_required: kba_required.unwrap_or(envelope.kba_required),
+        origin: Origin::Document,
+        made_for: Some(made_for),
+    };
+    match &envelope.upload {
+        Some(upload) => composition::of_upload(app, caller, upload, new).await,
+        None => composition::empty(app, caller, new).await,
+    }
+}
+
+/// Whoever attaches another file does not undo that identities are verified.
+fn check_kept(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+    check_fixed(is, wanted.filter(|wanted| !wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn refusal(request: Value) -> Option<String> {
+        let request: StartSession = serde_json::from_value(request).unwrap();
+        request.check().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_conflict_of_options_has_its_sentence() {
+        for (request, expected) in [
+            (
+                json!({ "batch_id": "b", "envelope_id": "e" }),
+                "batch_id cannot be combined with envelope_id",
+            ),
+            (
+                json!({ "batch_id": "b", "package_id": "p", "package_template_ids": ["a"] }),
+                "package_template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "package_id": "p", "package_template_ids": [] }),
+                "package_template_ids needs at least one template",
+            ),
+            (
+                json!({ "package_template_ids": ["a"] }),
+                "package_template_ids needs package_id",
+            ),
+            (
+                json!({ "batch_id": "b", "template_ids": ["a", "b"] }),
+                "template_ids cannot be used on a batch",
+            ),
+            (
+                json!({ "template_id": "t", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "template_ids": ["a", "b"] }),
+                "template_ids cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "template_ids": ["a", "b", "a"] }),
+                "template_ids names a template twice",
+            ),
+            (
+                json!({ "template_ids": ["a"] }),
+                "template_ids needs 2 to 20 templates",
+            ),
+            (
+                json!({ "template_id": "t", "package_id": "p" }),
+                "template_id cannot be combined with package_id",
+            ),
+            (
+                json!({ "template_id": "t", "kba_required": false }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+            (
+                json!({ "package_id": "p", "kba_required": true }),
+                "kba_required cannot be combined with template_id or package_id",
+            ),
+        ] {
+            assert_eq!(
+                refusal(request.clone()).as_deref(),
+                Some(expected),
+                "{request}"
+            );
+        }
+        assert!(refusal(json!({})).is_some());
+        assert_eq!(
+            refusal(json!({ "template_name": "New", "kba_required": true })),
+            None
+        );
+        assert_eq!(refusal(json!({ "template_ids": ["a", "b"] })), None);
+    }
+}

@@ -1,0 +1,309 @@
+//! Documents made of templates: one copied, or several merged in the order given,
+//! with their fields on the pages where they come to lie and their roles united by
+//! name (specification, "KBA and template composition").
+
+use bytes::Bytes;
+
+use crate::domain::envelope::{FileType, StoredFile};
+use crate::domain::field::{Area, Field};
+use crate::domain::id::{OrgId, TemplateId};
+use crate::domain::template::{MadeFor, Origin, Template};
+use crate::fair_queue::Owner;
+use crate::files::Area as FileArea;
+use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
+use crate::service::templates::{from_tags, pages};
+use crate::service::{App, Caller, ServiceError};
+use crate::store::{StoreError, templates};
+
+/// Most fields of a document.
+const FIELDS: usize = 1_000;
+
+/// What to make, and for whom.
+pub struct Composition {
+    pub name: String,
+    pub kba_required: bool,
+    pub origin: Origin,
+    pub made_for: Option<MadeFor>,
+}
+
+/// A template of these, in this order. Its provider gets it when it is first sent, or
+/// by [`crate::service::templates::synced`]. Of two that make the same for the same owner, both
+/// get the one that was first.
+pub async fn of_templates(
+    app: &App,
+    caller: &Caller,
+    sources: &[Template],
+    composition: Composition,
+) -> Result<Template, ServiceError> {
+    let mut documents = Vec::new();
+    for source in sources {
+        let Some(document) = &source.document else {
+            let name = &source.name;
+            return Err(ServiceError::Conflict(format!(
+                "Template {name} has no document"
+            )));
+        };
+        documents.push(document);
+    }
+    let size: i64 = documents.iter().map(|document| document.size).sum();
+    if size.unsigned_abs() > UPLOAD_LIMIT {
+        return Err(ServiceError::Semantic(format!(
+            "Together the templates are larger than {UPLOAD_LIMIT} bytes"
+        )));
+    }
+    let fields = match sources {
+        [only] => only.fields.clone(),
+        several => {
+            let mut parts = Vec::new();
+            for (source, document) in several.iter().zip(&documents) {
+                let pages = pages::facts(app, document).await?.len();
+                parts.push((
+                    source.fields.as_slice(),
+                    u32::try_from(pages).unwrap_or(u32::MAX),
+                ));
+            }
+            merged_fields(&parts)
+        }
+    };
+    if fields.len() > FIELDS {
+        return Err(ServiceError::Semantic(format!(
+            "Together the templates have more than {FIELDS} fields"
+        )));
+    }
+    let _room = admit(app, &Owner::new(&caller.org, ""), size.unsigned_abs()).await?;
+    let mut pdfs = Vec::new();
+    for document in documents {
+        pdfs.push(app.files.get(document).await?);
+    }
+    let pdf = if pdfs.len() == 1 {
+        pdfs.remove(0)
+    } else {
+        let documents = app.components.documents(Some(&caller.org));
+        documents.merge(pdfs).await??.into()
+    };
+    keep(app, caller, composition, Some(pdf), fields).await
+}
+
+/// A template of a file that was attached to an envelope; of a PDF, with the fields
+/// that its `{{…}}` tags ask for.
+pub async fn of_upload(
+    app: &App,
+    caller: &Caller,
+    upload: &StoredFile,
+    composition: Composition,
+) -> Result<Template, ServiceError> {
+    let _room = admit(
+        app,
+        &Owner::new(&caller.org, ""),
+        upload.size.unsigned_abs(),
+    )
+    .await?;
+    let bytes = app.files.get(upload).await?;
+    let kind = FileType::parse(&upload.content_type);
+    let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
+    let (fields, pdf) = match picture(kind, &bytes) {
+        Some(picture) => {
+            let documents = app.components.documents(Some(&caller.org));
+            (Vec::new(), documents.picture_to_pdf(picture).await??.into())
+        }
+        None => {
+            let placement = app.components.placement(Some(&caller.org));
+            let tagged = from_tags(app, &placement, &caller.org, bytes).await?;
+            (tagged.fields, tagged.pdf)
+        }
+    };
+    keep(app, caller, composition, Some(pdf), fields).await
+}
+
+/// A template that has no document yet.
+pub async fn empty(
+    app: &App,
+    caller: &Caller,
+    composition: Composition,
+) -> Result<Template, ServiceError> {
+    keep(app, caller, composition, None, Vec::new()).await
+}
+
+/// What was made for this owner of this source before.
+pub async fn made_before(
+    app: &App,
+    org: &OrgId,
+    made_for: &MadeFor,
+) -> Result<Option<Template>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(templates::made_for(&mut connection, org, made_for).await?)
+}
+
+async fn keep(
+    app: &App,
+    caller: &Caller,
+    composition: Composition,
+    pdf: Option<Bytes>,
+    fields: Vec<Field>,
+) -> Result<Template, ServiceError> {
+    let instance = app.signing_instance(&caller.org, composition.kba_required);
+    let now = app.clock.now();
+    let mut template = Template {
+        kba_required: composition.kba_required,
+        origin: composition.origin,
+        made_for: composition.made_for,
+        fields,
+        ..Template::new(caller.org.clone(), composition.name, instance, now)
+    };
+    if let Some(pdf) = pdf {
+        let (area, id) = (FileArea::Templates, template.id.as_str());
+        let put = app.files.put(area, &caller.org, id, pdf, "application/pdf");
+        template.document = Some(put.await?);
+    }
+    let mut tx = app.store.begin().await?;
+    match templates::insert(&mut tx, &template).await {
+        Ok(()) => tx.commit().await?,
+        Err(error) if error.is_unique_violation() => {
+            drop(tx);
+            let made_for = template.made_for.as_ref();
+            let made_for = made_for.ok_or(StoreError::Conflict)?;
+            let first = made_before(app, &caller.org, made_for).await?;
+            return first.ok_or(StoreError::Conflict.into());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(template)
+}
+
+/// Templates of the caller's organization in this order, deleted ones too.
+pub async fn found(
+    app: &App,
+    caller: &Caller,
+    ids: &[TemplateId],
+) -> Result<Vec<Template>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let known = templates::by_ids(&mut connection, &caller.org, ids).await?;
+    let find = |id: &TemplateId| {
+        let found = known.iter().find(|template| template.id == *id);
+        found.cloned().ok_or(ServiceError::NotFound("Template"))
+    };
+    ids.iter().map(find).collect()
+}
+
+/// The fields of documents with so many pages each, one behind the other.
+///
+/// Roles that differ in case alone are one role, as providers take them. Fields of
+/// one name stay one field in several places where they say the same: one value,
+/// entered once. One that says something else gets a number behind its name.
+fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
+    let mut merged: Vec<Field> = Vec::new();
+    let mut before = 0;
+    for (fields, pages) in parts {
+        // Looked up among the documents before: within one, names are as they are.
+        let known = merged.clone();
+        for field in *fields {
+            let shifted = |area: &Area| Area {
+                page: area.page.saturating_add(before),
+                ..*area
+            };
+            let role = known
+                .iter()
+                .map(|other| &other.role)
+                .find(|role| role.eq_ignore_ascii_case(&field.role))
+                .unwrap_or(&field.role);
+            let mut field = Field {
+                role: role.clone(),
+                areas: field.areas.iter().map(shifted).collect(),
+                anchor_match: field.anchor_match.as_ref().map(shifted),
+                ..field.clone()
+            };
+            field.name = own_name(&field, &known);
+            merged.push(field);
+        }
+        before = before.saturating_add(*pages);
+    }
+    merged
+}
+
+/// The field's name, or the first with a number that no other field has.
+fn own_name(field: &Field, known: &[Field]) -> String {
+    let clashes = |name: &str| {
+        let same_name = |other: &&Field| other.name == name;
+        known
+            .iter()
+            .filter(same_name)
+            .any(|other| !says_the_same(other, field))
+    };
+    let numbered = (2..).map(|number| format!("{} ({number})", field.name));
+    std::iter::once(field.name.clone())
+        .chain(numbered)
+        .find(|name| !clashes(name))
+        .unwrap_or_default()
+}
+
+fn says_the_same(left: &Field, right: &Field) -> bool {
+    left.field_type == right.field_type
+        && left.role == right.role
+        && left.readonly == right.readonly
+        && left.default_value == right.default_value
+        && left.options == right.options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, role: &str, page: u32) -> Field {
+        Field {
+            name: name.into(),
+            field_type: "text".into(),
+            role: role.into(),
+            required: false,
+            readonly: false,
+            default_value: None,
+            options: Vec::new(),
+            areas: vec![Area {
+                page,
+                x: 0.1,
+                y: 0.1,
+                w: 0.2,
+                h: 0.05,
+            }],
+            anchor_match: None,
+        }
+    }
+
+    #[test]
+    fn pages_count_on_and_roles_are_united() {
+        let first = [field("Name", "Buyer", 3)];
+        let second = [field("City", "BUYER", 1), field("Dealer", "Seller", 2)];
+        let merged = merged_fields(&[(&first, 3), (&second, 2), (&first, 3)]);
+        let places: Vec<(&str, &str, u32)> = merged
+            .iter()
+            .map(|field| {
+                (
+                    field.name.as_str(),
+                    field.role.as_str(),
+                    field.areas[0].page,
+                )
+            })
+            .collect();
+        assert_eq!(
+            places,
+            [
+                ("Name", "Buyer", 3),
+                ("City", "Buyer", 4),
+                ("Dealer", "Seller", 5),
+                ("Name", "Buyer", 8)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_stands_for_one_value() {
+        let first = [field("Amount", "Buyer", 1)];
+        let other = [Field {
+            default_value: Some("100".into()),
+            readonly: true,
+            ..field("Amount", "Buyer", 1)
+        }];
+        let merged = merged_fields(&[(&first, 1), (&other, 1), (&other, 1), (&first, 1)]);
+        let names: Vec<&str> = merged.iter().map(|field| field.name.as_str()).collect();
+        assert_eq!(names, ["Amount", "Amount (2)", "Amount (2)", "Amount"]);
+    }
+}

@@ -1,0 +1,786 @@
+//! Templates of partners: a PDF, its fields, and a counterpart at the provider.
+
+pub mod builder;
+pub mod composition;
+pub mod packages;
+pub mod pages;
+pub mod selection;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::components::Placement as PlacementRules;
+use crate::components::providers::{ProviderError, signing as provider};
+use crate::components::rules::placement;
+use crate::domain::clock::Timestamp;
+use crate::domain::field::{Area, Field};
+use crate::domain::id::{OrgId, TemplateId};
+use crate::domain::job::{ArchiveTemplate, Next};
+use crate::domain::template::{SourceFormat, Template};
+use crate::domain::warning::Warning;
+use crate::fair_queue::{Owner, Turn};
+use crate::files::Area as FileArea;
+use crate::service::components::shadow;
+use crate::service::envelopes::uploads::{Upload, admit, read_whole};
+use crate::service::envelopes::warnings;
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, Issue, ServiceError};
+use crate::store::{StoreError, Tx, decisions, jobs, templates};
+
+/// Different anchors a dry run looks for: each is a search of the document.
+const DRY_RUN_ANCHORS: usize = 50;
+
+/// Body of `POST /partner/templates/:template_id/fields`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "fields": [
+    { "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+      "placement": { "mode": "anchor", "anchor_text": "Buyer signature:", "offset_x": 0.17,
+                     "offset_y": -0.01, "w": 0.3, "h": 0.03 } },
+    { "name": "Signed on", "type": "date", "role": "Buyer",
+      "placement": { "mode": "absolute",
+                     "areas": [{ "page": 1, "x": 0.7, "y": 0.04, "w": 0.2, "h": 0.02 }] } },
+] }]))]
+pub struct AddFields {
+    #[schemars(length(min = 1, max = 1000))]
+    pub fields: Vec<RequestedField>,
+}
+
+/// A field as a caller asks for it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct RequestedField {
+    /// Display name to signers.
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    #[serde(rename = "type")]
+    pub field_type: FieldType,
+    /// The submitter role that fills it.
+    #[schemars(length(min = 1, max = 200))]
+    pub role: String,
+    #[serde(default)]
+    pub required: bool,
+    /// Prefill.
+    pub default_value: Option<String>,
+    pub placement: Placement,
+}
+
+/// The types that can be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldType {
+    Signature,
+    Initials,
+    Text,
+    Date,
+    Checkbox,
+}
+
+impl FieldType {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Initials => "initials",
+            Self::Text => "text",
+            Self::Date => "date",
+            Self::Checkbox => "checkbox",
+        }
+    }
+}
+
+/// Where a field goes. Unknown members are refused: a misspelt offset must not
+/// pass silently.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Placement {
+    /// By coordinates.
+    Absolute {
+        #[schemars(length(min = 1, max = 500))]
+        areas: Vec<Area>,
+    },
+    /// By a text in the document.
+    Anchor {
+        /// Literal text, whatever its case and white space; it is found inside
+        /// longer words too. Of a match that wraps, the part on its first line
+        /// places the field.
+        #[schemars(length(min = 1, max = 500))]
+        anchor_text: String,
+        /// 1, when absent, is the first match in the order in which the
+        /// document draws its text.
+        #[schemars(range(min = 1))]
+        occurrence: Option<u32>,
+        /// From 1; all pages when absent.
+        #[schemars(range(min = 1))]
+        page: Option<u32>,
+        /// From the anchor's left edge, as a fraction of the page's width.
+        #[serde(default)]
+        offset_x: f64,
+        /// From the anchor's top edge, as a fraction of the page's height.
+        #[serde(default)]
+        offset_y: f64,
+        w: f64,
+        h: f64,
+    },
+}
+
+/// A new template.
+pub struct CreateTemplate {
+    pub name: String,
+    pub external_id: Option<String>,
+    pub file: Upload,
+    /// None: the document's embedded tags, if it has any.
+    pub fields: Option<Vec<RequestedField>>,
+    pub kba_required: bool,
+    pub source_format: SourceFormat,
+    pub pricing_table: bool,
+}
+
+/// A new template.
+pub struct CreatedTemplate {
+    pub template: Template,
+    pub warnings: Vec<Warning>,
+}
+
+/// Fields that were added to a template.
+pub struct AddedFields {
+    pub template: TemplateId,
+    pub fields: Vec<Field>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Every place of one anchor text.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Occurrences {
+    /// Position of the field in the request, 0-based.
+    pub field_index: usize,
+    pub anchor_text: String,
+    /// In document order, on the page the field asks for or on all.
+    pub matches: Vec<Area>,
+}
+
+/// What a placement would do.
+pub struct DryRun {
+    pub template: TemplateId,
+    pub fields: Vec<Field>,
+    pub occurrences: Vec<Occurrences>,
+}
+
+/// Creates a template from a PDF.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateTemplate,
+    answer: &Answering<CreatedTemplate>,
+) -> Result<CreatedTemplate, ServiceError> {
+    let (pdf, room) = read_whole(app, &Owner::new(&caller.org, ""), &request.file).await?;
+    let placement = app.components.placement(Some(&caller.org));
+    let Tagged {
+        fields,
+        pdf,
+        mut warnings,
+    } = match &request.fields {
+        Some(fields) => Tagged {
+            fields: place(&placement, &pdf, fields).await?,
+            warnings: warnings::of_anchors(&placement, &pdf, fields).await,
+            pdf,
+        },
+        None => from_tags(app, &placement, &caller.org, pdf).await?,
+    };
+    let placed_by = json!(placement.identity()?);
+    let id = TemplateId::new();
+    let document = app
+        .files
+        .put(
+            FileArea::Templates,
+            &caller.org,
+            id.as_str(),
+            pdf.clone(),
+            "application/pdf",
+        )
+        .await?;
+    // A slow provider must not keep others from being read.
+    drop(room);
+    let instance = app.signing_instance(&caller.org, request.kba_required);
+    let lease = app.signing_lease(Some(&caller.org), &instance)?;
+    let at_provider = app
+        .components
+        .signing(Some(&caller.org), &instance)
+        .create_template(
+            lease,
+            &request.name,
+            id.as_str(),
+            pdf,
+            &provider_fields(&fields),
+        )
+        .await?;
+    let now = app.clock.now();
+    let template = Template {
+        id,
+        external_id: request.external_id,
+        kba_required: request.kba_required,
+        source_format: request.source_format,
+        pricing_table: request.pricing_table,
+        provider_template: Some(at_provider.template_id),
+        document: Some(document),
+        fields,
+        provider_stale: false,
+        ..Template::new(caller.org.clone(), request.name, instance, now)
+    };
+    let mut tx = app.store.begin().await?;
+    templates::insert(&mut tx, &template).await?;
+    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
+    warnings.extend(warnings::of_roles(&template));
+    let created = CreatedTemplate { template, warnings };
+    answer.commit(tx, &created).await?;
+    if let Some(requested) = &request.fields {
+        let template = &created.template;
+        shadow_placement(app, template, requested, &template.fields);
+    }
+    Ok(created)
+}
+
+/// A candidate beside the placement rules is asked the same.
+fn shadow_placement(app: &App, template: &Template, requested: &[RequestedField], to: &[Field]) {
+    if let Some(document) = &template.document {
+        app.shadows.placed(
+            &template.org,
+            template.id.as_str(),
+            document,
+            || requested.iter().map(placement_request).collect(),
+            || shadow::placed(to),
+        );
+    }
+}
+
+/// Adds fields to a template and returns the added ones with their areas.
+pub async fn add_fields(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: AddFields,
+    answer: &Answering<AddedFields>,
+) -> Result<AddedFields, ServiceError> {
+    let template = synced(app, get(app, caller, id).await?).await?;
+    let placement = app.components.placement(Some(&caller.org));
+    let (added, document, at_provider) = resolve(app, &placement, &template, &request).await?;
+    let placed_by = json!(placement.identity()?);
+    let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
+    drop(document);
+    let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
+    let instance = &template.provider_instance;
+    let signing = app.components.signing(Some(&caller.org), instance);
+    signing
+        .add_fields(lease, &at_provider, &provider_fields(&added))
+        .await?;
+    let all = [template.fields.clone(), added.clone()].concat();
+    let mut tx = app.store.begin().await?;
+    templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
+    decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
+    let shown = AddedFields {
+        template: template.id.clone(),
+        fields: added,
+        warnings,
+    };
+    answer.commit(tx, &shown).await?;
+    shadow_placement(app, &template, &request.fields, &shown.fields);
+    Ok(shown)
+}
+
+/// Says where fields would land, and everywhere their anchors occur; writes
+/// nothing.
+pub async fn dry_run(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: AddFields,
+) -> Result<DryRun, ServiceError> {
+    let template = get(app, caller, id).await?;
+    let rules = app.components.placement(Some(&caller.org));
+    let (fields, document, _) = resolve(app, &rules, &template, &request).await?;
+    let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
+    let mut occurrences = Vec::new();
+    for (field_index, field) in request.fields.iter().enumerate() {
+        let Placement::Anchor {
+            anchor_text, page, ..
+        } = &field.placement
+        else {
+            continue;
+        };
+        let wanted = (anchor_text.as_str(), *page);
+        if !known.contains_key(&wanted) {
+            if known.len() == DRY_RUN_ANCHORS {
+                return Err(ServiceError::Semantic(format!(
+                    "A dry run looks for at most {DRY_RUN_ANCHORS} different anchors"
+                )));
+            }
+            let pdf = document.bytes.clone();
+            let found = rules.occurrences(pdf, anchor_text.clone(), *page).await??;
+            known.insert(wanted, found.into_iter().map(area).collect());
+        }
+        occurrences.push(Occurrences {
+            field_index,
+            anchor_text: anchor_text.clone(),
+            matches: known.get(&wanted).cloned().unwrap_or_default(),
+        });
+    }
+    Ok(DryRun {
+        template: template.id,
+        fields,
+        occurrences,
+    })
+}
+
+/// A document in memory, and the right to hold it there.
+struct HeldDocument {
+    bytes: Bytes,
+    _room: Turn,
+}
+
+/// The fields with their areas, the document they are on, and the template's
+/// id at the provider.
+async fn resolve(
+    app: &App,
+    placement: &PlacementRules,
+    template: &Template,
+    request: &AddFields,
+) -> Result<(Vec<Field>, HeldDocument, String), ServiceError> {
+    let (Some(document), Some(at_provider)) = (&template.document, &template.provider_template)
+    else {
+        return Err(ServiceError::Conflict("Template has no document".into()));
+    };
+    let owner = Owner::new(&template.org, template.id.as_str());
+    let room = admit(app, &owner, document.size.unsigned_abs()).await?;
+    let document = HeldDocument {
+        bytes: app.files.get(document).await?,
+        _room: room,
+    };
+    let fields = place(placement, &document.bytes, &request.fields).await?;
+    let issues = conflicting_types(&template.fields, &fields);
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    Ok((fields, document, at_provider.clone()))
+}
+
+/// A template of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
+    let mut connection = app.store.read().await?;
+    templates::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Template"))
+}
+
+/// Body of `POST /templates` as JSON: a template whose document comes later.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Retail instalment contract", "kba_required": false }]))]
+pub struct DraftTemplate {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Signers are asked about their identity. Fixed for the template's life.
+    #[serde(default)]
+    pub kba_required: bool,
+    /// What its author writes it in; `pdf` when absent.
+    pub source_format: Option<SourceFormat>,
+    /// Has a table of prices that its author's program fills in.
+    #[serde(default)]
+    pub pricing_table: bool,
+}
+
+/// Creates a template without a document; the field builder gives it one.
+pub async fn draft(
+    app: &App,
+    caller: &Caller,
+    request: DraftTemplate,
+    answer: &Answering<CreatedTemplate>,
+) -> Result<CreatedTemplate, ServiceError> {
+    let instance = app.signing_instance(&caller.org, request.kba_required);
+    let now = app.clock.now();
+    let template = Template {
+        external_id: request.external_id,
+        kba_required: request.kba_required,
+        source_format: request.source_format.unwrap_or(SourceFormat::Pdf),
+        pricing_table: request.pricing_table,
+        ..Template::new(caller.org.clone(), request.name, instance, now)
+    };
+    let mut tx = app.store.begin().await?;
+    templates::insert(&mut tx, &template).await?;
+    let created = CreatedTemplate {
+        template,
+        warnings: Vec::new(),
+    };
+    answer.commit(tx, &created).await?;
+    Ok(created)
+}
+
+/// Body of `PATCH /templates/{id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Retail instalment contract 2027" }]))]
+pub struct ChangeTemplate {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: Option<String>,
+    #[schemars(length(max = 500))]
+    pub external_id: Option<String>,
+    /// Cannot be changed: another value than the template's is refused.
+    pub kba_required: Option<bool>,
+}
+
+/// Changes what a template is called.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: ChangeTemplate,
+) -> Result<Template, ServiceError> {
+    let mut template = get(app, caller, id).await?;
+    check_fixed(template.kba_required, request.kba_required)?;
+    if let Some(name) = request.name {
+        template.name = name;
+    }
+    template.external_id = request.external_id.or(template.external_id);
+    template.updated_at = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    templates::rename(&mut tx, &template, template.updated_at).await?;
+    tx.commit().await?;
+    Ok(template)
+}
+
+/// Identity verification is decided when a document is begun (specification, "KBA
+/// rules").
+pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
+    match wanted {
+        Some(wanted) if wanted != is => Err(ServiceError::Conflict(
+            "kba_required cannot be changed once a document is begun".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes a template: nothing more is sent of it. What was sent stays as it is.
+pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let template = get(app, caller, id).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    remove(&mut tx, &template, now).await?;
+    tx.commit().await?;
+    Ok(template)
+}
+
+/// Deletes a template here, and has it archived at its provider.
+pub(super) async fn remove(
+    tx: &mut Tx,
+    template: &Template,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    templates::delete(tx, template, now).await?;
+    if template.provider_template.is_none() {
+        return Ok(());
+    }
+    let job = ArchiveTemplate {
+        template: template.id.clone(),
+    };
+    jobs::insert(tx, &template.org, &job, Some(template.id.as_str()), now).await
+}
+
+/// How long a template waits to be archived while something is out that was sent of it.
+const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
+
+/// Archives a deleted template at its provider, once nothing that was sent of it is out
+/// for signing: a provider may show nobody a document whose template is archived.
+pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let template = templates::find(&mut connection, org, id).await?;
+    let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
+    drop(connection);
+    let Some(template) = template else {
+        return Ok(Next::Done);
+    };
+    if in_use {
+        let wait = app.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
+        return Ok(Next::Again(app.clock.now() + wait));
+    }
+    if let Some(at_provider) = &template.provider_template {
+        let lease = app.signing_lease(Some(org), &template.provider_instance)?;
+        let signing = app
+            .components
+            .signing(Some(org), &template.provider_instance);
+        match signing.archive_template(lease, at_provider).await {
+            Ok(()) | Err(ProviderError::NotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Next::Done)
+}
+
+/// A page of the library, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<Template>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(templates::list(&mut connection, &caller.org, page, limit).await?)
+}
+
+/// How often a template that others keep changing is sent to its provider.
+const SYNCS: usize = 5;
+
+/// The template, once its provider has the same document and fields. A provider
+/// takes a template with the same external id for the same one, so that a repeat
+/// does no harm.
+pub async fn synced(app: &App, mut template: Template) -> Result<Template, ServiceError> {
+    for _ in 0..SYNCS {
+        let (true, Some(document)) = (template.provider_stale, &template.document) else {
+            return Ok(template);
+        };
+        let owner = Owner::new(&template.org, template.id.as_str());
+        let room = admit(app, &owner, document.size.unsigned_abs()).await?;
+        let pdf = app.files.get(document).await?;
+        drop(room);
+        let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
+        let instance = &template.provider_instance;
+        let signing = app.components.signing(Some(&template.org), instance);
+        let (name, id) = (template.name.clone(), template.id.clone());
+        let fields = provider_fields(&template.fields);
+        let sent = signing
+            .create_template(lease, &name, id.as_str(), pdf, &fields)
+            .await?;
+        let mut tx = app.store.begin().await?;
+        if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
+            templates::note_stale(&mut tx, &template).await?;
+        }
+        template = templates::get(&mut tx, &template.org, &id)
+            .await?
+            .ok_or(ServiceError::NotFound("Template"))?;
+        tx.commit().await?;
+    }
+    Err(ServiceError::Conflict(
+        "The template keeps being changed; try again".into(),
+    ))
+}
+
+async fn place(
+    rules: &PlacementRules,
+    pdf: &Bytes,
+    fields: &[RequestedField],
+) -> Result<Vec<Field>, ServiceError> {
+    let requested = fields.iter().map(placement_request).collect();
+    let placed = rules.place(pdf.clone(), requested).await?;
+    let placed: Vec<Field> = placed
+        .map_err(place_error)?
+        .into_iter()
+        .map(resolved)
+        .collect();
+    unreserved(placed)
+}
+
+/// Names of the signing form's own controls.
+const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
+
+/// What is wrong with fields that are called like the form's own controls.
+pub(super) fn reserved_names(fields: &[Field]) -> Vec<Issue> {
+    let reserved = fields
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| RESERVED_NAMES.contains(&field.name.as_str()));
+    reserved
+        .map(|(index, field)| {
+            Issue::new(
+                "reserved_name",
+                &["fields", &index.to_string(), "name"],
+                "another name",
+                field.name.as_str(),
+                format!("{} is a control of the signing form", field.name),
+            )
+        })
+        .collect()
+}
+
+fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
+    let issues = reserved_names(&fields);
+    if issues.is_empty() {
+        Ok(fields)
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
+}
+
+/// A document without its tags, and the fields that they placed.
+pub(super) struct Tagged {
+    pub(super) fields: Vec<Field>,
+    pub(super) pdf: Bytes,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Fields from `{{…}}` tags. A document without tags gives an empty template.
+pub(super) async fn from_tags(
+    app: &App,
+    rules: &PlacementRules,
+    org: &OrgId,
+    pdf: Bytes,
+) -> Result<Tagged, ServiceError> {
+    let tags = rules.tags(pdf.clone()).await?.map_err(place_error)?;
+    let warnings = warnings::of_tags(&tags);
+    if tags.is_empty() {
+        let fields = Vec::new();
+        return Ok(Tagged {
+            fields,
+            pdf,
+            warnings,
+        });
+    }
+    let fields = unreserved(tags.into_iter().map(resolved).collect())?;
+    let stripped = app
+        .components
+        .documents(Some(org))
+        .strip_tags(pdf)
+        .await??;
+    Ok(Tagged {
+        fields,
+        pdf: stripped.into(),
+        warnings,
+    })
+}
+
+fn conflicting_types(existing: &[Field], added: &[Field]) -> Vec<Issue> {
+    added
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| {
+            let other = existing.iter().find(|other| other.name == field.name)?;
+            (other.field_type != field.field_type).then(|| {
+                Issue::new(
+                    "conflicting_type",
+                    &["fields", &index.to_string(), "type"],
+                    other.field_type.as_str(),
+                    field.field_type.as_str(),
+                    format!("Field {} exists with type {}", field.name, other.field_type),
+                )
+            })
+        })
+        .collect()
+}
+
+pub(super) fn placement_request(field: &RequestedField) -> placement::FieldRequest {
+    let position = match &field.placement {
+        Placement::Absolute { areas } => {
+            placement::Position::Absolute(areas.iter().map(placement_area).collect())
+        }
+        Placement::Anchor {
+            anchor_text,
+            occurrence,
+            page,
+            offset_x,
+            offset_y,
+            w,
+            h,
+        } => placement::Position::Anchor(placement::Anchor {
+            text: anchor_text.clone(),
+            occurrence: *occurrence,
+            page: *page,
+            offset_x: *offset_x,
+            offset_y: *offset_y,
+            w: *w,
+            h: *h,
+        }),
+    };
+    placement::FieldRequest {
+        name: field.name.clone(),
+        field_type: field.field_type.as_str().into(),
+        role: field.role.clone(),
+        required: field.required,
+        default_value: field.default_value.clone(),
+        position,
+    }
+}
+
+fn placement_area(area: &Area) -> placement::Area {
+    placement::Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    }
+}
+
+pub(super) fn area(area: placement::Area) -> Area {
+    Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    }
+}
+
+pub(super) fn resolved(field: placement::ResolvedField) -> Field {
+    Field {
+        name: field.name,
+        field_type: field.field_type,
+        role: field.role,
+        required: field.required,
+        readonly: field.readonly,
+        default_value: field.default_value,
+        options: field.options,
+        areas: field.areas.into_iter().map(area).collect(),
+        anchor_match: field.anchor_match.map(area),
+    }
+}
+
+fn place_error(error: placement::PlaceError) -> ServiceError {
+    match error {
+        placement::PlaceError::Unreadable(error) => error.into(),
+        placement::PlaceError::Rejected(issues) => {
+            ServiceError::Invalid(issues.into_iter().map(placement_issue).collect())
+        }
+    }
+}
+
+fn placement_issue(issue: placement::Issue) -> Issue {
+    let index = issue.field_index.to_string();
+    let path: Vec<&str> = ["fields", index.as_str()]
+        .into_iter()
+        .chain(issue.path.iter().map(String::as_str))
+        .collect();
+    Issue::new(
+        &issue.code,
+        &path,
+        issue.expected,
+        issue.received,
+        issue.message,
+    )
+}
+
+pub(super) fn provider_fields(fields: &[Field]) -> Vec<provider::Field> {
+    fields
+        .iter()
+        .map(|field| provider::Field {
+            name: field.name.clone(),
+            field_type: field.field_type.clone(),
+            role: field.role.clone(),
+            required: field.required,
+            readonly: field.readonly,
+            default_value: field.default_value.clone(),
+            options: field.options.clone(),
+            areas: field
+                .areas
+                .iter()
+                .map(|area| provider::Area {
+                    page: area.page,
+                    x: area.x,
+                    y: area.y,
+                    w: area.w,
+                    h: area.h,
+                })
+                .collect(),
+            attributes: Vec::new(),
+        })
+        .collect()
+}

@@ -1,0 +1,413 @@
+//! Packages: templates in an order, that go out as one document.
+//!
+//! A package asks for identity verification when any member does. Its document then
+//! is at the verified instance, and every member that is not there is copied there:
+//! the copy is made when the package is written, and made anew when its source has
+//! another document or other fields by the time it is used.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::components::providers::ProviderError;
+use crate::domain::clock::Timestamp;
+use crate::domain::id::{PackageId, TemplateId};
+use crate::domain::package::Package;
+use crate::domain::template::{MadeFor, Origin, SourceFormat, Template};
+use crate::fair_queue::Owner;
+use crate::files::Area as FileArea;
+use crate::service::envelopes::uploads::admit;
+use crate::service::idempotency::Answering;
+use crate::service::templates::composition::found;
+use crate::service::templates::{provider_fields, synced};
+use crate::service::{App, Caller, Issue, ServiceError};
+use crate::store::{StoreError, packages, templates};
+
+/// Most members of a package (specification, "Templates combined").
+const MEMBERS: usize = 20;
+
+/// Body of `POST /document-packages`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "name": "Vehicle sale",
+    "template_ids": ["tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "tmpl_01jdk7m3e8f4x9s2w5v6b0c1de"],
+}]))]
+pub struct CreatePackage {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: String,
+    /// In the order of the document.
+    #[schemars(length(min = 1, max = MEMBERS))]
+    pub template_ids: Vec<String>,
+}
+
+/// Body of `PATCH /document-packages/{id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "name": "Vehicle sale and registration" }]))]
+pub struct ChangePackage {
+    #[schemars(length(min = 1, max = 500))]
+    pub name: Option<String>,
+    #[schemars(length(min = 1, max = MEMBERS))]
+    pub template_ids: Option<Vec<String>>,
+}
+
+/// A package.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg", "name": "Vehicle sale", "kba_required": true,
+    "provider_instance": "verified",
+    "items": [{ "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Contract",
+                "kba_required": true, "provider_instance": "verified", "deleted": false }],
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+}]))]
+pub struct PackageView {
+    pub package_id: PackageId,
+    pub name: String,
+    /// Any member asks for it.
+    pub kba_required: bool,
+    /// Where the package's document is.
+    pub provider_instance: String,
+    /// In the order of the document.
+    pub items: Vec<MemberView>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A member, as its template is.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MemberView {
+    pub template_id: TemplateId,
+    pub name: String,
+    pub kba_required: bool,
+    pub provider_instance: String,
+    /// A package with such a member cannot be used before it is changed.
+    pub deleted: bool,
+}
+
+/// A package and its members' templates.
+pub struct Members {
+    pub package: Package,
+    pub templates: Vec<Template>,
+}
+
+impl Members {
+    async fn read(app: &App, caller: &Caller, package: Package) -> Result<Self, ServiceError> {
+        let templates = found(app, caller, &package.templates).await?;
+        Ok(Self { package, templates })
+    }
+
+    fn kba_required(&self) -> bool {
+        self.templates.iter().any(|member| member.kba_required)
+    }
+
+    fn view(&self, app: &App) -> PackageView {
+        let kba_required = self.kba_required();
+        let member = |template: &Template| MemberView {
+            template_id: template.id.clone(),
+            name: template.name.clone(),
+            kba_required: template.kba_required,
+            provider_instance: template.provider_instance.clone(),
+            deleted: template.deleted_at.is_some(),
+        };
+        PackageView {
+            package_id: self.package.id.clone(),
+            name: self.package.name.clone(),
+            kba_required,
+            provider_instance: app.signing_instance(&self.package.org, kba_required),
+            items: self.templates.iter().map(member).collect(),
+            created_at: self.package.created_at,
+            updated_at: self.package.updated_at,
+        }
+    }
+}
+
+/// Makes a package.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreatePackage,
+    answer: &Answering<PackageView>,
+) -> Result<PackageView, ServiceError> {
+    let now = app.clock.now();
+    let package = Package {
+        id: PackageId::new(),
+        org: caller.org.clone(),
+        name: request.name,
+        templates: members(&request.template_ids)?,
+        created_at: now,
+        updated_at: now,
+    };
+    let members = usable(app, caller, package).await?;
+    let copies = missing_copies(app, &members).await?;
+    let view = members.view(app);
+    let mut tx = app.store.begin().await?;
+    packages::insert(&mut tx, &members.package).await?;
+    for copy in &copies {
+        templates::insert(&mut tx, copy).await?;
+    }
+    answer.commit(tx, &view).await?;
+    Ok(view)
+}
+
+/// Changes a package's name or members.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: ChangePackage,
+) -> Result<PackageView, ServiceError> {
+    let before = read(app, caller, id).await?;
+    let now = app.clock.now();
+    let mut after = before.clone();
+    after.updated_at = now;
+    if let Some(name) = request.name {
+        after.name = name;
+    }
+    let members = match &request.template_ids {
+        None => Members::read(app, caller, after).await?,
+        Some(ids) => {
+            after.templates = self::members(ids)?;
+            usable(app, caller, after).await?
+        }
+    };
+    let copies = match request.template_ids {
+        None => Vec::new(),
+        Some(_) => missing_copies(app, &members).await?,
+    };
+    let mut tx = app.store.begin().await?;
+    packages::replace(&mut tx, &before, &members.package, now).await?;
+    for copy in &copies {
+        templates::insert(&mut tx, copy).await?;
+    }
+    tx.commit().await?;
+    Ok(members.view(app))
+}
+
+/// A package of the caller's organization.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<PackageView, ServiceError> {
+    Ok(with_members(app, caller, id).await?.view(app))
+}
+
+/// A page of packages, newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<PackageView>, i64), ServiceError> {
+    let mut connection = app.store.read().await?;
+    let (found, total) = packages::list(&mut connection, &caller.org, page, limit).await?;
+    drop(connection);
+    let mut views = Vec::new();
+    for package in found {
+        views.push(Members::read(app, caller, package).await?.view(app));
+    }
+    Ok((views, total))
+}
+
+async fn read(app: &App, caller: &Caller, id: &str) -> Result<Package, ServiceError> {
+    let unknown = || ServiceError::NotFound("Package");
+    let id = PackageId::parse(id).ok_or_else(unknown)?;
+    let mut connection = app.store.read().await?;
+    let found = packages::get(&mut connection, &caller.org, &id).await?;
+    found.ok_or_else(unknown)
+}
+
+/// A package and the templates that it names, deleted ones too.
+pub async fn with_members(app: &App, caller: &Caller, id: &str) -> Result<Members, ServiceError> {
+    let package = read(app, caller, id).await?;
+    Members::read(app, caller, package).await
+}
+
+/// What a document is made of that keeps these of the package's members, in its
+/// order: each member itself, or its copy, where identity verification asks for one.
+/// It is computed from the kept ones only.
+pub async fn kept(
+    app: &App,
+    members: &Members,
+    kept: &[&Template],
+) -> Result<Vec<Template>, ServiceError> {
+    let kba_required = kept.iter().any(|member| member.kba_required);
+    let instance = app.signing_instance(&members.package.org, kba_required);
+    let mut sources = Vec::new();
+    for member in kept {
+        sources.push(match needs_copy(member, kba_required, &instance) {
+            true => fresh_copy(app, &members.package, member, &instance).await?,
+            false => (*member).clone(),
+        });
+    }
+    Ok(sources)
+}
+
+/// What a body names, each once.
+fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
+    let mut members = Vec::new();
+    let mut issues = Vec::new();
+    for (index, text) in ids.iter().enumerate() {
+        if ids[..index].contains(text) {
+            issues.push(Issue::new(
+                "duplicate_template",
+                &["template_ids", &index.to_string()],
+                "each template once",
+                text.as_str(),
+                "The template is in the package already",
+            ));
+        }
+        members.push(TemplateId::parse(text).ok_or(ServiceError::NotFound("Template")));
+    }
+    match issues.is_empty() {
+        true => members.into_iter().collect(),
+        false => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+/// The package, when all its members may be in one.
+async fn usable(app: &App, caller: &Caller, package: Package) -> Result<Members, ServiceError> {
+    let members = Members::read(app, caller, package).await?;
+    let mut issues = Vec::new();
+    for (index, member) in members.templates.iter().enumerate() {
+        if member.deleted_at.is_some() {
+            return Err(ServiceError::NotFound("Template"));
+        }
+        if member.source_format == SourceFormat::Word {
+            issues.push(Issue::new(
+                "word_template",
+                &["template_ids", &index.to_string()],
+                "a template that was made of a PDF",
+                member.id.as_str(),
+                "A template that was written in a word processor cannot be in a package",
+            ));
+        }
+    }
+    match issues.is_empty() {
+        true => Ok(members),
+        false => Err(ServiceError::Invalid(issues)),
+    }
+}
+
+fn needs_copy(member: &Template, kba_required: bool, instance: &str) -> bool {
+    kba_required && member.provider_instance != instance
+}
+
+fn copy_of(members: &Package, member: &Template) -> MadeFor {
+    MadeFor {
+        owner: members.id.to_string(),
+        source: member.id.to_string(),
+    }
+}
+
+/// Copies, at the provider, of the members that need one and have none; to be
+/// inserted with the package.
+async fn missing_copies(app: &App, members: &Members) -> Result<Vec<Template>, ServiceError> {
+    let kba_required = members.kba_required();
+    let instance = app.signing_instance(&members.package.org, kba_required);
+    let mut copies = Vec::new();
+    for member in &members.templates {
+        if !needs_copy(member, kba_required, &instance) {
+            continue;
+        }
+        let mut connection = app.store.read().await?;
+        let made_for = copy_of(&members.package, member);
+        let known = templates::made_for(&mut connection, &member.org, &made_for).await?;
+        drop(connection);
+        if known.is_some() {
+            fresh_copy(app, &members.package, member, &instance).await?;
+            continue;
+        }
+        let mut copy = new_copy(member, made_for, &instance, app.clock.now());
+        take_over(app, &mut copy, member).await?;
+        let at_provider = create_at_provider(app, &copy).await?;
+        copy.provider_template = Some(at_provider);
+        copy.provider_stale = false;
+        copies.push(copy);
+    }
+    Ok(copies)
+}
+
+/// The member's copy with all that the member has now.
+async fn fresh_copy(
+    app: &App,
+    package: &Package,
+    member: &Template,
+    instance: &str,
+) -> Result<Template, ServiceError> {
+    let made_for = copy_of(package, member);
+    let mut connection = app.store.read().await?;
+    let known = templates::made_for(&mut connection, &package.org, &made_for).await?;
+    drop(connection);
+    let now = app.clock.now();
+    let (mut copy, is_new) = match known {
+        Some(copy) => (copy, false),
+        // Became a matter of identity verification after the package was written.
+        None => (new_copy(member, made_for, instance, now), true),
+    };
+    if is_new || copy.copied_content.as_deref() != Some(&member.content()) {
+        take_over(app, &mut copy, member).await?;
+        let mut tx = app.store.begin().await?;
+        match is_new {
+            // Somebody else was faster: what they made is looked at next time.
+            true => match templates::insert(&mut tx, &copy).await {
+                Err(error) if error.is_unique_violation() => {
+                    return Err(StoreError::Conflict.into());
+                }
+                inserted => inserted?,
+            },
+            false => templates::copy_anew(&mut tx, &copy, now).await?,
+        }
+        tx.commit().await?;
+        copy.provider_stale = true;
+    }
+    synced(app, copy).await
+}
+
+fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp) -> Template {
+    let (org, name) = (member.org.clone(), member.name.clone());
+    Template {
+        kba_required: true,
+        origin: Origin::Copy,
+        made_for: Some(made_for),
+        ..Template::new(org, name, instance.to_owned(), now)
+    }
+}
+
+/// Document, fields and with them the roles; no settings beside them.
+async fn take_over(app: &App, copy: &mut Template, member: &Template) -> Result<(), ServiceError> {
+    let Some(document) = &member.document else {
+        let name = &member.name;
+        return Err(ServiceError::Conflict(format!(
+            "Template {name} has no document"
+        )));
+    };
+    let _room = admit(
+        app,
+        &Owner::new(&copy.org, copy.id.as_str()),
+        document.size.unsigned_abs(),
+    )
+    .await?;
+    let pdf = app.files.get(document).await?;
+    let (area, id) = (FileArea::Templates, copy.id.as_str());
+    let put = app.files.put(area, &copy.org, id, pdf, "application/pdf");
+    copy.document = Some(put.await?);
+    copy.name.clone_from(&member.name);
+    copy.fields.clone_from(&member.fields);
+    copy.copied_content = Some(member.content());
+    Ok(())
+}
+
+async fn create_at_provider(app: &App, copy: &Template) -> Result<String, ServiceError> {
+    let document = copy.document.as_ref();
+    let document = document.ok_or_else(|| ProviderError::Rejected("it has no document".into()))?;
+    let room = admit(
+        app,
+        &Owner::new(&copy.org, copy.id.as_str()),
+        document.size.unsigned_abs(),
+    )
+    .await?;
+    let pdf = app.files.get(document).await?;
+    drop(room);
+    let lease = app.signing_lease(Some(&copy.org), &copy.provider_instance)?;
+    let signing = app
+        .components
+        .signing(Some(&copy.org), &copy.provider_instance);
+    let fields = provider_fields(&copy.fields);
+    let created = signing.create_template(lease, &copy.name, copy.id.as_str(), pdf, &fields);
+    Ok(created.await?.template_id)
+}

@@ -1,0 +1,173 @@
+//! Pages of documents as people see them: sizes, pictures and text, made in the
+//! sandbox and kept for a while.
+//!
+//! What is kept is named by the document's SHA-256, so that it is never stale;
+//! who may see it is decided before it is asked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use moka::future::Cache;
+
+use crate::components::rules::placement::{PageFacts, TextLine};
+use crate::domain::envelope::StoredFile;
+use crate::fair_queue::Owner;
+use crate::files::Key;
+use crate::service::envelopes::uploads::admit;
+use crate::service::{App, ServiceError};
+
+/// Pixels across a page's picture; sharp enough for a phone held close.
+pub const WIDTH: u32 = 1_100;
+/// Bytes of pictures that are kept.
+const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of text that are kept.
+const TEXT_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes that a line takes beside its text.
+const LINE_BYTES: usize = 64;
+/// How long a document that takes too much is not tried again.
+const TOO_HEAVY: Duration = Duration::from_secs(600);
+/// Documents whose page sizes are kept.
+const DOCUMENTS: u64 = 1_000;
+
+/// Bytes that a document of unknown size is taken for.
+const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
+
+/// A page of a document: its SHA-256, and the page from 1.
+type PageKey = (String, u32);
+
+/// What was made lately.
+pub struct Pages {
+    facts: Cache<String, Arc<[PageFacts]>>,
+    pictures: Cache<PageKey, Bytes>,
+    texts: Cache<PageKey, Arc<[TextLine]>>,
+    /// Documents that exceeded the limits of a call, which are not tried again for a while.
+    too_heavy: Cache<String, Arc<ServiceError>>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            facts: Cache::new(DOCUMENTS),
+            pictures: weighed(PICTURE_BYTES, |picture: &Bytes| picture.len()),
+            texts: weighed(TEXT_BYTES, |lines: &Arc<[TextLine]>| {
+                lines.iter().map(|line| LINE_BYTES + line.text.len()).sum()
+            }),
+            too_heavy: Cache::builder()
+                .max_capacity(DOCUMENTS)
+                .time_to_live(TOO_HEAVY)
+                .build(),
+        }
+    }
+}
+
+fn weighed<T: Clone + Send + Sync + 'static>(
+    bytes: u64,
+    weight: impl Fn(&T) -> usize + Send + Sync + 'static,
+) -> Cache<PageKey, T> {
+    Cache::builder()
+        .weigher(move |_: &PageKey, kept: &T| u32::try_from(weight(kept)).unwrap_or(u32::MAX))
+        .max_capacity(bytes)
+        .build()
+}
+
+/// The pages of a document in their order.
+pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>, ServiceError> {
+    let read = made_of(app, document, async |pdf, owner| {
+        let reader = app.components.placement(None).for_owner(owner);
+        Ok(reader.inspect(pdf).await??.pages.into())
+    });
+    let key = document.sha256.clone();
+    app.pages
+        .facts
+        .try_get_with(key, read)
+        .await
+        .map_err(ServiceError::shared)
+}
+
+/// A page as a PNG, [`WIDTH`] pixels wide. Callers who ask while it is being made wait
+/// for that one.
+pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Bytes, ServiceError> {
+    // Every document has a first page: nobody waits until the others are counted.
+    if page != 1 {
+        check_page(app, document, page).await?;
+    }
+    let draw = made_of(app, document, async |pdf, owner| {
+        let rules = app.components.documents(None).for_owner(owner);
+        Ok(rules.page_image(pdf, page, WIDTH).await??.png.into())
+    });
+    let key = (document.sha256.clone(), page);
+    app.pages
+        .pictures
+        .try_get_with(key, draw)
+        .await
+        .map_err(ServiceError::shared)
+}
+
+/// Has the first page drawn, for who is about to ask for it.
+pub fn draw_first(app: &App, document: StoredFile) {
+    let app = app.clone();
+    tokio::spawn(async move {
+        if let Err(error) = picture(&app, &document, 1).await {
+            tracing::debug!(%error, "a first page could not be drawn");
+        }
+    });
+}
+
+/// The lines of a page's text layer. A scan has none.
+pub async fn text(
+    app: &App,
+    document: &StoredFile,
+    page: u32,
+) -> Result<Arc<[TextLine]>, ServiceError> {
+    check_page(app, document, page).await?;
+    let read = made_of(app, document, async |pdf, owner| {
+        let reader = app.components.placement(None).for_owner(owner);
+        Ok(reader.text(pdf, page).await??.into())
+    });
+    let key = (document.sha256.clone(), page);
+    app.pages
+        .texts
+        .try_get_with(key, read)
+        .await
+        .map_err(ServiceError::shared)
+}
+
+async fn check_page(app: &App, document: &StoredFile, page: u32) -> Result<(), ServiceError> {
+    if page == 0 || page as usize > facts(app, document).await?.len() {
+        return Err(ServiceError::NotFound("Page"));
+    }
+    Ok(())
+}
+
+/// Makes something of a document's bytes, which are held in memory meanwhile.
+async fn made_of<T>(
+    app: &App,
+    document: &StoredFile,
+    make: impl AsyncFnOnce(Bytes, Owner) -> Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
+    let failed = &app.pages.too_heavy;
+    if let Some(error) = failed.get(&document.sha256).await {
+        return Err(ServiceError::shared(error));
+    }
+    let owner = Key::parse(&document.key)
+        .map_or_else(Owner::default, |key| Owner::new(&key.org, &key.owner));
+    let _room = admit(app, &owner, size(document)).await?;
+    let pdf = app.files.get(document).await?;
+    let made = make(pdf, owner).await;
+    if let Err(ServiceError::Component(error)) = &made
+        && error.by_document
+    {
+        let error = Arc::new(ServiceError::Component(error.again()));
+        failed.insert(document.sha256.clone(), error).await;
+    }
+    made
+}
+
+/// One of unknown size counts as a large one.
+fn size(document: &StoredFile) -> u64 {
+    match document.size {
+        0 => UNKNOWN_SIZE,
+        size => size.unsigned_abs(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Which templates a document is made of (specification, "KBA and template
+//! composition"): the field builder, sending and bulk send choose alike.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::domain::hash::sha256;
+use crate::domain::id::TemplateId;
+use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::templates::composition::{self, Composition, found};
+use crate::service::templates::packages::{self, Members};
+use crate::service::{App, Caller, ServiceError, templates as template_service};
+
+/// Templates that can be merged (specification, "Limits").
+const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
+
+/// Which templates a document is made of: one, some of a package, or several.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct Selection {
+    pub template_id: Option<String>,
+    pub package_id: Option<String>,
+    /// The members of the package that are kept, at least one; all when absent.
+    pub package_template_ids: Option<Vec<String>>,
+    /// 2 to 20 templates, merged in this order.
+    pub template_ids: Option<Vec<String>>,
+}
+
+impl Selection {
+    /// Refuses what does not go together.
+    pub fn check(&self) -> Result<(), ServiceError> {
+        let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
+        if self.template_id.is_some() && self.package_id.is_some() {
+            return refuse("template_id cannot be combined with package_id");
+        }
+        if let Some(kept) = &self.package_template_ids {
+            if self.package_id.is_none() {
+                return refuse("package_template_ids needs package_id");
+            }
+            if kept.is_empty() {
+                return refuse("package_template_ids needs at least one template");
+            }
+            if repeats(kept) {
+                return refuse("package_template_ids names a template twice");
+            }
+        }
+        if let Some(merged) = &self.template_ids {
+            if self.template_id.is_some() || self.package_id.is_some() {
+                return refuse("template_ids cannot be combined with template_id or package_id");
+            }
+            if !MERGED.contains(&merged.len()) {
+                return refuse("template_ids needs 2 to 20 templates");
+            }
+            if repeats(merged) {
+                return refuse("template_ids names a template twice");
+            }
+        }
+        Ok(())
+    }
+
+    /// What it names; none when it names nothing.
+    pub async fn read(&self, app: &App, caller: &Caller) -> Result<Option<Selected>, ServiceError> {
+        self.check()?;
+        if let Some(id) = &self.template_id {
+            let template = template_service::get(app, caller, id).await?;
+            return Ok(Some(Selected::Template(Box::new(template))));
+        }
+        if let Some(id) = &self.package_id {
+            let members = packages::with_members(app, caller, id).await?;
+            return Ok(Some(match &self.package_template_ids {
+                None => Selected::Package(all_of(members)?),
+                Some(kept) => Selected::Package(some_of(members, kept)?),
+            }));
+        }
+        let Some(ids) = &self.template_ids else {
+            return Ok(None);
+        };
+        let unknown = || ServiceError::NotFound("Template");
+        let ids = ids
+            .iter()
+            .map(|id| TemplateId::parse(id).ok_or_else(unknown));
+        let templates = found(app, caller, &ids.collect::<Result<Vec<_>, _>>()?).await?;
+        if let Some(deleted) = templates.iter().find(|one| one.deleted_at.is_some()) {
+            return Err(deleted_template(deleted));
+        }
+        Ok(Some(Selected::Templates(templates)))
+    }
+}
+
+fn repeats(ids: &[String]) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    !ids.iter().all(|id| seen.insert(id))
+}
+
+fn deleted_template(template: &Template) -> ServiceError {
+    ServiceError::Malformed(format!("Template {} was deleted", template.id))
+}
+
+fn all_of(members: Members) -> Result<Kept, ServiceError> {
+    if members
+        .templates
+        .iter()
+        .any(|member| member.deleted_at.is_some())
+    {
+        return Err(ServiceError::Conflict(
+            "A template of the package was deleted".into(),
+        ));
+    }
+    let kept = members.package.templates.clone();
+    Ok(Kept { members, kept })
+}
+
+fn some_of(members: Members, kept: &[String]) -> Result<Kept, ServiceError> {
+    let named = |id: &TemplateId| kept.iter().any(|kept| kept == id.as_str());
+    for id in kept {
+        if !members
+            .package
+            .templates
+            .iter()
+            .any(|member| member.as_str() == id)
+        {
+            return Err(ServiceError::Malformed(format!(
+                "{id} is not a template of the package"
+            )));
+        }
+    }
+    let mut in_order = Vec::new();
+    for member in members.templates.iter().filter(|member| named(&member.id)) {
+        if member.deleted_at.is_some() {
+            return Err(deleted_template(member));
+        }
+        in_order.push(member.id.clone());
+    }
+    Ok(Kept {
+        members,
+        kept: in_order,
+    })
+}
+
+/// A package, and which of its members a document keeps.
+pub struct Kept {
+    members: Members,
+    /// In the package's order.
+    kept: Vec<TemplateId>,
+}
+
+/// Templates that a document is made of.
+pub enum Selected {
+    Template(Box<Template>),
+    Package(Kept),
+    Templates(Vec<Template>),
+}
+
+impl Selected {
+    /// One of the templates.
+    pub fn any(&self) -> Option<&TemplateId> {
+        self.templates().first().map(|template| &template.id)
+    }
+
+    /// Of the templates themselves; a package's members are copied when it is composed.
+    pub fn templates(&self) -> Vec<&Template> {
+        match self {
+            Self::Template(template) => vec![template],
+            Self::Package(Kept { members, kept }) => {
+                let members = members.templates.iter();
+                members.filter(|member| kept.contains(&member.id)).collect()
+            }
+            Self::Templates(templates) => templates.iter().collect(),
+        }
+    }
+
+    /// Any template of the document asks for it.
+    pub fn kba_required(&self) -> bool {
+        self.templates()
+            .iter()
+            .any(|template| template.kba_required)
+    }
+
+    /// SHA-256, lower-case hex, of what they hold now.
+    pub fn content(&self) -> String {
+        let contents: Vec<String> = self.templates().iter().map(|one| one.content()).collect();
+        sha256(contents.join(" ").as_bytes())
+    }
+
+    /// Names the same source alike.
+    pub fn source(&self) -> String {
+        let ids: Vec<&str> = self.templates().iter().map(|one| one.id.as_str()).collect();
+        match self {
+            Self::Template(_) => format!("template {}", ids.join(" ")),
+            Self::Package(kept) => {
+                format!("package {} {}", kept.members.package.id, ids.join(" "))
+            }
+            Self::Templates(_) => format!("templates {}", ids.join(" ")),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Template(template) => template.name.clone(),
+            Self::Package(kept) => kept.members.package.name.clone(),
+            Self::Templates(templates) => {
+                let names: Vec<&str> = templates.iter().map(|one| one.name.as_str()).collect();
+                names.join(", ").chars().take(500).collect()
+            }
+        }
+    }
+
+    /// A template of them.
+    pub async fn compose(
+        &self,
+        app: &App,
+        caller: &Caller,
+        name: Option<String>,
+        kba_required: bool,
+        made_for: Option<MadeFor>,
+    ) -> Result<Template, ServiceError> {
+        let sources = match self {
+            Self::Package(kept) => packages::kept(app, &kept.members, &self.templates()).await?,
+            _ => self.templates().into_iter().cloned().collect(),
+        };
+        let composition = Composition {
+            name: name.unwrap_or_else(|| self.name()),
+            kba_required,
+            origin: match made_for {
+                None => Origin::Library,
+                Some(_) => Origin::Document,
+            },
+            made_for,
+        };
+        composition::of_templates(app, caller, &sources, composition).await
+    }
+}

@@ -1,0 +1,203 @@
+//! The custody ledger of an envelope, and its evidence bundle.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::domain::component::Participant;
+use crate::domain::envelope::{Envelope, StoredFile};
+use crate::domain::event::EventType;
+use crate::domain::ledger::{Chain as _, LedgerEntry};
+use crate::evidence::Bundle;
+use crate::evidence::formats::{
+    AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
+    ComponentLedger, CustodyLedger, LEDGER,
+};
+use crate::files::{FilesError, Spooled};
+use crate::service::components::{self, Owner};
+use crate::service::vault::log;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::store::ledger;
+
+/// How long the newest entries may take to get their places.
+const PLACE_WAIT: Duration = Duration::from_millis(100);
+const PLACE_WAITS: u32 = 30;
+
+/// The ledger of an envelope of the caller's organization.
+///
+/// Entries that were written just now are given their places in the log first:
+/// by this process, or within a second by the node that extends the log.
+pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedger, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let (org, id) = (&envelope.org, &envelope.id);
+    let mut waits = 0;
+    loop {
+        // Proofs first: what is appended in between has none, and waits.
+        let log = log::evidence(app, org, id).await?;
+        let mut connection = app.store.read().await?;
+        let entries = ledger::list(&mut connection, Some(org), id).await?;
+        drop(connection);
+        let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
+        if proved >= entries.len() || waits == PLACE_WAITS {
+            return Ok(CustodyLedger {
+                envelope_id: envelope.id,
+                org_id: envelope.org,
+                entries,
+                log,
+            });
+        }
+        if log::sequence(app).await? == 0 {
+            waits += 1;
+            tokio::time::sleep(PLACE_WAIT).await;
+        }
+    }
+}
+
+/// Larger components are not carried in bundles: anyone can download them.
+const COMPONENT_LIMIT: i64 = 1024 * 1024;
+
+/// A file of a bundle.
+enum Content {
+    Stored(StoredFile),
+    Made(Bytes),
+}
+
+/// The evidence of a released envelope, as one zip. However large its documents are, they
+/// are never in memory.
+///
+/// A bundle holds the authoritative copy, so there is none before vault-out: the
+/// live copy leaves the vault only by its single-use link.
+pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Spooled, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    if envelope.archive.is_none() {
+        return Err(ServiceError::Conflict(
+            "Envelope has not been released".into(),
+        ));
+    }
+    let folder = app.config.spool_folder();
+    let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
+    for (name, content) in files(app, caller, &envelope).await? {
+        let source: Box<dyn io::Read + Send> = match content {
+            Content::Made(bytes) => Box::new(io::Cursor::new(bytes)),
+            Content::Stored(file) => {
+                let spooled = app.files.spooled(&file, &folder).await?;
+                Box::new(spooled.into_file().map_err(FilesError::Spool)?)
+            }
+        };
+        sources.push((name, source));
+    }
+    let written = Spooled::written(&folder, |file| {
+        let mut zip = zip::ZipWriter::new(file);
+        for (name, mut source) in sources {
+            zip.start_file(name, zip::write::SimpleFileOptions::default())?;
+            io::copy(&mut source, &mut zip)?;
+        }
+        zip.finish()?;
+        Ok(())
+    });
+    Ok(written.await.map_err(FilesError::Spool)?)
+}
+
+/// The evidence of a vaulted or released envelope, for a verification on this
+/// machine: the live authoritative copy must not be handed out.
+pub async fn evidence(app: &App, caller: &Caller, id: &str) -> Result<Bundle, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let in_vault = envelope.archive.is_none();
+    let mut read = Vec::new();
+    for (name, content) in files(app, caller, &envelope).await? {
+        let bytes = match content {
+            Content::Made(bytes) => bytes,
+            Content::Stored(file) => app.files.get(&file).await?,
+        };
+        read.push((name, bytes));
+    }
+    Ok(Bundle::of_installation(read, in_vault))
+}
+
+async fn files(
+    app: &App,
+    caller: &Caller,
+    envelope: &Envelope,
+) -> Result<Vec<(String, Content)>, ServiceError> {
+    let ledger = ledger(app, caller, envelope.id.as_str()).await?;
+    let authoritative = envelope.archive.as_ref().or(envelope.vault.as_ref());
+    let mut files = Vec::new();
+    for (name, file) in [
+        (AUTHORITATIVE, authoritative),
+        (COPY, envelope.copy.as_ref()),
+        (CERTIFICATE, envelope.certificate.as_ref()),
+        (CUSTODY_RECORD, envelope.custody_record.as_ref()),
+    ] {
+        let file =
+            file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;
+        files.push((name.to_owned(), Content::Stored(file.clone())));
+    }
+    let named = participants(&ledger);
+    let activations = activations(app, &ledger, &named).await?;
+    files.push((LEDGER.to_owned(), pretty(&ledger)?));
+    files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
+    let rules = named.iter().filter(|one| !one.slot.is_provider());
+    let digests: BTreeSet<&str> = rules.map(|one| one.sha256.as_str()).collect();
+    for digest in digests {
+        if let Some(bytes) = components::bytes_of(app, digest, COMPONENT_LIMIT).await? {
+            let name = format!("{COMPONENTS}/{digest}.wasm");
+            files.push((name, Content::Made(bytes)));
+        }
+    }
+    Ok(files)
+}
+
+fn pretty(value: &impl Serialize) -> Result<Content, ServiceError> {
+    let text = serde_json::to_vec_pretty(value);
+    let text = text.map_err(|error| ServiceError::Internal(error.to_string()))?;
+    Ok(Content::Made(text.into()))
+}
+
+/// The components that the ledger names; none in ledgers of earlier releases.
+fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
+    let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
+    let stored = ledger.entries.iter().rfind(stored);
+    let named = stored.map(|entry| entry.details["components"].clone());
+    named
+        .and_then(|named| serde_json::from_value(named).ok())
+        .unwrap_or_default()
+}
+
+/// The component ledgers' entries about those that were uploaded or activated, with
+/// proofs that lead to the custody ledger's checkpoint.
+async fn activations(
+    app: &App,
+    ledger: &CustodyLedger,
+    named: &[Participant],
+) -> Result<ComponentLedger, ServiceError> {
+    let mut entries = Vec::new();
+    let activated = named.iter().any(|one| one.activation_id.is_some());
+    let Some(evidence) = ledger.log.as_ref().filter(|_| activated) else {
+        return Ok(ComponentLedger { entries });
+    };
+    let about = |entry: &LedgerEntry| {
+        let digest = entry.details["component"]["sha256"].as_str();
+        named.iter().any(|one| Some(one.sha256.as_str()) == digest)
+    };
+    let org = Owner::of(ledger.org_id.clone());
+    for owner in [org, Owner::installation()] {
+        let history = components::history(app, &owner).await?;
+        let history: Vec<LedgerEntry> = history.into_iter().filter(about).collect();
+        let proofs = log::inclusions(app, &owner, &evidence.checkpoint).await?;
+        for entry in history {
+            let proof = proofs.iter().find(|proof| proof.sequence == entry.sequence);
+            if let Some(proof) = proof {
+                entries.push(ComponentEntry {
+                    chain: owner.chain().to_owned(),
+                    entry,
+                    leaf_index: proof.leaf_index,
+                    proof: proof.proof.clone(),
+                });
+            }
+        }
+    }
+    Ok(ComponentLedger { entries })
+}

@@ -1,0 +1,253 @@
+//! Download links and what they give.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::AnyConnection;
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, StoredFile};
+use crate::domain::event::EventType;
+use crate::domain::token::LinkToken;
+use crate::evidence::formats;
+use crate::files::{FilesError, Pieces};
+use crate::service::envelopes::lifecycle;
+use crate::service::events;
+use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::store::downloads::{self, DownloadLink, LinkedFile};
+use crate::store::{StoreError, envelopes};
+
+/// Life of a download link.
+pub const LIFE: Duration = Duration::from_secs(3600);
+
+/// A link as the API shows it.
+pub struct IssuedLink {
+    pub url: String,
+    pub filename: String,
+    pub expires_at: Timestamp,
+}
+
+/// A link to the authoritative copy, good for one complete read.
+pub async fn authoritative(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<IssuedLink, ServiceError> {
+    issue_for(
+        app,
+        caller,
+        id,
+        EnvelopeTrigger::DownloadAuthoritative,
+        LinkedFile::Authoritative,
+    )
+    .await
+}
+
+/// A link to the non-authoritative copy.
+pub async fn copy(app: &App, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
+    issue_for(
+        app,
+        caller,
+        id,
+        EnvelopeTrigger::DownloadCopy,
+        LinkedFile::Copy,
+    )
+    .await
+}
+
+async fn issue_for(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    trigger: EnvelopeTrigger,
+    file: LinkedFile,
+) -> Result<IssuedLink, ServiceError> {
+    let envelope = envelope_service::get(app, caller, id).await?;
+    lifecycle::next_status(app, &envelope, trigger).await?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let link = issue(app, &mut tx, &envelope, file).await?;
+    let details = json!({ "file": file });
+    events::record(
+        &mut tx,
+        &envelope,
+        &caller.actor,
+        "download_link.issued",
+        details,
+        now,
+    )
+    .await?;
+    tx.commit().await?;
+    Ok(link)
+}
+
+/// Makes a link.
+pub async fn issue(
+    app: &App,
+    connection: &mut AnyConnection,
+    envelope: &Envelope,
+    file: LinkedFile,
+) -> Result<IssuedLink, StoreError> {
+    let filename = match file {
+        LinkedFile::Authoritative | LinkedFile::Archive => formats::AUTHORITATIVE,
+        LinkedFile::Copy => formats::COPY,
+        LinkedFile::Certificate => formats::CERTIFICATE,
+        LinkedFile::CustodyRecord => formats::CUSTODY_RECORD,
+    };
+    let now = app.clock.now();
+    let link = DownloadLink {
+        org: envelope.org.clone(),
+        envelope: envelope.id.clone(),
+        file,
+        filename: filename.into(),
+        single_use: file == LinkedFile::Authoritative,
+        expires_at: now + LIFE,
+        used: false,
+    };
+    let token = LinkToken::generate(envelope.org.bucket());
+    downloads::insert(connection, &token, &link, now).await?;
+    Ok(IssuedLink {
+        url: format!("{}/downloads/{}", app.config.base_url(), token.reveal()),
+        filename: link.filename,
+        expires_at: link.expires_at,
+    })
+}
+
+/// A file on its way out.
+pub struct Download {
+    pub pieces: Pieces,
+    /// Bytes.
+    pub size: u64,
+    pub filename: String,
+    pub content_type: String,
+    /// Set for a single-use link: must be given back when the read breaks off.
+    pub redeemed: Option<LinkToken>,
+}
+
+/// What a link gives. With `peek` (a HEAD request) nothing is used up.
+///
+/// The bytes are re-hashed before the first of them leaves.
+pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, ServiceError> {
+    let unknown = || ServiceError::NotFound("Download");
+    let token = LinkToken::parse(token).ok_or_else(unknown)?;
+    let mut connection = app.store.read().await?;
+    let link = downloads::get(&mut connection, &token)
+        .await?
+        .ok_or_else(unknown)?;
+    if link.used || link.expires_at <= app.clock.now() {
+        return Err(gone());
+    }
+    let envelope = envelopes::get(&mut connection, &link.org, &link.envelope)
+        .await?
+        .ok_or_else(unknown)?;
+    drop(connection);
+    let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
+    let pieces = untouched(app, &envelope, app.files.read_in_pieces(&file).await).await?;
+    let mut redeemed = None;
+    if link.single_use && !peek {
+        let now = app.clock.now();
+        let mut tx = app.store.begin().await?;
+        if !downloads::redeem(&mut tx, &token, now).await? {
+            return Err(gone());
+        }
+        tx.commit().await?;
+        redeemed = Some(token);
+    }
+    Ok(Download {
+        pieces,
+        size: file.size.unsigned_abs(),
+        filename: link.filename,
+        content_type: file.content_type,
+        redeemed,
+    })
+}
+
+/// The read is complete: recorded, and the link stays used.
+pub async fn completed(app: &App, token: &LinkToken) -> Result<(), ServiceError> {
+    let mut tx = app.store.begin().await?;
+    if let Some(link) = downloads::get(&mut tx, token).await?
+        && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
+    {
+        let details = json!({ "file": link.file });
+        let now = app.clock.now();
+        events::record(
+            &mut tx,
+            &envelope,
+            "download",
+            "authoritative.downloaded",
+            details,
+            now,
+        )
+        .await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// The read broke off: the link can be used again. Recorded, as most of the copy may have
+/// been read all the same.
+pub async fn broken_off(app: &App, token: &LinkToken) -> Result<(), ServiceError> {
+    let mut tx = app.store.begin().await?;
+    downloads::release(&mut tx, token).await?;
+    if let Some(link) = downloads::get(&mut tx, token).await?
+        && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
+    {
+        let (action, details) = (
+            "authoritative.download_broken_off",
+            json!({ "file": link.file }),
+        );
+        let now = app.clock.now();
+        events::record(&mut tx, &envelope, "download", action, details, now).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+fn linked_file(envelope: &Envelope, file: LinkedFile) -> Option<&StoredFile> {
+    match file {
+        LinkedFile::Authoritative => envelope.vault.as_ref(),
+        LinkedFile::Copy => envelope.copy.as_ref(),
+        LinkedFile::Archive => envelope.archive.as_ref(),
+        LinkedFile::Certificate => envelope.certificate.as_ref(),
+        LinkedFile::CustodyRecord => envelope.custody_record.as_ref(),
+    }
+}
+
+fn gone() -> ServiceError {
+    ServiceError::Gone("Download link has expired or was already used".into())
+}
+
+/// What was read of an envelope's file. One that was changed is told everywhere,
+/// and handed to nobody.
+pub async fn untouched<T>(
+    app: &App,
+    envelope: &Envelope,
+    read: Result<T, FilesError>,
+) -> Result<T, ServiceError> {
+    match read {
+        Err(FilesError::Tampered { expected, actual }) => {
+            report_tampering(app, envelope, &expected, &actual).await?;
+            Err(ServiceError::Conflict(
+                "Document integrity check failed".into(),
+            ))
+        }
+        read => Ok(read?),
+    }
+}
+
+async fn report_tampering(
+    app: &App,
+    envelope: &Envelope,
+    expected: &str,
+    actual: &str,
+) -> Result<(), ServiceError> {
+    tracing::error!(envelope = %envelope.id, "stored bytes do not match their hash");
+    let data = json!({ "expected_hash": expected, "actual_hash": actual });
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let Some(envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
+        return Ok(());
+    };
+    let event_type = EventType::VaultTamperDetected;
+    events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
+    Ok(tx.commit().await?)
+}

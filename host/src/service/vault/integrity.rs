@@ -1,0 +1,285 @@
+//! Re-reading what is in the vault: every file's bytes, the ledger's rows, and
+//! their places in the log. Nothing is taken from a hash that was computed
+//! before.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::checkpoint::entry_leaf;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, StoredFile};
+use crate::domain::event::EventType;
+use crate::domain::id::EnvelopeId;
+use crate::domain::ledger::{LedgerEntry, verify_chain};
+use crate::domain::merkle;
+use crate::files::FilesError;
+use crate::service::events;
+use crate::service::vault::vault_in;
+use crate::service::{App, ServiceError};
+use crate::store::integrity::{self, Progress};
+use crate::store::row::OwnedEnvelope;
+use crate::store::{StoreError, envelopes, ledger, log, vault};
+
+/// Every envelope in the vault is looked at so often.
+pub const PERIOD: Duration = Duration::from_secs(7 * 86_400);
+/// Who takes an envelope and dies leaves it for so long.
+const LEASE: Duration = Duration::from_secs(600);
+/// Envelopes taken at once.
+const BATCH: i64 = 16;
+
+/// Something that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
+    /// document`, `ledger` or `log`.
+    pub check: String,
+    /// In plain words.
+    pub detail: String,
+    /// What was recorded.
+    pub expected_hash: Option<String>,
+    /// What is there now.
+    pub actual_hash: Option<String>,
+}
+
+impl Problem {
+    fn new(check: &str, detail: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            detail: detail.into(),
+            expected_hash: None,
+            actual_hash: None,
+        }
+    }
+
+    fn with_hashes(mut self, expected: &str, actual: &str) -> Self {
+        self.expected_hash = Some(expected.into());
+        self.actual_hash = Some(actual.into());
+        self
+    }
+}
+
+/// When an envelope is looked at next: each has a moment of the week for itself,
+/// so that what was vaulted together is not read together.
+pub fn next_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
+    let digest = Sha256::digest(envelope.as_str());
+    let share = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+    let week = PERIOD.as_millis() as i64;
+    let moment = i64::from(share) * week / (1 << 32);
+    let wait = (moment - now.as_millis()).rem_euclid(week);
+    // Its moment is now: it comes again in a week.
+    let wait = if wait == 0 { week } else { wait };
+    Timestamp::from_millis(now.as_millis() + wait)
+}
+
+/// An envelope that was looked at, and what came of it.
+pub struct Looked {
+    pub envelope: EnvelopeId,
+    /// Why it could not be read, which is no tampering: it is tried again.
+    pub unread: Option<ServiceError>,
+}
+
+/// Looks at up to 16 envelopes whose turn it is; none when it is nobody's.
+///
+/// Several nodes may sweep at once: each envelope is taken by one.
+pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
+    let now = app.clock.now();
+    let due = integrity::claim(&app.store, now, now + LEASE, BATCH).await?;
+    let mut looked = Vec::new();
+    for due in due {
+        let outcome = look(app, &due).await;
+        match &outcome {
+            Ok(()) => drop(app.metrics.integrity_checked.inc()),
+            Err(error) => {
+                app.metrics.integrity_unread.inc();
+                tracing::error!(envelope = %due.envelope, %error, "it could not be re-read");
+            }
+        }
+        looked.push(Looked {
+            envelope: due.envelope,
+            unread: outcome.err(),
+        });
+    }
+    Ok(looked)
+}
+
+/// Looks at one envelope, records what was found, and tells of what is new.
+async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+    drop(connection);
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut problems = problems(app, &envelope).await?;
+    if !problems.is_empty() {
+        // It may have been released meanwhile, and its live copy be gone.
+        let mut connection = app.store.read().await?;
+        let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
+        drop(connection);
+        if let Some(again) = again.filter(|again| again.vault != envelope.vault) {
+            problems = self::problems(app, &again).await?;
+        }
+    }
+    let now = app.clock.now();
+    let found = (!problems.is_empty()).then(|| json!(problems).to_string());
+    let mut tx = app.store.begin().await?;
+    // Whoever looks at it at the same time tells of it, or finds it told.
+    let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
+    let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    let known = integrity::problems(&mut tx, due).await?;
+    if found.is_some() && found != known {
+        for problem in &problems {
+            tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "tampering");
+        }
+        if let Some(first) = problems.first() {
+            let data = json!({
+                "expected_hash": first.expected_hash,
+                "actual_hash": first.actual_hash,
+                "problems": problems,
+            });
+            let event_type = EventType::VaultTamperDetected;
+            events::record_and_emit(&mut tx, &envelope, "system", event_type, data, now).await?;
+        }
+    }
+    let next = next_look(&due.envelope, now);
+    integrity::checked(&mut tx, due, now, next, found.as_deref()).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Everything about an envelope's stored record that does not hold.
+async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
+    let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
+    let source = vault::source(&mut connection, envelope, vault_in::SOURCE).await?;
+    let needed: Vec<_> = places
+        .iter()
+        .map(|(_, index)| merkle::TileId::of_leaf(*index))
+        .collect();
+    let tiles = log::tiles(&mut connection, needed).await?;
+    drop(connection);
+
+    let mut problems = Vec::new();
+    if let Err(error) = verify_chain(&entries) {
+        problems.push(Problem::new("ledger", error.to_string()));
+    }
+    for (sequence, index) in &places {
+        let entry = entries.iter().find(|entry| entry.sequence == *sequence);
+        problems.extend(place_problem(envelope, *sequence, *index, entry, &tiles));
+    }
+    let mut vaultings = entries
+        .iter()
+        .filter(|entry| entry.action == EventType::VaultStored.as_str())
+        .map(|entry| &entry.details);
+    let stored = vaultings.next();
+    if stored.is_none() {
+        problems.push(Problem::new("ledger", "it does not tell of the vaulting"));
+    }
+    if vaultings.next().is_some() {
+        problems.push(Problem::new("ledger", "it tells of more than one vaulting"));
+    }
+    let authoritative = envelope.vault.as_ref().or(envelope.archive.as_ref());
+    for (check, member, file) in [
+        ("authoritative copy", "document_hash", authoritative),
+        ("signed document", "signed_document_hash", source.as_ref()),
+        ("copy", "copy_hash", envelope.copy.as_ref()),
+        (
+            "certificate",
+            "certificate_hash",
+            envelope.certificate.as_ref(),
+        ),
+        (
+            "custody record",
+            "custody_record_hash",
+            envelope.custody_record.as_ref(),
+        ),
+    ] {
+        let recorded = stored.and_then(|stored| stored[member].as_str());
+        problems.extend(file_problem(app, check, file, recorded).await?);
+    }
+    Ok(problems)
+}
+
+/// That an entry is what was given its place in the log.
+fn place_problem(
+    envelope: &Envelope,
+    sequence: i64,
+    index: u64,
+    entry: Option<&LedgerEntry>,
+    tiles: &merkle::Tiles,
+) -> Option<Problem> {
+    let Some(entry) = entry else {
+        return Some(Problem::new(
+            "log",
+            format!("entry {sequence} of the ledger is missing: the log has it in place {index}"),
+        ));
+    };
+    let actual = entry_leaf(envelope.id.as_str(), sequence, &entry.computed_hash());
+    match tiles.leaf(index) {
+        Ok(expected) if expected == actual => None,
+        Ok(expected) => Some(
+            Problem::new(
+                "log",
+                format!(
+                    "entry {sequence} of the ledger is not the one in place {index} of the log"
+                ),
+            )
+            .with_hashes(&hex::encode(expected), &hex::encode(actual)),
+        ),
+        Err(missing) => Some(Problem::new("log", missing.to_string())),
+    }
+}
+
+/// That a file's bytes are those that the ledger tells of.
+async fn file_problem(
+    app: &App,
+    check: &str,
+    file: Option<&StoredFile>,
+    recorded: Option<&str>,
+) -> Result<Option<Problem>, ServiceError> {
+    let Some(file) = file else {
+        // The source of an envelope vaulted before steps were recorded.
+        return Ok((check != "signed document")
+            .then(|| Problem::new(check, format!("the envelope has no {check}"))));
+    };
+    if let Some(recorded) = recorded.filter(|recorded| *recorded != file.sha256) {
+        let detail = format!("the envelope points to another {check} than was vaulted");
+        return Ok(Some(
+            Problem::new(check, detail).with_hashes(recorded, &file.sha256),
+        ));
+    }
+    match app.files.verify(file).await {
+        Ok(()) => Ok(None),
+        Err(FilesError::Tampered { expected, actual }) => {
+            let detail = format!("the stored {check} was changed");
+            Ok(Some(
+                Problem::new(check, detail).with_hashes(&expected, &actual),
+            ))
+        }
+        Err(FilesError::Gone) => {
+            let detail = format!("the stored {check} is gone");
+            Ok(Some(Problem::new(check, detail)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes it every envelope's turn that was not looked at since `since`.
+pub async fn make_due(app: &App, since: Timestamp) -> Result<(), StoreError> {
+    let mut tx = app.store.begin().await?;
+    integrity::make_due(&mut tx, since, app.clock.now()).await?;
+    tx.commit().await
+}
+
+/// How far the looks since `since` have come.
+pub async fn progress(app: &App, since: Timestamp) -> Result<Progress, StoreError> {
+    let mut connection = app.store.read().await?;
+    integrity::progress(&mut connection, since).await
+}
+
+/// Every envelope whose last look found something, whoever looked.
+pub async fn with_problems(app: &App) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
+    let mut connection = app.store.read().await?;
+    integrity::with_problems(&mut connection).await
+}

@@ -1,0 +1,420 @@
+//! The log of all ledgers: giving entries their places, and proving that they
+//! have them.
+//!
+//! One node at a time extends the log: it holds a lease, and the log's row is
+//! locked while it does. Places, tiles and the signed head are one transaction.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::checkpoint::{Checkpoint, CheckpointSigner, VerifierKey, entry_leaf};
+use crate::domain::id::{EnvelopeId, OrgId, RequestId};
+use crate::domain::merkle::{self, Missing, TILE, TileId};
+use crate::domain::succession::Succession;
+use crate::evidence::formats::{Consistency, Inclusion, LogEvidence, LogHead};
+use crate::faults;
+use crate::files::FilesError;
+use crate::service::components::Owner;
+use crate::service::{App, ServiceError};
+use crate::store::{log, vault};
+
+/// A checkpoint comes each second or each so many entries.
+const BATCH: i64 = 256;
+const PERIOD: Duration = Duration::from_secs(1);
+/// Where checkpoints are kept, by their size.
+const CHECKPOINTS: &str = "ledger/checkpoints";
+/// Another node may take over when this node was silent for so long.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// What a node needs to extend the log.
+pub struct Sequencer {
+    signer: CheckpointSigner,
+    /// This process, as the lease names it.
+    holder: String,
+    /// Size of the last tree whose checkpoint is known to be kept.
+    kept: AtomicU64,
+    /// Why the log is not what it was, once that was seen.
+    distrust: OnceLock<String>,
+}
+
+impl Sequencer {
+    /// With the secret that all nodes of an installation share.
+    pub fn new(seed: &[u8; 32]) -> Option<Self> {
+        Some(Self {
+            signer: CheckpointSigner::new(seed)?,
+            holder: RequestId::new().to_string(),
+            kept: AtomicU64::new(u64::MAX),
+            distrust: OnceLock::new(),
+        })
+    }
+}
+
+impl From<Missing> for ServiceError {
+    fn from(missing: Missing) -> Self {
+        Self::Internal(missing.to_string())
+    }
+}
+
+/// Extends the log until told to stop.
+pub async fn run(app: App, stop: CancellationToken) {
+    if let Err(error) = log::forget_lease(&app.store).await {
+        tracing::error!(%error, "the lease of an earlier run could not be taken back");
+    }
+    if let Err(error) = check(&app).await {
+        tracing::error!(%error, "the log could not be checked");
+    }
+    while !stop.is_cancelled() {
+        let full = match sequence(&app).await {
+            Ok(sequenced) => sequenced == BATCH as usize,
+            Err(error) => {
+                tracing::error!(%error, "the log could not be extended");
+                false
+            }
+        };
+        if full {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(PERIOD) => {}
+        }
+    }
+    // What was written while the last requests were answered.
+    if let Err(error) = sequence(&app).await {
+        tracing::error!(%error, "the log could not be extended");
+    }
+}
+
+/// Gives up to 256 waiting entries their places and signs the new head. Returns
+/// how many: none while another node has the lease.
+pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
+    let idle = signed && !log::any_pending(&mut connection).await?;
+    drop(connection);
+    if idle {
+        let head = head.filter(|head| head.size != app.log.kept.load(Ordering::Relaxed));
+        if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
+            keep(app, size, note).await?;
+        }
+        return Ok(0);
+    }
+
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let lease_until = now + LEASE;
+    let lease = log::lease(&mut tx, &origin(app), &app.log.holder, now, lease_until).await?;
+    let Some(head) = lease else {
+        return Ok(0);
+    };
+    let public_key = own(app, &head, &log::successions(&mut tx).await?)?;
+    let batch = log::pending(&mut tx, BATCH).await?;
+    let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
+    let mut changed = Vec::new();
+    let mut size = head.size;
+    for entry in &batch {
+        let leaf = entry_leaf(&entry.chain, entry.sequence, &entry.hash);
+        changed.extend(tiles.append(size, leaf)?);
+        size += 1;
+    }
+    changed.sort_unstable();
+    changed.dedup();
+    for id in changed {
+        log::set_tile(&mut tx, id, tiles.get(id).unwrap_or_default()).await?;
+    }
+    log::place(&mut tx, &batch, head.size).await?;
+    // The root of a tree that has grown past a tile needs finished ones, too.
+    let tiles = log::tiles(&mut tx, merkle::tiles_of_root(size)).await?;
+    let checkpoint = Checkpoint {
+        origin: head.origin,
+        size,
+        root: tiles.root(size)?,
+    };
+    let note = app.log.signer.sign(&checkpoint);
+    log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
+    faults::pass("sequence");
+    tx.commit().await?;
+    faults::pass("sequenced");
+    keep(app, size, note).await?;
+    Ok(batch.len())
+}
+
+/// Waits until every entry written so far has its place, and gives them theirs where
+/// nobody does. Not for ever: what the log lacks then, a proof will say.
+pub async fn catch_up(app: &App) -> Result<(), ServiceError> {
+    // Twice as long as a node that died keeps others from it.
+    let deadline = tokio::time::Instant::now() + LEASE * 2;
+    loop {
+        let sequenced = sequence(app).await?;
+        let mut connection = app.store.read().await?;
+        let waiting = log::any_pending(&mut connection).await?;
+        drop(connection);
+        if !waiting || tokio::time::Instant::now() > deadline {
+            return Ok(());
+        }
+        if sequenced == 0 {
+            tokio::time::sleep(PERIOD / 4).await;
+        }
+    }
+}
+
+/// Keeps a checkpoint where nothing is overwritten. One that says otherwise is
+/// there already when the log was cut off or rewritten: its past is then not
+/// what it was.
+async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
+    match app
+        .files
+        .keep(&checkpoint_name(size), note.into_bytes().into())
+        .await
+    {
+        Ok(()) => {
+            app.log.kept.store(size, Ordering::Relaxed);
+            Ok(())
+        }
+        Err(FilesError::Tampered { .. }) => {
+            let why = format!("another head of {size} entries was published before");
+            Err(distrust(app, why))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Looks through all that was published: whether the head is the newest of it. A
+/// database that was put back to an earlier state, or belongs to another object
+/// store, is behind.
+pub async fn check(app: &App) -> Result<(), ServiceError> {
+    if ahead_of_database(app).await? {
+        let why = "the log was published with more entries than the database has";
+        return Err(distrust(app, why.to_owned()));
+    }
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    drop(connection);
+    match head.map(|head| (head.size, head.checkpoint)) {
+        Some((size, Some(note))) => keep(app, size, note).await,
+        _ => Ok(()),
+    }
+}
+
+/// What is found behind a head may be of a later one: heads are committed before they are
+/// published, so that the head is read once more after it.
+async fn ahead_of_database(app: &App) -> Result<bool, ServiceError> {
+    let mut known = size(app).await?;
+    loop {
+        let name = checkpoint_name(known);
+        let Some(found) = app.files.one_behind(CHECKPOINTS, &name).await? else {
+            return Ok(false);
+        };
+        known = size(app).await?;
+        if found > checkpoint_name(known) {
+            return Ok(true);
+        }
+    }
+}
+
+/// How many entries the database has.
+async fn size(app: &App) -> Result<u64, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    Ok(head.map_or(0, |head| head.size))
+}
+
+/// Says until the end of the process that the log is not what it was.
+fn distrust(app: &App, why: String) -> ServiceError {
+    tracing::error!(why, "the log is not to be trusted");
+    app.metrics.ledger_forks.inc();
+    ServiceError::Internal(app.log.distrust.get_or_init(|| why).clone())
+}
+
+/// Whether nothing speaks against the log, as far as this process has seen.
+pub async fn trusted(app: &App) -> Result<String, ServiceError> {
+    if let Some(why) = app.log.distrust.get() {
+        return Err(ServiceError::Internal(why.clone()));
+    }
+    let mut connection = app.store.read().await?;
+    let Some(head) = log::head(&mut connection).await? else {
+        return Ok("the log is empty".into());
+    };
+    own(app, &head, &log::successions(&mut connection).await?)?;
+    Ok(format!("{} entries", head.size))
+}
+
+/// Nodes of one installation sign with one key: another one would make its
+/// checkpoints unbelievable. The last succession says which key it is.
+fn own(app: &App, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
+    let own = app.log.signer.verifier(&head.origin).to_string();
+    let last = successions
+        .last()
+        .and_then(|note| Succession::open(note).ok());
+    let known = last.map(|last| last.new_key().to_string());
+    match known.as_ref().or(head.public_key.as_ref()) {
+        Some(known) if *known != own => Err(ServiceError::Internal(format!(
+            "the log is signed with {known} and not with this node's key: \
+             nodes of one installation share the folder keys of their data folder"
+        ))),
+        _ => Ok(own),
+    }
+}
+
+fn checkpoint_name(size: u64) -> String {
+    format!("{CHECKPOINTS}/{size:020}")
+}
+
+/// The log's name: this installation's address without its scheme. Fixed with
+/// the first checkpoint.
+fn origin(app: &App) -> String {
+    let url = app.config.base_url();
+    let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    format!("{address}/ledger")
+}
+
+/// The head, and with `since` that it goes on from the tree of that size.
+pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let (head, checkpoint) = head
+        .and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
+        .ok_or(ServiceError::NotFound("Ledger head"))?;
+    let consistency = match since {
+        None => None,
+        Some(from) if from > head.size => {
+            return Err(ServiceError::NotFoundText(format!(
+                "The log has {} entries, not {from}",
+                head.size
+            )));
+        }
+        Some(from) => Some(consistency(&mut connection, from, head.size).await?),
+    };
+    Ok(LogHead {
+        public_key: head.public_key.unwrap_or_default(),
+        origin: head.origin,
+        tree_size: head.size,
+        root_hash: head.root,
+        signed_at: head.signed_at,
+        checkpoint,
+        consistency,
+        successions: log::successions(&mut connection).await?,
+    })
+}
+
+/// The first `width` hashes of a tile, one behind the other; all of a full one.
+pub async fn tile(app: &App, id: TileId, width: Option<u64>) -> Result<Vec<u8>, ServiceError> {
+    let missing = || ServiceError::NotFound("Tile");
+    let mut connection = app.store.read().await?;
+    let tiles = log::tiles(&mut connection, [id]).await?;
+    let hashes = tiles.get(id).ok_or_else(missing)?;
+    let width = usize::try_from(width.unwrap_or(TILE)).map_err(|_| missing())?;
+    Ok(hashes.get(..width).ok_or_else(missing)?.concat())
+}
+
+/// That an envelope's entries are in the log, as far as they have their places.
+/// None before the first checkpoint.
+pub async fn evidence(
+    app: &App,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<Option<LogEvidence>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    // Places first: a head that is read later has them all.
+    let places = log::places(&mut connection, Some(org), envelope).await?;
+    let head = log::head(&mut connection).await?;
+    let Some((head, checkpoint)) =
+        head.and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
+    else {
+        return Ok(None);
+    };
+    let inclusion = proofs(&mut connection, &places, head.size).await?;
+    Ok(Some(LogEvidence {
+        checkpoint,
+        public_key: head.public_key.unwrap_or_default(),
+        successions: log::successions(&mut connection).await?,
+        certified: certified(&mut connection, org, envelope, head.size).await?,
+        inclusion,
+    }))
+}
+
+/// Proofs that the entries of another ledger of the organization, or of the
+/// installation, are in the tree of `checkpoint`: a note of this log.
+pub async fn inclusions(
+    app: &App,
+    owner: &Owner,
+    checkpoint: &str,
+) -> Result<Vec<Inclusion>, ServiceError> {
+    let size = size_of(checkpoint).unwrap_or_default();
+    let mut connection = app.store.read().await?;
+    let places = log::places(&mut connection, owner.org.as_ref(), owner).await?;
+    proofs(&mut connection, &places, size).await
+}
+
+/// Proofs of places in the tree of `size`; later places have none.
+async fn proofs(
+    connection: &mut AnyConnection,
+    places: &[(i64, u64)],
+    size: u64,
+) -> Result<Vec<Inclusion>, ServiceError> {
+    let placed = || places.iter().filter(|(_, index)| *index < size);
+    let needed: Vec<_> = placed()
+        .flat_map(|(_, index)| merkle::tiles_of_inclusion(*index, size))
+        .collect();
+    let tiles = log::tiles(connection, needed).await?;
+    placed()
+        .map(|(sequence, leaf_index)| {
+            let proof = tiles.inclusion(*leaf_index, size)?;
+            Ok(Inclusion {
+                sequence: *sequence,
+                leaf_index: *leaf_index,
+                proof: proof.iter().map(hex::encode).collect(),
+            })
+        })
+        .collect()
+}
+
+/// The key that this installation's log is verified with; none before its first
+/// checkpoint.
+pub async fn verifier(app: &App) -> Result<Option<VerifierKey>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    let Some(head) = log::head(&mut connection).await? else {
+        return Ok(None);
+    };
+    let successions = log::successions(&mut connection).await?;
+    Ok(VerifierKey::parse(&own(app, &head, &successions)?))
+}
+
+/// The size that a note states: its second line.
+fn size_of(note: &str) -> Option<u64> {
+    note.lines().nth(1)?.parse().ok()
+}
+
+/// That the log goes on from the head that an envelope's certificate holds.
+async fn certified(
+    connection: &mut AnyConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+    size: u64,
+) -> Result<Option<Consistency>, ServiceError> {
+    let note = vault::checkpoint(connection, org, envelope).await?;
+    let from = note.as_deref().and_then(size_of);
+    let Some(from) = from.filter(|from| *from <= size) else {
+        return Ok(None);
+    };
+    Ok(Some(consistency(connection, from, size).await?))
+}
+
+async fn consistency(
+    connection: &mut AnyConnection,
+    from: u64,
+    size: u64,
+) -> Result<Consistency, ServiceError> {
+    let needed = merkle::tiles_of_consistency(from, size);
+    let tiles = log::tiles(connection, needed).await?;
+    let proof = tiles.consistency(from, size)?;
+    Ok(Consistency {
+        from,
+        proof: proof.iter().map(hex::encode).collect(),
+    })
+}

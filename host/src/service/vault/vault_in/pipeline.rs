@@ -1,0 +1,528 @@
+//! The steps of vault-in.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::SOURCE;
+use super::participants::{self, Called, Rules};
+use super::provenance::Provenance;
+use super::record::{CustodySource, custody_facts};
+use super::seal::{Executed, Rewritten, Sealed};
+use super::time::TrustedTime;
+use crate::components::rules::{Judgement, compliance};
+use crate::domain::component::{ComponentIdentity, Participant, Slot};
+use crate::domain::envelope::{
+    Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
+};
+use crate::domain::event::EventType;
+use crate::domain::job::VaultEnvelope;
+use crate::domain::ledger::LedgerEntry;
+use crate::faults;
+use crate::files::Area;
+use crate::service::envelopes::facts;
+use crate::service::events;
+use crate::service::vault::{copies, integrity};
+use crate::service::{App, ServiceError, signing};
+use crate::store::envelopes::VaultedFiles;
+use crate::store::vault::Intent;
+use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
+
+/// Member of a recorded step that names the components that made it.
+const CALLED: &str = "components";
+
+/// A step, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Confirm,
+    Fetch,
+    Time,
+    Seal,
+    Copy,
+    Certify,
+    Record,
+    Settle,
+}
+
+impl Step {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Confirm => "confirm",
+            Self::Fetch => "fetch",
+            Self::Time => "time",
+            Self::Seal => "seal",
+            Self::Copy => "copy",
+            Self::Certify => "certify",
+            Self::Record => "record",
+            Self::Settle => "settle",
+        }
+    }
+}
+
+/// The signers were compared with those at the provider.
+#[derive(Clone, Serialize, Deserialize)]
+struct Confirmed {
+    /// The record tells of the ledger up to this entry.
+    ledger_sequence: i64,
+}
+
+/// The evaluated record.
+#[derive(Clone, Serialize, Deserialize)]
+struct Certified {
+    certificate: KeptFile,
+    facts: compliance::EnvelopeFacts,
+    #[serde(flatten)]
+    judgement: Judgement,
+    component: ComponentIdentity,
+    /// The components that took part up to the certificate, which names them.
+    #[serde(default)]
+    participants: Vec<Participant>,
+}
+
+/// Everything that is stored before the envelope is vaulted.
+struct Prepared {
+    source: KeptFile,
+    sealed: Sealed,
+    copy: KeptFile,
+    certified: Certified,
+    custody_record: KeptFile,
+}
+
+/// One run over an envelope's steps.
+pub(super) struct Pipeline<'a> {
+    pub(super) app: &'a App,
+    pub(super) envelope: &'a Envelope,
+    pub(super) intent: &'a Intent,
+    pub(super) step: Step,
+    pub(super) rules: Rules,
+    /// The components that made the steps that are done.
+    called: Vec<Called>,
+}
+
+impl<'a> Pipeline<'a> {
+    pub(super) fn new(app: &'a App, envelope: &'a Envelope, intent: &'a Intent) -> Self {
+        Self {
+            app,
+            envelope,
+            intent,
+            step: Step::Confirm,
+            rules: Rules::of(app, envelope),
+            called: Vec::new(),
+        }
+    }
+
+    /// The step at which it is.
+    pub(super) fn step(&self) -> Step {
+        self.step
+    }
+
+    /// Does what is not done yet.
+    pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
+        let confirmed = self.confirmed().await?;
+        let source = match self.begin(Step::Fetch).await? {
+            Some(source) => source,
+            None => {
+                let (source, called) = self.fetch().await?;
+                self.done(source, called).await?
+            }
+        };
+        let sealed = self.sealed(&source).await?;
+        let copy = match self.begin(Step::Copy).await? {
+            Some(copy) => copy,
+            None => {
+                let copy = self.copy(&source).await?;
+                self.done(copy, self.rules.of_documents()?).await?
+            }
+        };
+        let certified = match self.begin(Step::Certify).await? {
+            Some(certified) => certified,
+            None => {
+                let certified = self.certify(&source, &sealed, &copy).await?;
+                let called = Called::new(Slot::Compliance, Ok(certified.component.clone()))?;
+                self.done(certified, vec![called]).await?
+            }
+        };
+        let custody_record = match self.begin(Step::Record).await? {
+            Some(record) => record,
+            None => {
+                let further = self.further(&source, &sealed, &certified);
+                let told = self.told_ledger(&confirmed).await?;
+                let record = self.record(&certified, &copy, &told, further).await?;
+                let documents = self.rules.documents.identity();
+                let called = Called::new(Slot::Documents, documents)?;
+                self.done(record, vec![called]).await?
+            }
+        };
+        self.step = Step::Settle;
+        self.settle(&Prepared {
+            source,
+            sealed,
+            copy,
+            certified,
+            custody_record,
+        })
+        .await?;
+        faults::pass("settled");
+        Ok(())
+    }
+
+    /// Goes on to a step: its result, when it is done already.
+    pub(super) async fn begin<T: DeserializeOwned>(
+        &mut self,
+        step: Step,
+    ) -> Result<Option<T>, ServiceError> {
+        self.step = step;
+        let mut connection = self.app.store.read().await?;
+        let given = vault::step(&mut connection, self.envelope, self.intent, step.name()).await?;
+        given.map(|given| self.recorded(given)).transpose()
+    }
+
+    /// Records the result of the present step, and the components that made it.
+    /// Another pipeline may have been first: its result counts.
+    pub(super) async fn done<T: Serialize + DeserializeOwned>(
+        &mut self,
+        given: T,
+        called: Vec<Called>,
+    ) -> Result<T, ServiceError> {
+        let name = self.step.name();
+        faults::pass(name);
+        let mut given = serde_json::to_value(given).map_err(internal)?;
+        if !called.is_empty() {
+            given[CALLED] = json!(called);
+        }
+        let now = self.app.clock.now();
+        let mut tx = self.app.store.begin().await?;
+        let given =
+            vault::record_step(&mut tx, self.envelope, self.intent, name, &given, now).await?;
+        tx.commit().await?;
+        faults::pass(&format!("{name} recorded"));
+        self.recorded(given)
+    }
+
+    /// A recorded result. The components that made it are noted.
+    fn recorded<T: DeserializeOwned>(&mut self, given: Value) -> Result<T, ServiceError> {
+        if let Some(called) = given.get(CALLED) {
+            let called: Vec<Called> = serde_json::from_value(called.clone()).map_err(internal)?;
+            self.called.extend(called);
+        }
+        serde_json::from_value(given).map_err(internal)
+    }
+
+    /// Asks the provider again who signed: a signature may have been passed on since its last
+    /// callback, and earlier releases took a completed form for a signature.
+    async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
+        if self.envelope.is_upload || self.envelope.provider_instance.is_none() {
+            return Ok(Confirmed {
+                ledger_sequence: self.intent.ledger_sequence,
+            });
+        }
+        match self.begin(Step::Confirm).await? {
+            Some(confirmed) => Ok(confirmed),
+            None => {
+                let ledger_sequence = signing::confirm_signers(self.app, self.envelope).await?;
+                self.done(Confirmed { ledger_sequence }, Vec::new()).await
+            }
+        }
+    }
+
+    /// The executed document, stored untouched, and the plugin that fetched it.
+    async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
+        let (app, envelope) = (self.app, self.envelope);
+        if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
+            return Ok((KeptFile(upload.clone()), Vec::new()));
+        }
+        let (pdf, plugin) = copies::signed_document(app, envelope).await?;
+        let source = self.store(Area::Signed, pdf, "application/pdf").await?;
+        Ok((source, vec![Called::new(Slot::Signing, Ok(plugin))?]))
+    }
+
+    async fn copy(&self, source: &KeptFile) -> Result<KeptFile, ServiceError> {
+        let Executed { pdf, .. } = self.executed(source).await?;
+        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
+        let at = self.intent.frozen_at;
+        let copy = copies::non_authoritative(documents, reader, self.envelope, pdf, at).await?;
+        self.store(Area::Copies, copy, "application/pdf").await
+    }
+
+    async fn certify(
+        &self,
+        source: &KeptFile,
+        sealed: &Sealed,
+        copy: &KeptFile,
+    ) -> Result<Certified, ServiceError> {
+        let rules = &self.rules.compliance;
+        let participants = self.participants(rules.identity()?).await?;
+        let mut facts = self.facts_as_vaulted(&sealed.file.0, &copy.0).await?;
+        let provenance = self.provenance(source, sealed, &participants);
+        facts.attributes.extend(provenance.attributes());
+        let judgement = rules.judge_for_request(&facts).await?;
+        let issued_at = self.intent.frozen_at.to_string();
+        let issuer = &self.intent.issuer;
+        let asked = rules.certificate_for_request(&facts, &issued_at, issuer);
+        let (text, component) = asked.await?;
+        let certificate = self.store(Area::Certificates, text.into(), "application/json");
+        Ok(Certified {
+            certificate: certificate.await?,
+            facts,
+            judgement,
+            component,
+            participants,
+        })
+    }
+
+    /// The components that took part up to the certificate, with its own.
+    async fn participants(
+        &self,
+        compliance: ComponentIdentity,
+    ) -> Result<Vec<Participant>, ServiceError> {
+        let mut connection = self.app.store.read().await?;
+        let mut called = participants::before(&mut connection, self.envelope).await?;
+        called.extend(self.called.iter().cloned());
+        called.push(Called::new(Slot::Compliance, Ok(compliance))?);
+        let now = self.app.clock.now();
+        Ok(participants::named(&mut connection, self.envelope, &called, now).await?)
+    }
+
+    /// Those of the certificate, and those that were called after it.
+    async fn all_participants(
+        &self,
+        certified: &Certified,
+    ) -> Result<Vec<Participant>, ServiceError> {
+        let mut all = certified.participants.clone();
+        let mut late = self.called.clone();
+        late.retain(|called| !all.iter().any(|known| called.is(known)));
+        let mut connection = self.app.store.read().await?;
+        let now = self.app.clock.now();
+        all.extend(participants::named(&mut connection, self.envelope, &late, now).await?);
+        Ok(all)
+    }
+
+    /// How the evidence came to be: every member of the certificate's `provenance`.
+    fn provenance(
+        &self,
+        source: &KeptFile,
+        sealed: &Sealed,
+        participants: &[Participant],
+    ) -> Provenance {
+        let mut provenance = Provenance::default();
+        provenance.note("components", &json!(participants));
+        provenance.note("rewritten", &sealed.rewritten_from(source));
+        provenance.note("trusted_time", &sealed.time.told());
+        provenance
+    }
+
+    /// What the custody record tells beside what every record has.
+    fn further(
+        &self,
+        source: &KeptFile,
+        sealed: &Sealed,
+        certified: &Certified,
+    ) -> Vec<(String, String)> {
+        let seal = match &sealed.seal {
+            Some(certificate) => format!("certificate {certificate} (SHA-256)"),
+            None => "not sealed: the document is certified against any change".to_owned(),
+        };
+        let rewritten = sealed.rewritten.as_ref().map(Rewritten::line);
+        // A note begins with the log's name, its size and its root.
+        let note = self.intent.checkpoint.as_deref();
+        let log = note.and_then(|note| {
+            let mut lines = note.lines();
+            let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+            Some(format!("{origin}: {size} entries before, root {root}"))
+        });
+        let second = certified.judgement.opinions.get(1);
+        let second = second.map(|second| {
+            let (by, score) = (&second.component, second.score);
+            format!("score {score}, by {by} ({})", by.sha256)
+        });
+        let named = [
+            ("Second evaluation", second),
+            ("Executed document", Some(source.0.sha256.clone())),
+            ("Rewritten", rewritten),
+            ("Seal", Some(seal)),
+            ("Trusted time", sealed.time.line()),
+            ("Log of all ledgers", log),
+        ];
+        let told = named.into_iter();
+        told.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+
+    async fn record(
+        &self,
+        certified: &Certified,
+        copy: &KeptFile,
+        told: &[LedgerEntry],
+        further: Vec<(String, String)>,
+    ) -> Result<KeptFile, ServiceError> {
+        let certificate = self.app.files.get(&certified.certificate.0).await?;
+        let facts = custody_facts(CustodySource {
+            envelope: self.envelope,
+            intent: self.intent,
+            facts: &certified.facts,
+            evaluation: &certified.judgement.evaluation,
+            component: &certified.component,
+            copy: &copy.0,
+            custodian: &self.custodian(),
+            told,
+            certificate_json: String::from_utf8_lossy(&certificate).into_owned(),
+            further,
+        });
+        let record = self.rules.documents.custody_record(facts).await??;
+        self.store(Area::Certificates, record.into(), "application/pdf")
+            .await
+    }
+
+    pub(super) async fn store(
+        &self,
+        area: Area,
+        bytes: Bytes,
+        content_type: &str,
+    ) -> Result<KeptFile, ServiceError> {
+        let (org, owner) = (&self.envelope.org, self.envelope.id.as_str());
+        let file = self.app.files.put(area, org, owner, bytes, content_type);
+        Ok(KeptFile(file.await?))
+    }
+
+    fn custodian(&self) -> Custodian {
+        Custodian {
+            email: self.envelope.created_by.clone(),
+            status: CustodianStatus::Accepted,
+        }
+    }
+
+    /// The record as the pipeline is about to leave it: the certificate is
+    /// evaluated as of the vaulted state.
+    async fn facts_as_vaulted(
+        &self,
+        authoritative: &StoredFile,
+        copy: &StoredFile,
+    ) -> Result<compliance::EnvelopeFacts, ServiceError> {
+        let vaulted = Envelope {
+            status: EnvelopeStatus::Vaulted,
+            vault: Some(authoritative.clone()),
+            document_hash: Some(authoritative.sha256.clone()),
+            copy: Some(copy.clone()),
+            certificate: Some(authoritative.clone()),
+            ..self.envelope.clone()
+        };
+        let mut connection = self.app.store.read().await?;
+        let mut facts = facts::compliance_facts(&mut connection, &vaulted).await?;
+        let custodian = self.custodian();
+        if !facts
+            .custodians
+            .iter()
+            .any(|known| known.email == custodian.email)
+        {
+            facts.custodians.push(compliance::Custodian {
+                email: custodian.email,
+                status: compliance::CustodianStatus::Accepted,
+            });
+        }
+        let checkpoint = self.intent.checkpoint.clone();
+        facts
+            .attributes
+            .extend(checkpoint.map(|checkpoint| ("ledger_checkpoint".to_owned(), checkpoint)));
+        Ok(facts)
+    }
+
+    /// The ledger up to the intent, or what was confirmed after it: later entries
+    /// are no part of the record.
+    async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
+        let mut connection = self.app.store.read().await?;
+        let (org, id) = (&self.envelope.org, &self.envelope.id);
+        let mut entries = ledger::list(&mut connection, Some(org), id).await?;
+        entries.retain(|entry| entry.sequence <= confirmed.ledger_sequence);
+        Ok(entries)
+    }
+
+    /// One transaction: pointers, custodian, status, ledger and events.
+    async fn settle(&self, prepared: &Prepared) -> Result<(), ServiceError> {
+        let now = self.app.clock.now();
+        let participants = self.all_participants(&prepared.certified).await?;
+        let mut tx = self.app.store.begin().await?;
+        let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
+            .await?
+            .ok_or(ServiceError::NotFound("Envelope"))?;
+        if envelope.status != self.envelope.status {
+            return Err(StoreError::Conflict.into());
+        }
+        vault::finish_intent(&mut tx, &envelope, self.intent, SOURCE, now).await?;
+        let certified = &prepared.certified;
+        let files = VaultedFiles {
+            authoritative: &prepared.sealed.file.0,
+            copy: &prepared.copy.0,
+            certificate: &certified.certificate.0,
+            custody_record: &prepared.custody_record.0,
+            compliance_score: certified.judgement.evaluation.score,
+        };
+        envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
+        signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
+        let first_look = integrity::next_look(&envelope.id, now);
+        store::integrity::plan(&mut tx, &envelope, first_look).await?;
+        let key = envelope.id.as_str();
+        jobs::remove::<VaultEnvelope>(&mut tx, &envelope.org, key).await?;
+
+        let component = json!(certified.component);
+        let facts = json!(certified.facts);
+        let at = self.intent.frozen_at;
+        vault::insert_evaluation(&mut tx, &envelope, &facts, &component, at).await?;
+        let hash = &prepared.sealed.file.0.sha256;
+        let stored = json!({
+            "document_hash": hash,
+            "signed_document_hash": prepared.source.0.sha256,
+            "signed_document_size": prepared.source.0.size,
+            "rewritten": prepared.sealed.rewritten_from(&prepared.source),
+            "copy_hash": prepared.copy.0.sha256,
+            "certificate_hash": certified.certificate.0.sha256,
+            "custody_record_hash": prepared.custody_record.0.sha256,
+            "seal_certificate_hash": prepared.sealed.seal,
+            "trusted_time": prepared.sealed.time.told(),
+            "custodian": self.custodian().email,
+            "components": participants,
+        });
+        let actor = self.intent.requested_by.as_str();
+        let action = EventType::VaultStored.as_str();
+        events::record(&mut tx, &envelope, actor, action, stored, now).await?;
+        let evaluation = &certified.judgement.evaluation;
+        let mut evaluated = json!({
+            "score": evaluation.score,
+            "missing_requirements": evaluation.missing_requirements,
+            "component": component,
+            "issued_at": at,
+            "issuer": self.intent.issuer,
+            "facts": facts,
+        });
+        if !certified.judgement.opinions.is_empty() {
+            evaluated["evaluations"] = json!(certified.judgement.opinions);
+        }
+        let action = "compliance.evaluated";
+        events::record(&mut tx, &envelope, "system", action, evaluated, now).await?;
+
+        let path = format!("vault:{}/authoritative", envelope.id);
+        let data = json!({ "path": path, "hash": hash });
+        events::emit(&mut tx, &envelope, EventType::VaultStored, data, now).await?;
+        if let TrustedTime::None { reason } = &prepared.sealed.time {
+            let data = json!({ "reason": reason });
+            let event_type = EventType::VaultWithoutTrustedTime;
+            events::emit(&mut tx, &envelope, event_type, data, now).await?;
+        }
+        let verdict = if evaluation.compliant {
+            EventType::VaultCompliancePassed
+        } else {
+            EventType::VaultComplianceFailed
+        };
+        let data = json!({
+            "score": evaluation.score,
+            "missing_requirements": evaluation.missing_requirements,
+        });
+        events::emit(&mut tx, &envelope, verdict, data, now).await?;
+        faults::pass("settle");
+        Ok(tx.commit().await?)
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> ServiceError {
+    ServiceError::Internal(error.to_string())
+}

@@ -1,0 +1,304 @@
+//! The authoritative copy: the executed document, marked and sealed.
+//!
+//! The executed bytes stay the beginning of the copy. Where a document makes that
+//! impossible, only the writer that came with the program may replace them, and the
+//! evidence states it.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::participants::{Called, Rules};
+use super::pipeline::{Pipeline, Step};
+use super::time::TrustedTime;
+use crate::components::rules::documents;
+use crate::components::{ComponentError, Documents, Failure, Placement, embedded};
+use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::envelope::{FileType, KeptFile};
+use crate::domain::hash::sha256;
+use crate::files::Area;
+use crate::sealing::{SIGNATURE_BYTES, Unstamped};
+use crate::service::ServiceError;
+use crate::service::envelopes::uploads::picture;
+use crate::service::vault::copies::{self, MarkedCopy};
+
+/// The authoritative copy.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Sealed {
+    pub(super) file: KeptFile,
+    /// SHA-256 of the certificate it is sealed with; none for a document that
+    /// is certified against any change and therefore kept as it is.
+    pub(super) seal: Option<String>,
+    pub(super) time: TrustedTime,
+    /// Why the copy does not begin with the executed bytes.
+    #[serde(default)]
+    pub(super) rewritten: Option<Rewritten>,
+}
+
+/// Bytes in place of the executed ones.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Rewritten {
+    /// SHA-256 of the bytes that the copy begins with instead.
+    rewritten_hash: String,
+    rewritten_size: u64,
+    reason: String,
+    /// The component that wrote them.
+    component: ComponentIdentity,
+}
+
+impl Rewritten {
+    fn new(bytes: &Bytes, reason: String, component: ComponentIdentity) -> Self {
+        Self {
+            rewritten_hash: sha256(bytes),
+            rewritten_size: bytes.len() as u64,
+            reason,
+            component,
+        }
+    }
+
+    /// As the custody record prints it.
+    pub(super) fn line(&self) -> String {
+        format!("{}: {}", self.reason, self.rewritten_hash)
+    }
+}
+
+impl Sealed {
+    /// As ledger and certificate hold it: null where the executed bytes were kept.
+    pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
+        match &self.rewritten {
+            None => Value::Null,
+            Some(rewritten) => {
+                let mut value = json!(rewritten);
+                value["executed_hash"] = source.0.sha256.as_str().into();
+                value
+            }
+        }
+    }
+}
+
+/// The executed document as a PDF.
+pub(super) struct Executed {
+    pub(super) pdf: Bytes,
+    /// The component that made a PDF of a picture.
+    drawn_by: Option<(ComponentIdentity, String)>,
+}
+
+/// The marked document before its seal.
+struct Marked {
+    pdf: Bytes,
+    /// False for a document that is certified against any change.
+    sealable: bool,
+    rewritten: Option<Rewritten>,
+}
+
+impl Pipeline<'_> {
+    /// Two steps: the time stamping authority's answer is recorded before the copy
+    /// that holds it is stored, so that a repeat makes the same copy.
+    pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<Sealed, ServiceError> {
+        if let Some(sealed) = self.begin(Step::Seal).await? {
+            return Ok(sealed);
+        }
+        let time: Option<TrustedTime> = self.begin(Step::Time).await?;
+        let Marked {
+            pdf,
+            sealable,
+            rewritten,
+        } = self.marked(source).await?;
+        let (pdf, seal, time) = match sealable {
+            false => (pdf, None, TrustedTime::NotAsked),
+            true => {
+                let unstamped = self.sign(pdf).await?;
+                let time = self.time_of(&unstamped, time).await?;
+                let sealed = unstamped.finish(time.token().as_deref())?;
+                let seal = self.app.sealing.fingerprint()?;
+                (sealed.into(), Some(seal), time)
+            }
+        };
+        self.begins_as_recorded(&pdf, source, rewritten.as_ref())?;
+        let mut called = self.rules.of_documents()?;
+        called.extend(rewritten.as_ref().map(|rewritten| Called {
+            slot: Slot::Documents,
+            identity: rewritten.component.clone(),
+        }));
+        self.step = Step::Seal;
+        let file = self.store(Area::Vault, pdf, "application/pdf").await?;
+        let sealed = Sealed {
+            file,
+            seal,
+            time,
+            rewritten,
+        };
+        self.done(sealed, called).await
+    }
+
+    /// The executed document as a PDF. Pictures are drawn by the writer that came
+    /// with the program.
+    pub(super) async fn executed(&self, source: &KeptFile) -> Result<Executed, ServiceError> {
+        let bytes = self.app.files.get(&source.0).await?;
+        let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
+        let Some(picture) = picture(kind, &bytes) else {
+            return Ok(Executed {
+                pdf: bytes,
+                drawn_by: None,
+            });
+        };
+        let embedded = &self.rules.embedded_documents;
+        let pdf = embedded.picture_to_pdf(picture).await??;
+        // Loaded by the call before it.
+        let by = embedded.identity()?;
+        let reason = format!("the upload is a picture ({})", source.0.content_type);
+        Ok(Executed {
+            pdf: pdf.into(),
+            drawn_by: Some((by, reason)),
+        })
+    }
+
+    /// Marks the executed document. The active rules may only add to it; whether it
+    /// has to be replaced, or kept without a seal, is for the embedded ones to say.
+    async fn marked(&self, source: &KeptFile) -> Result<Marked, ServiceError> {
+        let Executed { pdf, drawn_by } = self.executed(source).await?;
+        let drawn = drawn_by.map(|(by, reason)| Rewritten::new(&pdf, reason, by));
+        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
+        let mut marked = self.mark(documents, reader, pdf).await?;
+        let active = documents.identity()?;
+        let own = embedded_writer().unwrap_or_else(|| active.clone());
+        if active != own && !matches!(marked, MarkedCopy::Appended(_)) {
+            let Executed { pdf, .. } = self.executed(source).await?;
+            let Rules {
+                embedded_documents,
+                embedded_placement,
+                ..
+            } = &self.rules;
+            marked = self
+                .mark(embedded_documents, embedded_placement, pdf)
+                .await?;
+            if matches!(marked, MarkedCopy::Appended(_)) {
+                let why = "the executed document is not the beginning of the marked one";
+                return Err(unusable(&active, why).into());
+            }
+        }
+        Ok(match marked {
+            MarkedCopy::Appended(pdf) => Marked {
+                pdf,
+                sealable: true,
+                rewritten: drawn,
+            },
+            MarkedCopy::Unchanged => Marked {
+                pdf: self.executed(source).await?.pdf,
+                sealable: false,
+                rewritten: drawn,
+            },
+            MarkedCopy::Rewritten(pdf) => {
+                let reason = "the document's structure had to be repaired to add to it";
+                Marked {
+                    rewritten: Some(Rewritten::new(&pdf, reason.into(), own)),
+                    sealable: true,
+                    pdf,
+                }
+            }
+        })
+    }
+
+    async fn mark(
+        &self,
+        documents: &Documents,
+        reader: &Placement,
+        pdf: Bytes,
+    ) -> Result<MarkedCopy, ServiceError> {
+        let kind = documents::CopyKind::Authoritative;
+        let at = self.intent.frozen_at;
+        copies::mark(documents, reader, self.envelope, pdf, kind, at).await
+    }
+
+    /// Signs a marked document.
+    async fn sign(&self, marked: Bytes) -> Result<Unstamped, ServiceError> {
+        let request = documents::SealRequest {
+            name: self.intent.issuer.clone(),
+            reason: format!("Authoritative copy of {}", self.envelope.id),
+            signed_at: self.intent.frozen_at.to_string(),
+            signature_bytes: SIGNATURE_BYTES,
+        };
+        let (documents, reader) = (&self.rules.documents, &self.rules.placement);
+        let space = documents.prepare_seal(marked.clone(), request).await??;
+        let prepared = copies::joined(marked, &space.appended);
+        reader.inspect(prepared.clone()).await??;
+        let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+        let place = place(space.place_start)..place(space.place_end);
+        let now = self.app.clock.now();
+        Ok(self.app.sealing.sign(prepared.into(), place, now)?)
+    }
+
+    /// The copy begins with the executed bytes, or with those that replace them:
+    /// rules that are someone's own say where the signature goes.
+    fn begins_as_recorded(
+        &self,
+        copy: &Bytes,
+        source: &KeptFile,
+        rewritten: Option<&Rewritten>,
+    ) -> Result<(), ServiceError> {
+        let (hash, size) = match rewritten {
+            Some(rewritten) => (&rewritten.rewritten_hash, rewritten.rewritten_size),
+            None => (&source.0.sha256, source.0.size.cast_unsigned()),
+        };
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if copy.get(..size).is_some_and(|bytes| sha256(bytes) == *hash) {
+            return Ok(());
+        }
+        let why = "the executed document is not the beginning of the sealed one";
+        Err(unusable(&self.rules.documents.identity()?, why).into())
+    }
+
+    /// The recorded time stamp where it is about this signature, else a new one.
+    async fn time_of(
+        &mut self,
+        unstamped: &Unstamped,
+        recorded: Option<TrustedTime>,
+    ) -> Result<TrustedTime, ServiceError> {
+        if let Some(time) = recorded.filter(|time| time.is_about(unstamped)) {
+            return Ok(time);
+        }
+        let answer = self.trusted_time(unstamped).await;
+        let kept = self.done(answer.clone(), Vec::new()).await?;
+        Ok(match kept.is_about(unstamped) {
+            true => kept,
+            false => answer,
+        })
+    }
+
+    /// Asks the authority for a token for the signature. Without one the vaulting
+    /// continues, and the evidence states the reason.
+    async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
+        let Some(authority) = &self.app.timestamps else {
+            return TrustedTime::NotAsked;
+        };
+        let reason = match authority.stamp(&unstamped.signature_digest()).await {
+            Ok(stamp) if unstamped.has_room_for(stamp.size()) => {
+                return TrustedTime::Stamped {
+                    at: stamp.at.to_string(),
+                    token: stamp.base64(),
+                    authority: stamp.authority,
+                    checked: authority.is_checked(),
+                };
+            }
+            Ok(_) => "the token is larger than its place".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.app.metrics.without_trusted_time.inc();
+        tracing::error!(envelope = %self.envelope.id, reason, "no trusted time");
+        TrustedTime::None { reason }
+    }
+}
+
+/// The writer of documents that came with the program.
+fn embedded_writer() -> Option<ComponentIdentity> {
+    let found = embedded().find(|artifact| artifact.slot == Slot::Documents);
+    found.map(|artifact| artifact.identity)
+}
+
+fn unusable(identity: &ComponentIdentity, why: &str) -> ComponentError {
+    ComponentError {
+        component: identity.to_string(),
+        kind: Failure::Answer(why.into()),
+        by_document: false,
+    }
+}

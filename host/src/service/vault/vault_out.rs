@@ -1,0 +1,163 @@
+//! Vault-out: the authoritative copy leaves the vault for good.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::components::rules::lifecycle::EnvelopeTrigger;
+use crate::domain::envelope::{EnvelopeStatus, KeptFile};
+use crate::domain::event::EventType;
+use crate::domain::job::DeleteObject;
+use crate::faults;
+use crate::files::Area;
+use crate::service::envelopes::lifecycle;
+use crate::service::events;
+use crate::service::vault::downloads::{IssuedLink, issue, untouched};
+use crate::service::{App, Caller, Issue, ServiceError, envelopes as envelope_service};
+use crate::store::downloads::LinkedFile;
+use crate::store::{envelopes, jobs, vault};
+
+/// Body of `POST /partner/envelopes/:id/vault-out`: the release form.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "recipient_name": "Robin Park", "recipient_organization": "First Example Bank",
+    "recipient_email": "robin.park@bank.example", "purpose_of_release": "Assignment of the contract",
+    "acknowledge_authoritative_copy": true, "acknowledge_chain_of_custody": true,
+    "authorized_signature": "Jordan Maple",
+}]))]
+pub struct ReleaseForm {
+    #[schemars(length(min = 1, max = 500))]
+    pub recipient_name: String,
+    #[schemars(length(min = 1, max = 500))]
+    pub recipient_organization: String,
+    #[schemars(email)]
+    pub recipient_email: String,
+    #[schemars(length(min = 1, max = 2000))]
+    pub purpose_of_release: String,
+    /// Must be `true`.
+    pub acknowledge_authoritative_copy: bool,
+    /// Must be `true`.
+    pub acknowledge_chain_of_custody: bool,
+    #[schemars(length(min = 1, max = 500))]
+    pub authorized_signature: String,
+}
+
+/// Links to the four files of a release.
+pub struct Release {
+    pub authoritative: IssuedLink,
+    pub copy: IssuedLink,
+    pub certificate: IssuedLink,
+    pub custody_record: IssuedLink,
+}
+
+/// Releases the authoritative copy. A repeat returns fresh links to the same
+/// archive.
+///
+/// The archive is written and read back before the live pointer goes, and the
+/// live bytes go last, by a job: at no point is there neither.
+pub async fn vault_out(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    form: ReleaseForm,
+) -> Result<Release, ServiceError> {
+    check(&form)?;
+    let envelope = envelope_service::get(app, caller, id).await?;
+    let release = EnvelopeTrigger::VaultOut;
+    lifecycle::next_status(app, &envelope, release).await?;
+    let archive = match &envelope.vault {
+        Some(live) => {
+            let bytes = untouched(app, &envelope, app.files.get(live).await).await?;
+            let (org, owner) = (&envelope.org, envelope.id.as_str());
+            let put = app
+                .files
+                .put(Area::Archive, org, owner, bytes, "application/pdf");
+            let archive = put.await?;
+            app.files.retain(&archive, app.clock.now()).await?;
+            Some(archive)
+        }
+        None => None,
+    };
+
+    faults::pass("archived");
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let (envelope, decided) =
+        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, release).await?;
+    if decided.status != envelope.status {
+        let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
+            return Err(ServiceError::Internal(
+                "a vaulted envelope has no live copy".into(),
+            ));
+        };
+        envelopes::set_vaulted_out(&mut tx, &envelope, &archive, now).await?;
+        decided.record(&mut tx, &envelope, now).await?;
+        vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
+        let mut details = json!({ "form": form, "document_hash": archive.sha256 });
+        // Later evaluations of the released record ask these again.
+        if let Ok(rules) = app.components.compliance(Some(&caller.org)).identity() {
+            details["rules_component"] = json!(rules);
+        }
+        let action = EventType::VaultReleased.as_str();
+        events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+        let data = json!({ "recipient_organization": form.recipient_organization });
+        events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
+        let job = DeleteObject {
+            key: live.key.clone(),
+            instead: Some(KeptFile(archive.clone())),
+        };
+        jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
+    }
+    let release = Release {
+        authoritative: issue(app, &mut tx, &envelope, LinkedFile::Archive).await?,
+        copy: issue(app, &mut tx, &envelope, LinkedFile::Copy).await?,
+        certificate: issue(app, &mut tx, &envelope, LinkedFile::Certificate).await?,
+        custody_record: issue(app, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
+    };
+    if envelope.status == EnvelopeStatus::VaultedOut {
+        let details = json!({ "recipient_organization": form.recipient_organization });
+        events::record(
+            &mut tx,
+            &envelope,
+            &caller.actor,
+            "archive_links.issued",
+            details,
+            now,
+        )
+        .await?;
+    }
+    tx.commit().await?;
+    faults::pass("released");
+    Ok(release)
+}
+
+/// Both acknowledgements have to be `true`; `false` says that nobody agreed.
+fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
+    let issues: Vec<Issue> = [
+        (
+            "acknowledge_authoritative_copy",
+            form.acknowledge_authoritative_copy,
+        ),
+        (
+            "acknowledge_chain_of_custody",
+            form.acknowledge_chain_of_custody,
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, acknowledged)| !acknowledged)
+    .map(|(name, _)| {
+        Issue::new(
+            "invalid_literal",
+            &[name],
+            "true",
+            "false",
+            format!("{name} must be true"),
+        )
+    })
+    .collect();
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
+}

@@ -1,0 +1,219 @@
+//! The log of webhook deliveries, and sending one again.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::event::EventType;
+use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
+use crate::domain::webhook::DeliveryStatus;
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, ServiceError};
+use crate::store::deliveries::{self, Attempt, Delivery, Filter};
+use crate::store::{chores, webhooks};
+
+/// Rows that are pruned in one transaction.
+const PRUNED_AT_ONCE: i64 = 1_000;
+/// Between two looks for what is old enough.
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+
+/// A row of the log.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "delivery_id": "wdel_01jdk7m3e8f4x9s2w5v6b0c1dg", "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de",
+    "event_id": "evt_01jdk7m3e8f4x9s2w5v6b0c1dh", "event_type": "vault.stored",
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "pending", "attempt_count": 1,
+    "response_code": 503, "response_body": "down for maintenance", "error": null, "duration_ms": 84,
+    "next_retry_at": "2026-11-21T09:31:03.118Z", "redelivery_of": null,
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.091Z",
+}]))]
+pub struct DeliveryView {
+    delivery_id: DeliveryId,
+    endpoint_id: EndpointId,
+    /// The same for every endpoint, retry and replay.
+    event_id: EventId,
+    event_type: EventType,
+    envelope_id: Option<EnvelopeId>,
+    status: DeliveryStatus,
+    attempt_count: i64,
+    /// Of the last attempt, as the next four. Null without an answer.
+    response_code: Option<i64>,
+    /// The first 64 KiB; null once they are pruned, and for a test.
+    response_body: Option<String>,
+    /// Why there was no whole answer.
+    error: Option<String>,
+    duration_ms: Option<i64>,
+    /// Null when there is none.
+    next_retry_at: Option<Timestamp>,
+    /// The delivery of which this is a replay.
+    redelivery_of: Option<DeliveryId>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<&Delivery> for DeliveryView {
+    fn from(delivery: &Delivery) -> Self {
+        let last = delivery.last.as_ref();
+        Self {
+            delivery_id: delivery.id.clone(),
+            endpoint_id: delivery.endpoint.clone(),
+            event_id: delivery.event.clone(),
+            event_type: delivery.event_type,
+            envelope_id: delivery.envelope.clone(),
+            status: delivery.status,
+            attempt_count: delivery.attempts,
+            response_code: last.and_then(|attempt| attempt.response_code),
+            response_body: last.and_then(|attempt| attempt.response_body.clone()),
+            error: last.and_then(|attempt| attempt.error.clone()),
+            duration_ms: last.map(|attempt| attempt.duration_ms),
+            next_retry_at: delivery.due_at,
+            redelivery_of: delivery.redelivery_of.clone(),
+            created_at: delivery.created_at,
+            updated_at: delivery.updated_at,
+        }
+    }
+}
+
+/// One delivery with everything that is kept of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DeliveryDetails {
+    #[serde(flatten)]
+    delivery: DeliveryView,
+    /// What was sent; null once it is pruned.
+    payload: Option<Value>,
+    /// First to last.
+    attempts: Vec<AttemptView>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AttemptView {
+    /// From 1.
+    attempt: i64,
+    at: Timestamp,
+    response_code: Option<i64>,
+    response_body: Option<String>,
+    error: Option<String>,
+    duration_ms: i64,
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            attempt: attempt.number,
+            at: attempt.at,
+            response_code: attempt.response_code,
+            response_body: attempt.response_body,
+            error: attempt.error,
+            duration_ms: attempt.duration_ms,
+        }
+    }
+}
+
+/// One page of an endpoint's log, newest first, and how many rows it has. A deleted
+/// endpoint keeps its log.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    endpoint: &str,
+    filter: &Filter,
+    page: i64,
+    limit: i64,
+) -> Result<(Vec<DeliveryView>, i64), ServiceError> {
+    let not_found = || ServiceError::NotFound("Webhook endpoint");
+    let id = EndpointId::parse(endpoint).ok_or_else(not_found)?;
+    let mut connection = app.store.read().await?;
+    if !webhooks::was_there(&mut connection, &caller.org, &id).await? {
+        return Err(not_found());
+    }
+    let (found, total) =
+        deliveries::list(&mut connection, &caller.org, &id, filter, page, limit).await?;
+    Ok((found.iter().map(DeliveryView::from).collect(), total))
+}
+
+/// One delivery.
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<DeliveryDetails, ServiceError> {
+    let not_found = || ServiceError::NotFound("Webhook delivery");
+    let id = DeliveryId::parse(id).ok_or_else(not_found)?;
+    let mut connection = app.store.read().await?;
+    let delivery = deliveries::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or_else(not_found)?;
+    let body = deliveries::body(&mut connection, &caller.org, &delivery.event).await?;
+    let attempts = deliveries::attempts(&mut connection, &caller.org, &id).await?;
+    Ok(DeliveryDetails {
+        delivery: DeliveryView::from(&delivery),
+        payload: body.and_then(|body| serde_json::from_str(&body).ok()),
+        attempts: attempts.into_iter().map(AttemptView::from).collect(),
+    })
+}
+
+/// Sends an event to its endpoint again, as a delivery of its own.
+pub async fn redeliver(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<DeliveryView>,
+) -> Result<DeliveryView, ServiceError> {
+    let not_found = || ServiceError::NotFound("Webhook delivery");
+    let id = DeliveryId::parse(id).ok_or_else(not_found)?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let original = deliveries::get(&mut tx, &caller.org, &id)
+        .await?
+        .ok_or_else(not_found)?;
+    let endpoint = webhooks::lock(&mut tx, &caller.org, &original.endpoint).await?;
+    if !endpoint.is_some_and(|endpoint| endpoint.is_active) {
+        return Err(ServiceError::Conflict(
+            "Webhook endpoint is not active".into(),
+        ));
+    }
+    let body = deliveries::body(&mut tx, &caller.org, &original.event).await?;
+    if body.is_none() {
+        return Err(ServiceError::Conflict(
+            "The payload of this delivery is no longer kept".into(),
+        ));
+    }
+    let replay = Delivery {
+        id: DeliveryId::new(),
+        status: DeliveryStatus::Pending,
+        attempts: 0,
+        due_at: Some(now),
+        redelivery_of: Some(original.id.clone()),
+        created_at: now,
+        updated_at: now,
+        last: None,
+        ..original
+    };
+    deliveries::insert(&mut tx, &replay).await?;
+    let shown = DeliveryView::from(&replay);
+    answer.commit(tx, &shown).await?;
+    Ok(shown)
+}
+
+/// Settles what no node will, and removes what was kept long enough.
+pub async fn tidy(app: &App, stop: &CancellationToken) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    deliveries::give_up_left_behind(&app.store, now).await?;
+    if !chores::claim(&app.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
+        return Ok(());
+    }
+    let before = now - app.config.webhooks.retention;
+    let limit = PRUNED_AT_ONCE;
+    while !stop.is_cancelled()
+        && deliveries::prune(&app.store, before, limit).await? >= limit.unsigned_abs()
+    {}
+    if let Some(kept) = app.config.webhooks.log_retention {
+        for bucket in 0..i64::from(BUCKETS) {
+            while !stop.is_cancelled()
+                && deliveries::forget(&app.store, bucket, now - kept, limit).await? > 0
+            {
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,653 @@
+//! Webhook endpoints: registering, changing, testing and disabling them
+//! (specification, "Webhook endpoint management").
+
+pub mod deliveries;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
+
+use crate::delivery::sender::{Parcel, Target};
+use crate::domain::clock::Timestamp;
+use crate::domain::event::{Event, EventType};
+use crate::domain::id::{EndpointId, KeyId, OrgId};
+use crate::domain::webhook::{
+    DeliveryStatus, DisableReason, Endpoint, Health, Outcome, Previous, SealedSecret, Secret,
+    Selector,
+};
+use crate::service::idempotency::Answering;
+use crate::service::{App, Caller, Issue, ServiceError, mails};
+use crate::store::deliveries::{Attempt, Delivery};
+use crate::store::webhooks::OwnedEndpoint;
+use crate::store::{self, Tx, api_keys, events, organizations, webhooks};
+
+/// Specification, "Limits".
+pub const PER_ORGANIZATION: usize = 25;
+const PER_KEY: usize = 10;
+/// How long the secret before a rotation signs as well.
+const GRACE: Duration = Duration::from_secs(48 * 3600);
+const SECRET_NOTE: &str = "Keep this secret now: it is shown this once";
+
+/// Body of `POST /webhooks/endpoints`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "url": "https://hooks.example.com/holdfast", "description": "Deal desk", "events": ["envelope.*", "vault.stored"],
+}]))]
+pub struct CreateEndpoint {
+    /// Public, and `https`.
+    #[schemars(length(max = 2000))]
+    pub url: String,
+    #[schemars(length(max = 500))]
+    pub description: Option<String>,
+    /// Event types, `<domain>.*`, or `*`.
+    #[schemars(length(min = 1, max = 50))]
+    pub events: Vec<String>,
+    /// The API key it is attached to; the whole organization's without one.
+    pub partner_key_id: Option<String>,
+}
+
+/// Body of `PATCH /webhooks/endpoints/{id}`. What is absent stays.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "events": ["*"], "is_active": true }]))]
+pub struct ChangeEndpoint {
+    #[schemars(length(max = 2000))]
+    pub url: Option<String>,
+    /// Null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Option<String>", length(max = 500))]
+    pub description: Option<Option<String>>,
+    #[schemars(length(min = 1, max = 50))]
+    pub events: Option<Vec<String>>,
+    /// False ends its retries at once.
+    pub is_active: Option<bool>,
+}
+
+/// Body of `PATCH /partner/webhook`. Null clears, what is absent stays.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "webhook_url": "https://hooks.example.com/holdfast", "webhook_secret": "a secret of sixteen or more",
+}]))]
+pub struct LegacyWebhook {
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Option<String>", length(max = 2000))]
+    pub webhook_url: Option<Option<String>>,
+    /// At least 16 characters.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Option<String>", length(min = 16, max = 500))]
+    pub webhook_secret: Option<Option<String>>,
+}
+
+/// Null is something else than nothing.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// An endpoint as it is shown; its secret never is.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "url": "https://hooks.example.com/holdfast",
+    "description": "Deal desk", "events": ["envelope.*", "vault.stored"], "is_active": true,
+    "partner_key_id": null, "secret_set": true, "grace_expires_at": null,
+    "failing_since": null, "paused_until": null, "disabled_reason": null, "disabled_at": null,
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+}]))]
+pub struct EndpointView {
+    pub endpoint_id: EndpointId,
+    url: String,
+    description: Option<String>,
+    events: Vec<String>,
+    is_active: bool,
+    /// Null: the whole organization's.
+    partner_key_id: Option<KeyId>,
+    /// False: deliveries are unsigned.
+    secret_set: bool,
+    /// Until when deliveries carry the signature of the secret before as well.
+    grace_expires_at: Option<Timestamp>,
+    /// Since when every attempt has failed. After five days of that the endpoint is
+    /// disabled.
+    failing_since: Option<Timestamp>,
+    /// After ten failures in a row one delivery is tried now and then.
+    paused_until: Option<Timestamp>,
+    /// Why this service has disabled it: `gone` (it answered 410) or `failing`.
+    disabled_reason: Option<DisableReason>,
+    disabled_at: Option<Timestamp>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl EndpointView {
+    fn of(endpoint: &Endpoint, now: Timestamp) -> Self {
+        let previous = endpoint.previous.as_ref().map(|previous| previous.until);
+        let (disabled_reason, disabled_at) = endpoint.health.disabled.unzip();
+        Self {
+            endpoint_id: endpoint.id.clone(),
+            url: endpoint.url.clone(),
+            description: endpoint.description.clone(),
+            events: endpoint
+                .selectors
+                .iter()
+                .map(|selector| selector.as_str().to_owned())
+                .collect(),
+            is_active: endpoint.is_active,
+            partner_key_id: endpoint.key.clone(),
+            secret_set: endpoint.secret.is_some(),
+            grace_expires_at: previous.filter(|until| now < *until),
+            failing_since: endpoint.health.failing_since,
+            paused_until: endpoint.health.paused_until.filter(|until| now < *until),
+            disabled_reason,
+            disabled_at,
+            created_at: endpoint.created_at,
+            updated_at: endpoint.updated_at,
+        }
+    }
+}
+
+/// An endpoint with the secret that it has just been given.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "url": "https://hooks.example.com/holdfast",
+    "description": "Deal desk", "events": ["*"], "is_active": true,
+    "partner_key_id": null, "secret_set": true, "grace_expires_at": null,
+    "failing_since": null, "paused_until": null, "disabled_reason": null, "disabled_at": null,
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+    "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0NVb7fAs6Q8=",
+    "secret_note": "Keep this secret now: it is shown this once",
+}]))]
+pub struct WithSecret {
+    #[serde(flatten)]
+    endpoint: EndpointView,
+    /// The key of `X-Service-Signature`, as it stands here.
+    secret: String,
+    secret_note: &'static str,
+}
+
+impl WithSecret {
+    fn of(endpoint: &Endpoint, secret: &Secret, now: Timestamp) -> Self {
+        Self {
+            endpoint: EndpointView::of(endpoint, now),
+            secret: secret.reveal().to_owned(),
+            secret_note: SECRET_NOTE,
+        }
+    }
+}
+
+/// What the legacy setting came to.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "webhook_url": "https://hooks.example.com/holdfast", "secret_set": true,
+    "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de",
+}]))]
+pub struct LegacyView {
+    /// Null: nothing is delivered.
+    webhook_url: Option<String>,
+    secret_set: bool,
+    /// Null: there never was a URL.
+    endpoint_id: Option<EndpointId>,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "delivered": true, "status_code": 204 }]))]
+pub struct Tested {
+    /// The receiver answered 2xx.
+    delivered: bool,
+    /// Null when there was no answer.
+    status_code: Option<u16>,
+}
+
+/// The caller's endpoints, oldest first; of one key only, when one is named.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    key: Option<&str>,
+) -> Result<Vec<EndpointView>, ServiceError> {
+    let key = match key.map(KeyId::parse) {
+        None => None,
+        Some(Some(key)) => Some(key),
+        // A malformed id is one that nobody has.
+        Some(None) => return Ok(Vec::new()),
+    };
+    let mut connection = app.store.read().await?;
+    let found = webhooks::list(&mut connection, &caller.org, key.as_ref()).await?;
+    let now = app.clock.now();
+    Ok(found
+        .iter()
+        .map(|endpoint| EndpointView::of(endpoint, now))
+        .collect())
+}
+
+/// Registers an endpoint, with a secret of its own.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateEndpoint,
+    answer: &Answering<WithSecret>,
+) -> Result<WithSecret, ServiceError> {
+    let mut issues = Vec::new();
+    let url = checked_url(app, &request.url, "url", &mut issues).await;
+    let selectors = selectors(&request.events, &mut issues);
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let key = match &request.partner_key_id {
+        None => None,
+        Some(text) => Some(own_key(&mut tx, &caller.org, text).await?),
+    };
+    organizations::lock(&mut tx, &caller.org).await?;
+    admit(&mut tx, &caller.org, key.as_ref()).await?;
+    let secret = Secret::generate();
+    let mut endpoint = Endpoint {
+        description: request.description,
+        key,
+        ..new_endpoint(caller, url, selectors, now)
+    };
+    endpoint.secret = Some(SealedSecret::seal(&secret, &endpoint.id, &app.sealer));
+    webhooks::insert(&mut tx, &endpoint).await?;
+    let shown = WithSecret::of(&endpoint, &secret, now);
+    answer.commit(tx, &shown).await?;
+    tracing::info!(endpoint = %endpoint.id, actor = caller.actor, "webhook endpoint registered");
+    Ok(shown)
+}
+
+fn new_endpoint(
+    caller: &Caller,
+    url: String,
+    selectors: Vec<Selector>,
+    now: Timestamp,
+) -> Endpoint {
+    Endpoint {
+        id: EndpointId::new(),
+        org: caller.org.clone(),
+        url,
+        description: None,
+        selectors,
+        is_active: true,
+        key: None,
+        legacy: false,
+        secret: None,
+        previous: None,
+        created_by: caller.creator(),
+        created_at: now,
+        updated_at: now,
+        health: Health::default(),
+    }
+}
+
+/// The URL as it will be used; what is wrong with it is added to the issues.
+async fn checked_url(app: &App, text: &str, member: &str, issues: &mut Vec<Issue>) -> String {
+    match app.webhooks.check(text).await {
+        Ok(url) => return url.into(),
+        Err(why) => issues.push(Issue::new(
+            "invalid_url",
+            &[member],
+            "a public HTTPS URL",
+            text,
+            format!("The URL cannot be used: {why}"),
+        )),
+    }
+    String::new()
+}
+
+fn selectors(texts: &[String], issues: &mut Vec<Issue>) -> Vec<Selector> {
+    let mut selectors = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        match Selector::parse(text) {
+            Some(selector) if selectors.contains(&selector) => {}
+            Some(selector) => selectors.push(selector),
+            None => issues.push(Issue::new(
+                "invalid_selector",
+                &["events", &index.to_string()],
+                "an event type, <domain>.* or *",
+                text,
+                format!("{text} selects no event; GET /webhooks/events lists them"),
+            )),
+        }
+    }
+    selectors
+}
+
+async fn own_key(tx: &mut Tx, org: &OrgId, text: &str) -> Result<KeyId, ServiceError> {
+    let not_found = || ServiceError::NotFound("API key");
+    let id = KeyId::parse(text).ok_or_else(not_found)?;
+    let key = api_keys::by_id(&mut *tx, &id).await?;
+    let own = key.is_some_and(|key| key.org == *org);
+    own.then_some(id).ok_or_else(not_found)
+}
+
+/// Whether there may be one more. The organization is locked, so that two who ask
+/// at once are counted one by one.
+async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), ServiceError> {
+    let endpoints = webhooks::list(&mut *tx, org, None).await?;
+    let of_key = endpoints
+        .iter()
+        .filter(|endpoint| key.is_some() && endpoint.key.as_ref() == key);
+    if endpoints.len() >= PER_ORGANIZATION || of_key.count() >= PER_KEY {
+        return Err(ServiceError::Semantic("Endpoint limit reached".into()));
+    }
+    Ok(())
+}
+
+/// Changes an endpoint. One that is disabled gives up what waits for it; one that
+/// is enabled begins anew, as does one that moves.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    request: ChangeEndpoint,
+) -> Result<EndpointView, ServiceError> {
+    let mut issues = Vec::new();
+    let url = match &request.url {
+        None => None,
+        Some(text) => Some(checked_url(app, text, "url", &mut issues).await),
+    };
+    let chosen = request.events.as_deref();
+    let chosen = chosen.map(|texts| selectors(texts, &mut issues));
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let id = parse(id)?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
+    if let Some(url) = url {
+        move_to(&mut endpoint, url);
+    }
+    if let Some(description) = request.description {
+        endpoint.description = description;
+    }
+    if let Some(selectors) = chosen {
+        endpoint.selectors = selectors;
+    }
+    if let Some(is_active) = request.is_active {
+        set_active(&mut tx, &mut endpoint, is_active, now).await?;
+    }
+    endpoint.updated_at = now;
+    webhooks::update(&mut tx, &endpoint).await?;
+    tx.commit().await?;
+    tracing::info!(endpoint = %endpoint.id, actor = caller.actor, "webhook endpoint changed");
+    Ok(EndpointView::of(&endpoint, now))
+}
+
+const NOT_FOUND: ServiceError = ServiceError::NotFound("Webhook endpoint");
+
+fn parse(id: &str) -> Result<EndpointId, ServiceError> {
+    EndpointId::parse(id).ok_or(NOT_FOUND)
+}
+
+async fn locked(tx: &mut Tx, org: &OrgId, id: &EndpointId) -> Result<Endpoint, ServiceError> {
+    webhooks::lock(tx, org, id).await?.ok_or(NOT_FOUND)
+}
+
+/// What the receiver before has shown says nothing about the next.
+fn move_to(endpoint: &mut Endpoint, url: String) {
+    if endpoint.url != url {
+        endpoint.url = url;
+        endpoint.health = Health {
+            disabled: endpoint.health.disabled,
+            ..Health::default()
+        };
+    }
+}
+
+async fn set_active(
+    tx: &mut Tx,
+    endpoint: &mut Endpoint,
+    is_active: bool,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    if is_active && !endpoint.is_active {
+        endpoint.health = Health::default();
+    }
+    endpoint.is_active = is_active;
+    if !is_active {
+        store::deliveries::give_up(tx, endpoint, now).await?;
+    }
+    Ok(())
+}
+
+/// An endpoint that is no more; its log stays.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "deleted": true }]))]
+pub struct Deleted {
+    endpoint_id: EndpointId,
+    deleted: bool,
+}
+
+/// Deletes an endpoint. What waits for it and what is under way is given up.
+pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Deleted, ServiceError> {
+    let id = parse(id)?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let endpoint = locked(&mut tx, &caller.org, &id).await?;
+    webhooks::delete(&mut tx, &endpoint, now).await?;
+    store::deliveries::give_up(&mut tx, &endpoint, now).await?;
+    tx.commit().await?;
+    tracing::info!(endpoint = %id, actor = caller.actor, "webhook endpoint deleted");
+    Ok(Deleted {
+        endpoint_id: id,
+        deleted: true,
+    })
+}
+
+/// Gives an endpoint a new secret. The one before signs for 48 hours more.
+pub async fn rotate(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<WithSecret>,
+) -> Result<WithSecret, ServiceError> {
+    let id = parse(id)?;
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
+    let secret = Secret::generate();
+    let sealed = SealedSecret::seal(&secret, &id, &app.sealer);
+    endpoint.previous = endpoint.secret.replace(sealed).map(|old| Previous {
+        secret: old,
+        until: now + GRACE,
+    });
+    endpoint.updated_at = now;
+    webhooks::update(&mut tx, &endpoint).await?;
+    let shown = WithSecret::of(&endpoint, &secret, now);
+    answer.commit(tx, &shown).await?;
+    tracing::info!(endpoint = %id, actor = caller.actor, "webhook secret rotated");
+    Ok(shown)
+}
+
+/// Sends an event to one endpoint, active or not, and tells how it was received.
+/// The attempt is in the log, without what the receiver said.
+pub async fn test(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    answer: &Answering<Tested>,
+) -> Result<Tested, ServiceError> {
+    let id = parse(id)?;
+    let mut connection = app.store.read().await?;
+    let endpoint = webhooks::get(&mut connection, &caller.org, &id).await?;
+    drop(connection);
+    let endpoint = endpoint.ok_or(NOT_FOUND)?;
+    let now = app.clock.now();
+    let data = json!({ "message": "A test, asked for by an administrator" });
+    let test = EventType::WebhookTest;
+    let event = Event::of_organization(endpoint.org.clone(), test, now, data);
+    let mut delivery = Delivery::new(&event, endpoint.id.clone(), now);
+    let parcel = Parcel {
+        delivery: delivery.id.clone(),
+        event: event.event_id.clone(),
+        event_type: event.event_type,
+        body: Bytes::from(event.body()),
+    };
+    let sealed_otherwise =
+        || ServiceError::Internal("the secret is sealed with another key".into());
+    let target = Target::of(&endpoint, &app.sealer).ok_or_else(sealed_otherwise)?;
+    let outcome = app.webhooks.send(&target, &parcel, now).await;
+    let tested = Tested {
+        delivered: outcome.is_success(),
+        status_code: outcome.status,
+    };
+    delivery.attempts = 1;
+    delivery.due_at = None;
+    delivery.status = match tested.delivered {
+        true => DeliveryStatus::Delivered,
+        false => DeliveryStatus::Failed,
+    };
+    let withheld = Outcome {
+        body: None,
+        ..outcome
+    };
+    let mut tx = app.store.begin().await?;
+    events::insert(&mut tx, &event).await?;
+    store::deliveries::insert(&mut tx, &delivery).await?;
+    let attempt = Attempt::of(1, now, withheld);
+    store::deliveries::insert_attempt(&mut tx, &delivery, &attempt).await?;
+    answer.commit(tx, &tested).await?;
+    Ok(tested)
+}
+
+/// The setting of an API key from before there were endpoints: writes to the key's
+/// own endpoint, which is made when there is none.
+pub async fn set_legacy(
+    app: &App,
+    caller: &Caller,
+    key: &KeyId,
+    request: LegacyWebhook,
+) -> Result<LegacyView, ServiceError> {
+    let mut issues = Vec::new();
+    let url = match &request.webhook_url {
+        Some(Some(text)) => Some(Some(
+            checked_url(app, text, "webhook_url", &mut issues).await,
+        )),
+        Some(None) => Some(None),
+        None => None,
+    };
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues));
+    }
+    let secret = request.webhook_secret.map(|secret| secret.map(Secret::of));
+    let now = app.clock.now();
+    let mut tx = app.store.begin().await?;
+    // Two who set it at once make one endpoint.
+    organizations::lock(&mut tx, &caller.org).await?;
+    let mut own = webhooks::list(&mut tx, &caller.org, Some(key)).await?;
+    own.retain(|endpoint| endpoint.legacy);
+    let endpoint = match (own.pop(), url) {
+        (Some(known), url) => {
+            let mut endpoint = locked(&mut tx, &caller.org, &known.id).await?;
+            match url {
+                Some(Some(url)) => {
+                    move_to(&mut endpoint, url);
+                    set_active(&mut tx, &mut endpoint, true, now).await?;
+                }
+                Some(None) => set_active(&mut tx, &mut endpoint, false, now).await?,
+                None => {}
+            }
+            if let Some(secret) = secret {
+                let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+                endpoint.secret = secret.map(seal);
+                endpoint.previous = None;
+            }
+            endpoint.updated_at = now;
+            webhooks::update(&mut tx, &endpoint).await?;
+            Some(endpoint)
+        }
+        (None, Some(Some(url))) => {
+            admit(&mut tx, &caller.org, Some(key)).await?;
+            let mut endpoint = Endpoint {
+                key: Some(key.clone()),
+                legacy: true,
+                ..new_endpoint(caller, url, vec![Selector::all()], now)
+            };
+            let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+            endpoint.secret = secret.flatten().map(seal);
+            webhooks::insert(&mut tx, &endpoint).await?;
+            Some(endpoint)
+        }
+        (None, _) if secret.flatten().is_some() => {
+            return Err(ServiceError::Invalid(vec![Issue::new(
+                "missing",
+                &["webhook_url"],
+                "a public HTTPS URL",
+                "null",
+                "There is no endpoint yet that could have a secret",
+            )]));
+        }
+        (None, _) => None,
+    };
+    tx.commit().await?;
+    Ok(LegacyView {
+        webhook_url: endpoint
+            .as_ref()
+            .filter(|endpoint| endpoint.is_active)
+            .map(|endpoint| endpoint.url.clone()),
+        secret_set: endpoint
+            .as_ref()
+            .is_some_and(|endpoint| endpoint.secret.is_some()),
+        endpoint_id: endpoint.map(|endpoint| endpoint.id),
+    })
+}
+
+/// Disables an endpoint for what its receiver at `url` does, and tells its owner.
+pub async fn disable(
+    app: &App,
+    disabled: &OwnedEndpoint,
+    url: &str,
+    reason: DisableReason,
+) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    let (org, id) = (&disabled.org, &disabled.endpoint);
+    let mut tx = app.store.begin().await?;
+    let found = webhooks::lock(&mut tx, org, id).await?;
+    let Some(mut endpoint) = found.filter(|found| found.is_active && found.url == url) else {
+        return Ok(());
+    };
+    set_active(&mut tx, &mut endpoint, false, now).await?;
+    endpoint.health.disabled = Some((reason, now));
+    endpoint.updated_at = now;
+    webhooks::update(&mut tx, &endpoint).await?;
+    mails::endpoint_disabled(&mut tx, org, id, now).await?;
+    tx.commit().await?;
+    tracing::warn!(endpoint = %id, %reason, "a webhook endpoint was disabled");
+    Ok(())
+}
+
+/// An event type, for the catalog.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "event_type": "vault.stored", "domain": "vault", "description": "The authoritative copy is in the vault",
+    "data": ["envelope_id", "customer_id", "external_id", "path", "hash"],
+}]))]
+pub struct CatalogEntry {
+    event_type: &'static str,
+    /// `<domain>.*` selects all of it.
+    domain: &'static str,
+    description: &'static str,
+    /// Members of the event's `data`.
+    data: Vec<&'static str>,
+}
+
+/// Everything that an endpoint can be told of.
+pub fn catalog() -> Vec<CatalogEntry> {
+    let entry = |event_type: &EventType| {
+        let (description, members) = event_type.described();
+        let common: &[&str] = match event_type {
+            EventType::BulkCompleted | EventType::WebhookTest => &[],
+            _ => &["envelope_id", "customer_id", "external_id"],
+        };
+        let name = event_type.as_str();
+        CatalogEntry {
+            event_type: name,
+            domain: name.split('.').next().unwrap_or(name),
+            description,
+            data: [common, members].concat(),
+        }
+    };
+    EventType::ALL.iter().map(entry).collect()
+}
