@@ -26,7 +26,7 @@ use crate::report::{self, Table, millis, percentile};
 const SECONDS: u64 = 60;
 /// The quiet tenant's creates a second.
 const CREATES: u64 = 10;
-/// Of so many one is signed and vaulted.
+/// Every n-th contract is signed and vaulted.
 const SIGNED: u64 = 2;
 const STALLED: usize = 200;
 const HALF_OPEN: usize = 1_000;

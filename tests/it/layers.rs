@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Module and what it imports, in the order of the table.
+/// Modules with their imports, in the order of the table.
 fn allowed() -> Vec<(String, BTreeSet<String>)> {
     let text = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).unwrap();
     let section = text

@@ -1,4 +1,4 @@
-//! Threads for calls that take long: behind those that serve requests.
+//! Threads of low priority for long calls, so that request threads run first.
 
 use std::io;
 use std::sync::LazyLock;
@@ -7,20 +7,20 @@ use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// What the threads give way by. On Linux each thread has a priority of its own.
+/// Niceness of the threads. Linux keeps one per thread.
 const NICE: i32 = 10;
 
 static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_current_thread()
         .thread_name("background")
         .on_thread_start(|| {
-            // Without it they are as important as the others.
+            // On failure the threads keep the normal priority.
             let _ = nice(NICE);
         })
         .build()
 });
 
-/// Runs work on one of these threads.
+/// Runs `work` on a background thread.
 pub(super) fn run<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     match &*THREADS {
         Ok(threads) => threads.spawn_blocking(work),

@@ -17,7 +17,7 @@ const MEMORY: u64 = 4096 * MIB as u64;
 /// The parent watches the clock; should it be gone, this ends the child.
 const CPU_SECONDS: u64 = 900;
 
-/// What holds in a child.
+/// Measures in force in a child.
 #[derive(Debug, Serialize)]
 pub struct Confinement {
     /// The kernel ends it before all other processes when memory runs out.
@@ -96,7 +96,7 @@ impl Confinement {
         ] {
             let _ = setrlimit(resource, most(limit));
         }
-        // In this order: the filter refuses what comes before it.
+        // The filter comes last, because it refuses the calls of the other measures.
         let own_user = leave_superuser();
         let own_namespaces = own_namespaces();
         let filtered = filter().is_some_and(|filter| seccompiler::apply_filter(&filter).is_ok());

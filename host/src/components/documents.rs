@@ -51,10 +51,10 @@ pub(super) struct Turns {
     pub owner: Owner,
 }
 
-/// What a component made of a document, or what is wrong with the document.
+/// Result of a call: the component's answer, or its error about the document.
 pub type Answer<T, E> = Result<Result<T, E>, ComponentError>;
 
-/// Functions of a world: each of ours calls one of its, with these arguments.
+/// Defines methods that each call one function of the component's interface.
 macro_rules! calls {
     ($interface:ident: $(
         $(#[$about:meta])*
@@ -200,7 +200,7 @@ impl Documents {
     }
 }
 
-/// As a list that crosses the border.
+/// Copies the documents into the lists that the call takes.
 fn copied(pdfs: &[Bytes]) -> Vec<Vec<u8>> {
     pdfs.iter().map(|pdf| pdf.to_vec()).collect()
 }

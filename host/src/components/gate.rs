@@ -107,7 +107,7 @@ impl MemoryShare {
     }
 }
 
-/// What one call holds of a share; given back when it is dropped.
+/// Part of a share that one call holds until it is dropped.
 pub(super) struct Reservation {
     share: (Arc<Semaphore>, Arc<Semaphore>),
     held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
@@ -135,17 +135,16 @@ impl Reservation {
     }
 }
 
-/// Processor time that the rules of one organization may take on a node, in the long run,
-/// as a share of one processor.
+/// Long-term share of one processor for the rules of one organization on a node.
 pub(super) const RULES: f64 = 0.1;
-/// The same for its plugins.
+/// Long-term share of one processor for the plugins of one organization on a node.
 pub(super) const PLUGINS: f64 = 0.2;
-/// What they may take at once after a rest.
+/// Burst after a pause.
 const BURST: Duration = Duration::from_millis(500);
 /// Calls of one organization's rules at once.
 const AT_ONCE: usize = 2;
 
-/// The time slice of one organization's rules, or of its plugins, on this node.
+/// Token bucket of processor time for the rules, or the plugins, of one organization.
 pub(super) struct TimeSlice {
     share: f64,
     /// Used and not yet made up for, as of a time.
@@ -176,7 +175,7 @@ impl TimeSlice {
         self.spend(Duration::ZERO, Instant::now()).is_zero()
     }
 
-    /// Waits until what was used is made up for.
+    /// Waits until the share allows more processor time.
     pub async fn open(&self) {
         loop {
             let wait = self.spend(Duration::ZERO, Instant::now());

@@ -1,5 +1,5 @@
-//! Jobs: work that is committed with the change that asks for it. What each is called, what it is
-//! about, and how long it is tried. `worker/jobs.rs` does them.
+//! Kinds of jobs: name, payload, queue and retry policy. A job is committed in the transaction
+//! of the change that needs it; `worker/jobs.rs` runs it.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -9,54 +9,54 @@ use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::id::{BatchId, EndpointId, EnvelopeId, IntentId, TemplateId};
 
-/// Which jobs wait for each other's slots.
+/// Queue with its own number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// A mail server that hangs holds up no contract.
+    /// E-mail; a hanging mail server delays no contract.
     Mail,
-    /// Nor does a batch of a thousand.
+    /// Bulk batches; a batch of a thousand delays no contract.
     Bulk,
     /// Everything else.
     Other,
 }
 
-/// How long a failing job is tried.
+/// Retry policy of a failing job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retries {
-    /// For some hours; while what it needs is away, for five days.
+    /// Several hours, or five days while a dependency is unreachable.
     Limited,
-    /// Until it is done or refused for good.
+    /// No end, unless the rules refuse it.
     Endless,
-    /// Until it is done: what is refused today may be allowed tomorrow.
+    /// No end, even when the rules refuse it: an organization's rules can change.
     EvenRefused,
 }
 
-/// A kind of job: the value is what one job is about.
+/// A kind of job. The value is the payload of one job.
 pub trait Job: Serialize + DeserializeOwned + Send {
-    /// What jobs of the kind are called in the database, in metrics and in traces. Jobs of
-    /// earlier releases wait under it, so that it never changes.
+    /// Name in the database, in metrics and in traces. Never changes: jobs of earlier
+    /// releases are stored under it.
     const NAME: &'static str;
-    /// Where it waits.
+    /// Queue of the kind.
     const QUEUE: Queue = Queue::Other;
-    /// How long it is tried.
+    /// Retry policy of the kind.
     const RETRIES: Retries = Retries::Limited;
 }
 
-/// What a job has come to that has done its share.
+/// Result of a job that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing is left to do.
+    /// The job is finished.
     Done,
-    /// There is more to do, from then on.
+    /// The job runs again at this time.
     Again(Timestamp),
 }
 
 /// Vaults a signed or uploaded envelope.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VaultEnvelope {
-    /// Which.
+    /// The envelope.
     pub envelope: EnvelopeId,
-    /// Only what was intended then; none: whatever there is to vault.
+    /// The recorded intent to continue; `None` vaults the envelope in its present state.
     pub intent: Option<IntentId>,
 }
 
@@ -69,7 +69,7 @@ impl Job for VaultEnvelope {
 /// Ends the signing of an expired envelope at its provider.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArchiveSubmission {
-    /// Which.
+    /// Its id.
     pub envelope: EnvelopeId,
 }
 
@@ -80,11 +80,11 @@ impl Job for ArchiveSubmission {
 /// Archives a submission at its provider that no envelope may name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WithdrawSubmission {
-    /// For which it was made.
+    /// The envelope that the submission was made for.
     pub envelope: EnvelopeId,
-    /// The provider's.
+    /// Provider instance.
     pub instance: String,
-    /// Its id there.
+    /// Id at the provider.
     pub submission: String,
 }
 
@@ -95,7 +95,7 @@ impl Job for WithdrawSubmission {
 /// Archives a deleted template at its provider.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArchiveTemplate {
-    /// Which.
+    /// Its id.
     pub template: TemplateId,
 }
 
@@ -103,12 +103,12 @@ impl Job for ArchiveTemplate {
     const NAME: &'static str = "template.archive";
 }
 
-/// Removes stored bytes that nobody points to any more.
+/// Deletes a stored object that no record refers to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeleteObject {
-    /// Where they are.
+    /// Storage key.
     pub key: String,
-    /// What has to be there, and whole, before they may go.
+    /// The file that must be stored and intact before the deletion.
     pub instead: Option<KeptFile>,
 }
 
@@ -117,10 +117,10 @@ impl Job for DeleteObject {
     const RETRIES: Retries = Retries::Endless;
 }
 
-/// Works on a bulk batch for a while, and is put back.
+/// Sends items of a bulk batch for a while, then runs again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SendBatch {
-    /// Which.
+    /// Its id.
     pub batch: BatchId,
 }
 
@@ -130,10 +130,10 @@ impl Job for SendBatch {
     const RETRIES: Retries = Retries::EvenRefused;
 }
 
-/// Ends what a cancelled bulk batch has left.
+/// Voids the envelopes that a cancelled bulk batch left open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VoidBatch {
-    /// Which.
+    /// Its id.
     pub batch: BatchId,
 }
 
@@ -143,19 +143,19 @@ impl Job for VoidBatch {
     const RETRIES: Retries = Retries::EvenRefused;
 }
 
-/// Who is mailed about an envelope.
+/// Recipient of a mail about an envelope.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Addressee {
-    /// About which.
+    /// The envelope.
     pub envelope: EnvelopeId,
-    /// The signer at this position; none: who created the envelope.
+    /// Position of the signer; `None` is the creator of the envelope.
     pub position: Option<i64>,
 }
 
 /// A mail about an envelope.
 pub trait EnvelopeMail: Job + From<Addressee> {}
 
-/// A mail about a webhook endpoint, to who made it.
+/// A mail about a webhook endpoint, to its creator.
 pub trait EndpointMail: Job + From<EndpointId> {}
 
 macro_rules! mails {
@@ -185,11 +185,11 @@ mails! {
     MailInvitation = "signer.invite";
     /// Asks a signer again.
     MailReminder = "signer.remind";
-    /// Says that everybody has signed.
+    /// Reports that all signers have signed.
     MailCompletion = "mail.completed";
-    /// Says that somebody has declined.
+    /// Reports that a signer has declined.
     MailDecline = "mail.declined";
-    /// Says that the sender wants no signature any more.
+    /// Reports that the sender has withdrawn the envelope.
     MailWithdrawal = "mail.withdrawn";
 }
 
@@ -198,7 +198,7 @@ macro_rules! endpoint_mails {
         $(#[$about])*
         #[derive(Clone, Debug, Serialize, Deserialize)]
         pub struct $job {
-            /// Which.
+            /// Its id.
             pub endpoint: EndpointId,
         }
 
@@ -218,16 +218,16 @@ macro_rules! endpoint_mails {
 }
 
 endpoint_mails! {
-    /// Says that nothing has arrived at a webhook endpoint for days.
+    /// Reports a webhook endpoint without a successful delivery for days.
     MailEndpointFailing = "mail.endpoint_failing";
-    /// Says that a webhook endpoint was disabled.
+    /// Reports that a webhook endpoint was disabled.
     MailEndpointDisabled = "mail.endpoint_disabled";
 }
 
 /// Makes the signing room's executed document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecuteSubmission {
-    /// Which.
+    /// Its id.
     pub submission: i64,
 }
 
@@ -254,7 +254,7 @@ impl Job for SandboxCallback {
     const NAME: &'static str = "sandbox.callback";
 }
 
-/// What there is to know of a kind without a job of it.
+/// Properties of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// See [`Job::NAME`].
@@ -274,7 +274,7 @@ impl Kind {
         }
     }
 
-    /// By its name. None: a later release's.
+    /// Looks a kind up. `None` for kinds of later releases.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
     }

@@ -39,7 +39,7 @@ pub const COMPONENTS: &str = "components";
     },
 }]))]
 pub struct CustodyLedger {
-    /// Whose ledger it is.
+    /// The envelope.
     pub envelope_id: EnvelopeId,
     /// The envelope's organization.
     pub org_id: OrgId,
@@ -118,7 +118,7 @@ pub struct Consistency {
 pub struct LogEvidence {
     /// The signed head that the proofs lead to.
     pub checkpoint: String,
-    /// What it is verified with.
+    /// The log's key, to verify the checkpoint.
     pub public_key: String,
     /// How the key came to follow the ones before, oldest first: notes that the old and the
     /// new key have signed.

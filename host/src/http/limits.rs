@@ -18,9 +18,9 @@ use crate::domain::hash::sha256;
 use crate::service::App;
 use crate::service::access::windows::Credential;
 
-/// Refusals that an address gets at once within a window.
+/// Refusals without delay for one address within a window.
 const REFUSALS: u32 = 100;
-/// How long the further ones take.
+/// Delay of each further refusal.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts a request with this credential, and its address.
@@ -72,13 +72,13 @@ pub fn admit(
     })
 }
 
-/// The address that a request is counted by, if it is known.
+/// Returns the address that a request is counted by, if it is known.
 pub fn counted_address(app: &App, parts: &Parts) -> Option<String> {
     origin(app, parts).ip.map(network)
 }
 
-/// Has a client wait that goes on asking after many refusals: answering them at once would
-/// take the time of everybody else.
+/// Delays the answer to a client with many recent refusals. Immediate refusals at full speed
+/// would take processor time from other clients.
 pub async fn slow_down(app: &App, address: Option<String>) {
     let Some(address) = address else { return };
     let counted = app.windows.take(Credential::Refused, address, REFUSALS);

@@ -1,4 +1,4 @@
-//! A signer's link: who comes with it, and the pages for whoever has nothing to sign.
+//! The visit of a signer's link, and the pages for a signer with nothing to sign.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl Visit {
         &self.path
     }
 
-    /// As it is after what was just done.
+    /// Reads the visit again after a change.
     pub async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {
             Ok(Some(visitor)) => Self {
@@ -121,7 +121,7 @@ impl Visit {
         self.notice(status, title, Happening::Error, html! { p { (text) } })
     }
 
-    /// A page that says why there is nothing to sign, if there is nothing.
+    /// The page for a signer with nothing to sign, with the reason; `None` while the form is open.
     pub fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
             (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
@@ -164,7 +164,7 @@ impl Visit {
         }
     }
 
-    /// After signing: thanks, and the signer's copy once everybody has signed.
+    /// After signing: thanks, and the signer's copy once all have signed.
     pub fn signed_page(&self, title: &str) -> Response {
         let body = html! {
             p { "You have signed “" (self.envelope.name) "”." }
@@ -246,7 +246,7 @@ pub fn room_error(error: FormError) -> ServiceError {
     }
 }
 
-/// For whoever comes with a link that is nobody's.
+/// Page for an unknown link.
 pub fn unknown_link() -> Response {
     let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
     let title = "This link does not work";

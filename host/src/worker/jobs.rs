@@ -1,7 +1,7 @@
-//! Jobs: claim, do, settle.
+//! Claims, runs and settles jobs; `domain/job.rs` has their kinds.
 //!
-//! Every job may run twice. A failing one is retried with growing waits, and set aside with its
-//! error after the last attempt. What they are called and about is in `domain/job.rs`.
+//! Every job may run twice. A failing job is retried with growing back-off, and set aside with
+//! its error after the last attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,11 +41,11 @@ const UNKNOWN_WAIT: Duration = Duration::from_secs(5);
 /// Waits between the attempts of a failing job.
 const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
-/// How often a job is tried while what it needs is away: each hour in the end, for five
-/// days, as mail is (RFC 5321, section 4.5.4.1).
+/// Attempts while a dependency is unreachable: hourly in the end, for five days, as for mail
+/// (RFC 5321, section 4.5.4.1).
 const OUTAGE_ATTEMPTS: usize = RETRY_SECONDS.len() + 5 * 24;
 
-/// Does jobs until told to stop, then finishes those in hand.
+/// Runs jobs until `stop` is cancelled, then finishes the jobs in progress.
 pub(super) async fn run(app: &App, stop: &CancellationToken) {
     let mut in_hand = JoinSet::new();
     let slots = SLOTS.map(|(queue, count)| (queue, Arc::new(Semaphore::new(count))));
@@ -147,7 +147,6 @@ fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
         return None;
     }
     let attempt = usize::try_from(attempt).unwrap_or(usize::MAX);
-    // Others wait for whatever is away.
     let waits = retries != Retries::Limited || error.is_outage() && attempt < OUTAGE_ATTEMPTS;
     let last = RETRY_SECONDS.last().filter(|_| waits);
     RETRY_SECONDS.get(attempt).or(last).copied()
@@ -168,13 +167,13 @@ enum JobError {
     Mail(#[from] DeliveryError),
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// Its lease ran out, and it is somebody else's.
+    /// The lease expired, and another worker took the job over.
     #[error("taken over")]
     Lost,
 }
 
 impl JobError {
-    /// What it needs could not be reached.
+    /// A dependency could not be reached.
     fn is_outage(&self) -> bool {
         match self {
             Self::Service(error) => error.is_outage(),
@@ -206,7 +205,7 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
             match jobs::renew(&app.store, job, until).await {
                 Ok(Lease::Renewed) => {}
                 Ok(Lease::TakenOver) => return JobError::Lost,
-                // Either this work removed it, and ends at once, or somebody else did it.
+                // This worker removed the job and is about to end, or another one finished it.
                 Ok(Lease::Over) => {
                     tokio::time::sleep(RENEWAL).await;
                     return JobError::Lost;
@@ -223,7 +222,7 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
     }
 }
 
-/// How a job of a kind is done.
+/// Runs the jobs of one kind.
 trait Work: Job {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError>;
 }

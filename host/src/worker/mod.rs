@@ -1,12 +1,12 @@
-//! What is done without a request: jobs, deliveries, and what is due by time.
+//! Background work: jobs, webhook deliveries and periodic tasks.
 //!
 //! | File | Does |
 //! |---|---|
-//! | `jobs` | work that was committed with the change that asked for it |
-//! | `mails` | a due mail: read what it is about, write it, send it |
-//! | `webhooks` | deliveries to the endpoints of organizations |
-//! | `periodic` | what is due by time and not by a change |
-//! | `node` | who holds endpoints and buckets |
+//! | `jobs` | claims, runs and settles jobs |
+//! | `mails` | reads the records of a due mail, writes it and sends it |
+//! | `webhooks` | dispatches deliveries to the endpoints of organizations |
+//! | `periodic` | runs periodic tasks |
+//! | `node` | identifies this run of this node, for leases |
 
 mod jobs;
 mod mails;
@@ -23,7 +23,7 @@ use crate::service::vault::{log, timekeeping};
 use crate::service::{App, components};
 use crate::store::{self, buckets};
 
-/// Works until told to stop, then finishes what is in hand.
+/// Runs all background tasks until `stop` is cancelled, then finishes the jobs in progress.
 pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = store::jobs::forget_leases(&app.store, app.clock.now()).await {
         tracing::error!(%error, "leases of an earlier run could not be taken back");
@@ -73,7 +73,7 @@ async fn hold_buckets(app: &App, node: &Node) {
     }
 }
 
-/// Holds a share of the buckets until told to stop, and leaves them to others then.
+/// Renews the leases on a share of the buckets until `stop` is cancelled, then releases them.
 async fn keep_buckets(app: App, node: Arc<Node>, stop: CancellationToken) {
     loop {
         tokio::select! {
