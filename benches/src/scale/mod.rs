@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::http::Request;
 use holdfast::config::Config;
 use holdfast::domain::clock::{Clock, Timestamp};
-use holdfast::store::jobs::Class;
+use holdfast::domain::job::Queue;
 use holdfast::store::{
     Store, deliveries, envelopes, idempotency, integrity, jobs, log, payments, provider_poll,
 };
@@ -326,7 +326,7 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
     let now = Clock::default().now();
     let lease = Duration::from_secs(15);
     match what {
-        "sweep: jobs" => drop(jobs::claim(store, Class::Other, now, lease, 8).await?),
+        "sweep: jobs" => drop(jobs::claim(store, Queue::Other, now, lease, 8).await?),
         "sweep: re-reading" => drop(integrity::claim(store, now, now + lease, 20).await?),
         "sweep: read back" => drop(provider_poll::claim(store, now, now, 20).await?),
         "sweep: expiry" => {
