@@ -215,18 +215,19 @@ pub(super) fn provider_store<T: Send + 'static>(
     store.limiter(|limited| &mut limited.limits);
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
-    let watch = Watch::new(slice.clone());
+    let watch = Watch::new(slice);
     let (watching, most) = (watch.clone(), limits.cpu);
     store.epoch_deadline_callback(move |_| {
         Ok(if watching.shows() > most {
             UpdateDeadline::Interrupt
         } else {
-            let slice = slice.clone();
+            let watch = watching.clone();
             let turn = async move {
                 // Behind the others, which wasmtime's own way of yielding is not.
                 tokio::task::yield_now().await;
-                if let Some(slice) = slice {
-                    slice.open().await;
+                if let Some(slice) = &watch.slice {
+                    slice.open(EPOCH_TICK).await;
+                    watch.held().reserved = EPOCH_TICK;
                 }
             };
             UpdateDeadline::YieldCustom(1, Box::pin(turn))
@@ -248,6 +249,8 @@ struct Held {
     before: Duration,
     /// The thread's own time when it took the call up.
     since: Option<Duration>,
+    /// Spent in advance for the present poll.
+    reserved: Duration,
 }
 
 /// Processor time of this thread.
@@ -284,8 +287,9 @@ impl Watch {
             if let Some(since) = held.since.take() {
                 let worked = thread_time().saturating_sub(since);
                 held.before += worked;
+                let reserved = std::mem::take(&mut held.reserved);
                 if let Some(slice) = &self.slice {
-                    slice.spend(worked, Instant::now());
+                    slice.spend(worked.saturating_sub(reserved), Instant::now());
                 }
             }
             polled

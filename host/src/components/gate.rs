@@ -1,7 +1,7 @@
 //! Turns: how many calls there may be at once, and what the calls of one organization
 //! may use together.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -45,7 +45,7 @@ impl Gate {
     pub async fn pass(&self, patience: Duration, expected: usize) -> Option<Turn> {
         let turn = async {
             if let Some(time) = &self.time {
-                time.open().await;
+                time.open(Duration::ZERO).await;
             }
             let (memory, fetched) = match &self.memory {
                 Some(share) => (
@@ -164,10 +164,9 @@ impl TimeSlice {
 
     /// Adds what a call took, and returns how long the next has to wait.
     pub fn spend(&self, took: Duration, now: Instant) -> Duration {
-        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
-        let made_up = now.saturating_duration_since(debt.1).mul_f64(self.share);
-        *debt = (debt.0.saturating_sub(made_up) + took, now);
-        debt.0.saturating_sub(BURST).div_f64(self.share)
+        let mut debt = self.debt_at(now);
+        debt.0 += took;
+        self.wait(debt.0)
     }
 
     /// Whether a call may run now. For callers that must not wait.
@@ -175,10 +174,11 @@ impl TimeSlice {
         self.spend(Duration::ZERO, Instant::now()).is_zero()
     }
 
-    /// Waits until the share allows more processor time.
-    pub async fn open(&self) {
+    /// Waits until the share allows more processor time, and spends `reserve` in advance:
+    /// otherwise all waiting calls would run at the same moment.
+    pub async fn open(&self, reserve: Duration) {
         loop {
-            let wait = self.spend(Duration::ZERO, Instant::now());
+            let wait = self.reserve(reserve, Instant::now());
             if wait.is_zero() {
                 return;
             }
@@ -186,11 +186,32 @@ impl TimeSlice {
         }
     }
 
+    /// Spends `reserve` if the share is open. Otherwise returns the time until it opens.
+    fn reserve(&self, reserve: Duration, now: Instant) -> Duration {
+        let mut debt = self.debt_at(now);
+        let wait = self.wait(debt.0);
+        if wait.is_zero() {
+            debt.0 += reserve;
+        }
+        wait
+    }
+
+    fn wait(&self, debt: Duration) -> Duration {
+        debt.saturating_sub(BURST).div_f64(self.share)
+    }
+
+    fn debt_at(&self, now: Instant) -> MutexGuard<'_, (Duration, Instant)> {
+        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
+        let made_up = now.saturating_duration_since(debt.1).mul_f64(self.share);
+        *debt = (debt.0.saturating_sub(made_up), now);
+        debt
+    }
+
     /// Waits for a turn, and no longer than `patience`.
     pub async fn pass(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
         let turn = async {
             let turn = self.turns.clone().acquire_owned().await.ok()?;
-            self.open().await;
+            self.open(Duration::ZERO).await;
             Some(turn)
         };
         tokio::time::timeout(patience, turn).await.ok().flatten()
@@ -233,5 +254,17 @@ mod tests {
         assert_eq!(wait.as_millis(), 100, "ten milliseconds at a tenth");
         let later = now + Duration::from_millis(100);
         assert!(slice.spend(Duration::ZERO, later) < Duration::from_millis(1));
+    }
+
+    #[test]
+    fn calls_that_wait_for_a_share_run_one_after_the_other() {
+        let slice = TimeSlice::new(PLUGINS);
+        let (now, reserve) = (Instant::now(), Duration::from_millis(5));
+        slice.spend(BURST, now);
+        assert_eq!(slice.reserve(reserve, now), Duration::ZERO);
+        assert_eq!(slice.reserve(reserve, now).as_millis(), 25);
+        let later = now + Duration::from_millis(26);
+        assert_eq!(slice.reserve(reserve, later), Duration::ZERO);
+        assert!(slice.reserve(reserve, later) > Duration::from_millis(20));
     }
 }
