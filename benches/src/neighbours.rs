@@ -246,7 +246,11 @@ impl Ground {
         ]);
         let idle = self.attacker.server.memory()?.resident / 1024.0;
         let mut alone: Option<[f64; 3]> = None;
-        for (name, attack) in ATTACKS {
+        // Only the rows whose names contain it.
+        let wanted = std::env::var("NEIGHBOUR_ROWS").unwrap_or_default();
+        let rows = ATTACKS.into_iter();
+        let rows = rows.filter(|(name, _)| *name == "nothing" || name.contains(&wanted));
+        for (name, attack) in rows {
             let crowd = Crowd::new()?;
             tokio::task::block_in_place(|| attack(&self, &crowd))
                 .map_err(|error| format!("{name}: {error}"))?;
