@@ -96,6 +96,21 @@ async fn compiling_for_an_organization_takes_so_many_minutes_an_hour() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_has_a_limit_of_uploads_a_minute() {
+    let limited = |config: &mut Config| config.rate_limits.component_uploads = 1;
+    let app = TestApp::with(limited, OrgSettings::default()).await;
+    let (_, other) = app.other_tenant().await;
+    let bytes = variant(Slot::Compliance, "limited");
+    let upload = async |admin: &str| app.upload_component(admin, "rules", "1.0.0", &bytes).await;
+    upload(&app.admin()).await.data(201);
+    // Uploads of known bytes count, and the limit belongs to the organization, not to a token.
+    let refused = upload(&app.admin()).await;
+    assert!(refused.headers.contains_key("retry-after"));
+    assert_eq!(refused.error(429), "Rate limit exceeded");
+    upload(&other).await.data(201);
+}
+
 /// Whether there is room is decided before the bytes are read.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ninth_upload_at_once_is_refused_before_its_body() {
