@@ -1,4 +1,4 @@
-//! What a caller can ask for, one file per intention. Knows neither axum nor SQL.
+//! What a caller can ask for, one file per intention. Has neither handlers nor SQL.
 //!
 //! | Area | Holds |
 //! |---|---|
