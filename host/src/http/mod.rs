@@ -1,4 +1,4 @@
-//! The only code that knows axum: every surface side by side.
+//! Routes, handlers and pages: every surface side by side.
 
 mod assets;
 pub(crate) mod bodies;
