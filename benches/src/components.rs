@@ -277,7 +277,8 @@ async fn uploads() -> Result<(), Failure> {
         let cache = tempfile::tempdir()?;
         let uploaded = Artifact::uploaded(inspected.slot, &artifact.identity.name, "9.9.9", bytes);
         let node = || Components::with_defaults(cache.path().into(), [0; 32]);
-        node()?.keep_native(&uploaded, &native)?;
+        let size = native.len();
+        node()?.keep_native(&uploaded, native).await?;
         let node = node()?;
         let began = Instant::now();
         node.add(&uploaded)?;
@@ -286,7 +287,7 @@ async fn uploads() -> Result<(), Failure> {
             artifact.identity.name.clone(),
             format!("{:.0}", artifact.bytes.len() as f64 / 1e3),
             format!("{:.0}", millis(compiled)),
-            format!("{:.0}", native.len() as f64 / 1e3),
+            format!("{:.0}", size as f64 / 1e3),
             format!("{:.1}", millis(loaded)),
         ]);
     }

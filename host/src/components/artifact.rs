@@ -95,13 +95,19 @@ impl Artifact {
 
     /// What was uploaded: its digest is that of its bytes.
     pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
+        let identity = ComponentIdentity {
+            name: name.into(),
+            version: version.into(),
+            sha256: hex::encode(Sha256::digest(&bytes)),
+        };
+        Self::hashed(slot, identity, bytes)
+    }
+
+    /// What was uploaded, with the digest that its bytes are known to have.
+    pub fn hashed(slot: Slot, identity: ComponentIdentity, bytes: Bytes) -> Self {
         Self {
             slot,
-            identity: ComponentIdentity {
-                name: name.into(),
-                version: version.into(),
-                sha256: hex::encode(Sha256::digest(&bytes)),
-            },
+            identity,
             bytes: Cow::Owned(bytes.into()),
             native: None,
         }

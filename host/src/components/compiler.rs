@@ -1,4 +1,4 @@
-//! Compiling what was uploaded: in a process of its own, at the lowest priority,
+//! Compiling what was uploaded: in a process of its own, on idle processors only,
 //! within limits on time and memory. Whatever the bytes do to a parser or a
 //! compiler, this process serves on.
 //!

@@ -80,7 +80,9 @@ impl Confinement {
     /// Confines this process.
     pub fn enter() -> Self {
         // Requests go first.
-        let _ = nice(19);
+        if !runs_when_idle() {
+            let _ = nice(19);
+        }
         let ended_first = fs::write("/proc/self/oom_score_adj", "1000").is_ok();
         let memory = memory_limit();
         let most = |value: u64| Rlimit {
@@ -108,6 +110,15 @@ impl Confinement {
             filtered,
         }
     }
+}
+
+/// Leaves each processor at once to any other thread that can run, which a thread of low
+/// priority does only some milliseconds later.
+#[expect(unsafe_code, reason = "a system call that no safe wrapper has")]
+fn runs_when_idle() -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters outlive the call, which only reads them.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
 }
 
 /// Becomes `nobody` where the server runs as the superuser.

@@ -514,9 +514,16 @@ impl Components {
     }
 
     /// Keeps its native code, as [`Compiler`](super::compiler::Compiler) made it.
-    pub fn keep_native(&self, artifact: &Artifact, native: &[u8]) -> Result<(), ComponentError> {
-        let engine = self.engines.of(artifact.slot);
-        let kept = self.cache.put(engine, artifact, native);
+    pub async fn keep_native(
+        &self,
+        artifact: &Artifact,
+        native: Vec<u8>,
+    ) -> Result<(), ComponentError> {
+        let (engines, cache) = (self.engines.clone(), self.cache.clone());
+        let kept = artifact.clone();
+        // Tens of megabytes are written, read and hashed.
+        let task = background::run(move || cache.put(engines.of(kept.slot), &kept, &native));
+        let kept = task.await.unwrap_or_else(|error| Err(error.into()));
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))
     }
 

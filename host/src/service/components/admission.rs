@@ -15,7 +15,7 @@ use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
 use crate::components::{Artifact, is_reserved_name};
 use crate::config::{Config, Uploads};
-use crate::domain::component::{Component, Conformance, Slot};
+use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, Spooled};
 use crate::service::{App, Issue, ServiceError};
@@ -125,7 +125,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let compiled = app.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     may(inspected.slot)?;
-    let conformance = examine(app, upload, &bytes, inspected.slot, &native).await?;
+    let conformance = examine(app, upload, &bytes, inspected.slot, native).await?;
     let admitted = Admitted {
         inspected,
         conformance,
@@ -165,10 +165,15 @@ async fn examine(
     upload: &Upload,
     bytes: &Bytes,
     slot: Slot,
-    native: &[u8],
+    native: Vec<u8>,
 ) -> Result<Conformance, ServiceError> {
-    let artifact = Artifact::uploaded(slot, &upload.name, &upload.version, bytes.clone());
-    app.components.keep_native(&artifact, native)?;
+    let identity = ComponentIdentity {
+        name: upload.name.clone(),
+        version: upload.version.clone(),
+        sha256: upload.file.sha256().to_owned(),
+    };
+    let artifact = Artifact::hashed(slot, identity, bytes.clone());
+    app.components.keep_native(&artifact, native).await?;
     let examined = app.components.examine(artifact.clone()).await;
     examined.map_err(|reasons| {
         app.components.forget_native(&artifact);
