@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use holdfast_default_components::DEFAULT_COMPONENTS;
+use holdfast_default_components::{DEFAULT_COMPONENTS, ROOM_COMPONENT};
 use wasmtime::{Config, Engine};
 
 #[path = "src/components/settings.rs"]
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/components/settings.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut table = String::from("&[\n");
-    for component in DEFAULT_COMPONENTS {
+    for component in DEFAULT_COMPONENTS.iter().chain(ROOM_COMPONENT) {
         let native = match engine(component.slot) {
             Ok(engine) => engine.precompile_component(component.bytes)?,
             Err(error) => {
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(
             table,
             "    ({:?}, include_bytes!({file:?})),",
-            component.slot
+            component.name
         )?;
     }
     table.push(']');

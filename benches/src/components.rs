@@ -208,6 +208,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
             name: "provider.signing read-submission, far end in process",
             component: Box::new(move || {
                 let lease = ProviderLease {
+                    room: None,
                     label: "bench".into(),
                     settings: Arc::new(
                         [("base_url".to_owned(), "http://far-end".to_owned())].into(),

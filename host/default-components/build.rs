@@ -52,6 +52,13 @@ const FURTHER: &[Guest] = &[Guest {
     memory: Memory::Rules,
 }];
 
+/// What stands behind the signing instance `embedded`, beside the default of its slot.
+const ROOM: &[Guest] = &[Guest {
+    package: "holdfast-signing-embedded",
+    slot: "provider.signing",
+    memory: Memory::Plugin,
+}];
+
 fn main() -> Result<()> {
     watch(Path::new("build.rs"));
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?)
@@ -61,7 +68,12 @@ fn main() -> Result<()> {
         .to_path_buf();
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let builder = Builder::new(workspace, &out)?;
-    for (name, guests) in [("components.rs", GUESTS), ("further.rs", FURTHER)] {
+    let tables = [
+        ("components.rs", GUESTS),
+        ("further.rs", FURTHER),
+        ("room.rs", ROOM),
+    ];
+    for (name, guests) in tables {
         fs::write(out.join(name), table(&builder, &out, guests)?)?;
     }
     Ok(())

@@ -19,7 +19,7 @@ use crate::files::{Files, FilesError};
 use crate::keys::{BEARER_TOKENS, Keys};
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
-use crate::room::{self, Room};
+use crate::room::Room;
 use crate::sandbox::Sandbox;
 use crate::sealing::{SealError, SealingKey, TimestampAuthority, TimestampTrust};
 use crate::service::Service;
@@ -201,13 +201,7 @@ pub async fn start_over(
         None => None,
     };
     let mailer = Mailer::new(&config)?;
-    let room = Room::new(
-        store.clone(),
-        files.clone(),
-        components.clone(),
-        clock,
-        keys.derived("signing room"),
-    );
+    let room = Room::new(store.clone(), files.clone(), components.clone(), clock);
     let sandbox = (!config.is_production()).then(|| {
         let key = keys.derived("sandboxes");
         Sandbox::new(store.clone(), clock, key, config.public_url())
@@ -222,7 +216,6 @@ pub async fn start_over(
         gauges_good_until: tokio::sync::Mutex::default(),
         storage_seen: tokio::sync::Mutex::default(),
         shadows: Shadows::default(),
-        room_api: room::router(room.clone()),
         bearer_keys: keys.generations(BEARER_TOKENS),
         embed_keys: keys.generations("embed tokens"),
         builder_keys: keys.generations("builder sessions"),

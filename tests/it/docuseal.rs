@@ -702,6 +702,7 @@ impl Plugin {
         Self {
             components: Components::with_defaults(cache, [9; 32]).unwrap(),
             lease: ProviderLease {
+                room: None,
                 label: "provider.signing cloud".into(),
                 settings: Arc::new(BTreeMap::from([setting])),
                 secrets: Arc::new(BTreeMap::from([secret])),

@@ -372,7 +372,7 @@ async fn ledger_certificate_and_bundle_name_every_component() {
             ("rules.lifecycle", "acme-moves", "organization"),
             ("rules.placement", "holdfast-placement", "default"),
             ("rules.documents", "acme-documents", "organization"),
-            ("provider.signing", "holdfast-signing-docuseal", "default"),
+            ("provider.signing", "holdfast-signing-embedded", "default"),
         ]
     );
     let ids = |component: &Value| component["activation_id"].clone();

@@ -117,6 +117,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let secrets = [("api_key".to_owned(), SecretText::new("the key"))];
     ProviderLease {
+        room: None,
         label: "provider.signing bad".into(),
         settings: Arc::new(BTreeMap::from(settings)),
         secrets: Arc::new(BTreeMap::from(secrets)),

@@ -313,6 +313,7 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
         key => BTreeMap::from([("api_key".to_owned(), SecretText::new(key))]),
     };
     ProviderLease {
+        room: None,
         label: "provider.signing acme".into(),
         settings: Arc::new(BTreeMap::from([(
             "base_url".to_owned(),

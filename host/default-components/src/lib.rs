@@ -20,6 +20,9 @@ pub struct DefaultComponent {
 pub static DEFAULT_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
+/// The one that stands behind the signing instance `embedded`.
+pub static ROOM_COMPONENT: &[DefaultComponent] = include!(concat!(env!("OUT_DIR"), "/room.rs"));
+
 /// Others that come with holdfast and are active only where somebody activates them.
 pub static FURTHER_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/further.rs"));

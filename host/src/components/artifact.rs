@@ -16,14 +16,16 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
-use holdfast_default_components::{DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS};
+use holdfast_default_components::{
+    DEFAULT_COMPONENTS, DefaultComponent, FURTHER_COMPONENTS, ROOM_COMPONENT,
+};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::domain::component::{ComponentIdentity, Slot};
 
-/// Slot and native code of each default component, from the build script.
+/// Name and native code of each default component, from the build script.
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
 /// A component as bytes, with what identifies it.
@@ -37,29 +39,28 @@ pub struct Artifact {
 }
 
 /// Digests are computed once: the document components have megabytes.
-static EMBEDDED: LazyLock<Vec<Artifact>> = LazyLock::new(|| {
-    let artifact = |component: &DefaultComponent| {
-        let mut artifact = Artifact::of(component)?;
-        artifact.native = NATIVE_CODE
-            .iter()
-            .find(|(slot, _)| *slot == component.slot)
-            .map(|(_, native)| *native);
-        Some(artifact)
-    };
-    DEFAULT_COMPONENTS.iter().filter_map(artifact).collect()
-});
-static FURTHER: LazyLock<Vec<Artifact>> =
-    LazyLock::new(|| FURTHER_COMPONENTS.iter().filter_map(Artifact::of).collect());
+static EMBEDDED: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(DEFAULT_COMPONENTS));
+static FURTHER: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(FURTHER_COMPONENTS));
+static ROOM: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(ROOM_COMPONENT));
+
+fn all(components: &[DefaultComponent]) -> Vec<Artifact> {
+    components.iter().filter_map(Artifact::of).collect()
+}
 
 /// The default components of this binary, one per slot.
 pub fn embedded() -> impl Iterator<Item = Artifact> {
     EMBEDDED.iter().cloned()
 }
 
-/// Every component of this binary: the default ones, and those that wait to be
-/// activated.
+/// What stands behind the signing instance `embedded`.
+pub fn room() -> Option<Artifact> {
+    ROOM.first().cloned()
+}
+
+/// Every component of this binary: the default ones, the signing room's, and those that
+/// wait to be activated.
 pub fn built_in() -> impl Iterator<Item = Artifact> {
-    embedded().chain(FURTHER.iter().cloned())
+    embedded().chain(room()).chain(FURTHER.iter().cloned())
 }
 
 /// Two versions of the program may share a folder while one takes over from the other.
@@ -84,7 +85,10 @@ impl Artifact {
                 sha256: hex::encode(Sha256::digest(component.bytes)),
             },
             bytes: component.bytes.into(),
-            native: None,
+            native: NATIVE_CODE
+                .iter()
+                .find(|(name, _)| *name == component.name)
+                .map(|(_, native)| *native),
         })
     }
 

@@ -49,6 +49,16 @@ pub mod signing {
     });
 }
 
+/// The records of the signing room, for its component.
+pub mod room {
+    wasmtime::component::bindgen!({
+        path: "../wit/host",
+        world: "holdfast:host/signing-room",
+        imports: { default: async | trappable },
+        with: { "holdfast:host/blobs": super::signing::holdfast::host::blobs },
+    });
+}
+
 /// What is lent is the same for every kind of provider.
 macro_rules! provider {
     ($module:ident, $package:literal, $world:literal) => {

@@ -861,6 +861,7 @@ impl FarEnd {
         let secrets = ["api_key", "secret_key", "webhook_secret"]
             .map(|name| (name.to_owned(), SecretText::new("conformance-secret")));
         Lease {
+            room: None,
             label: "conformance".into(),
             settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(BTreeMap::from(secrets)),

@@ -3,6 +3,7 @@
 use super::engine::TooMuchMemory;
 use super::gate::ShareInUse;
 use super::lent::TooManyHostCalls;
+use super::room::RoomFailure;
 use crate::domain::component::ComponentIdentity;
 use crate::metrics::ComponentMeter;
 
@@ -124,6 +125,12 @@ impl ComponentError {
             Some(Trap::Interrupt | Trap::OutOfFuel) => Failure::Timeout,
             Some(trap) => Failure::Trap(trap.to_string()),
             None if error.is::<TooManyHostCalls>() => Failure::HostCalls,
+            None if error
+                .downcast_ref::<RoomFailure>()
+                .is_some_and(|room| room.disk_full) =>
+            {
+                Failure::DiskFull
+            }
             None if error.is::<TooMuchMemory>() => Failure::Memory(text),
             None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
                 Failure::Busy

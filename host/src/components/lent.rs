@@ -11,6 +11,7 @@ use wasmtime::component::{Resource, ResourceTable};
 use super::bindings::signing::holdfast::host as wit;
 use super::egress::{BLOB_LIMIT, Egress, Outbound};
 use super::gate::Reservation;
+use super::room::RoomRecords;
 use super::wasi::Wasi;
 use crate::config::SecretText;
 use crate::config::limits::Limits;
@@ -43,6 +44,8 @@ pub struct Lease {
     pub settings: Arc<BTreeMap<String, String>>,
     pub secrets: Arc<BTreeMap<String, SecretText>>,
     pub egress: Egress,
+    /// Records of the signing room, for its component.
+    pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
 }
 
@@ -56,6 +59,7 @@ pub struct Lent {
     pub table: ResourceTable,
     pub(super) outbound: Outbound,
     settings: Arc<BTreeMap<String, String>>,
+    pub(super) room: Option<Arc<dyn RoomRecords>>,
     clock: Clock,
     /// Made when it is first asked for.
     wasi: Option<Box<Wasi>>,
@@ -75,6 +79,7 @@ impl Lent {
             table,
             outbound: Outbound::new(lease.label, lease.egress, lease.secrets, limits.requests),
             settings: lease.settings,
+            room: lease.room,
             clock: lease.clock,
             wasi: None,
             calls_left: limits.host_calls,

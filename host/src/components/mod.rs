@@ -13,6 +13,7 @@
 //! | `rules.rs`, `documents.rs` | calls into the rules slots |
 //! | `providers/` | calls into provider plugins, a file for each kind |
 //! | `lent.rs` | what the host lends to a provider: blobs, secrets, settings, clock, log |
+//! | `room.rs` | what the component of the signing room is lent beside |
 //! | `wasi.rs` | what WASI asks for, for languages that cannot do without |
 //! | `egress.rs` | how a provider's request leaves, and where it may go |
 //! | `worlds.rs` | the WIT packages, and what each world grants |
@@ -45,6 +46,7 @@ mod lent;
 pub mod providers;
 mod registry;
 mod released;
+pub mod room;
 pub mod rules;
 pub mod script;
 mod settings;
@@ -56,7 +58,7 @@ use std::path::PathBuf;
 
 use crate::config::limits::AllLimits;
 
-pub use artifact::{Artifact, built_in, embedded};
+pub use artifact::{Artifact, built_in, embedded, room as room_component};
 pub use documents::{Documents, Placement};
 pub use engine::Engines;
 pub use error::{ComponentError, Failure};

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
-use super::artifact::{Artifact, NativeCodeCache};
+use super::artifact::{self, Artifact, NativeCodeCache};
 use super::baseline::Baselines;
 use super::documents::{Documents, DocumentsPre, Placement, PlacementPre, Turns};
 use super::engine::Engines;
@@ -21,7 +21,7 @@ use super::providers::{KbaPlugin, KbaPre, PaymentPlugin, PaymentPre, Plugin, Pro
 use super::providers::{SigningPlugin, SigningPre};
 use super::rules::{Compliance, CompliancePre, Lifecycle, LifecyclePre, OwnRules};
 use super::script::{self, Script};
-use super::slot::{self, Handle, Loaded, Loader, World};
+use super::slot::{self, Deferred, Handle, Loaded, Loader, World};
 use super::{background, conformance};
 use crate::config::limits::{AllLimits, Limits};
 use crate::config::{EMBEDDED, VERIFIED};
@@ -49,6 +49,8 @@ pub struct Components {
     placement: Arc<Loaded<PlacementPre>>,
     documents: Arc<Loaded<DocumentsPre>>,
     signing: Arc<Loaded<SigningPre>>,
+    /// Behind the signing instance `embedded`.
+    room: Deferred<SigningPre>,
     payment: Arc<Loaded<PaymentPre>>,
     kba: Arc<Loaded<KbaPre>>,
     /// Readers and writers of documents share theirs.
@@ -207,6 +209,7 @@ impl Components {
             placement: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
             documents: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
             signing: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
+            room: slot::deferred(&engines, &cache, artifact::room()),
             payment: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
             kba: Arc::new(Loaded::new(&engines, &cache, loader.clone())),
             loader,
@@ -235,6 +238,7 @@ impl Components {
         components.compliance.force()?;
         components.lifecycle.force()?;
         components.signing.force()?;
+        slot::active(&components.room)?;
         components.payment.force()?;
         components.kba.force()?;
         Ok(components)
@@ -333,9 +337,16 @@ impl Components {
 
     /// The plugin of a signing provider's instance. A plain name is one of the
     /// installation's, which no organization's component answers for. The built-in
-    /// instance is always run by the component that came with the program.
+    /// instances are always run by the components that came with the program: the signing
+    /// room has one of its own.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
-        self.provider(&self.signing, org, instance)
+        match instance {
+            EMBEDDED => Plugin::new(
+                Handle::Held(self.room.clone()),
+                self.provider_gate(org, false),
+            ),
+            _ => self.provider(&self.signing, org, instance),
+        }
     }
 
     /// The same of a payment provider.
@@ -350,22 +361,21 @@ impl Components {
 
     /// A signing plugin that reads what an unauthenticated caller sent.
     pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
-        self.callbacks(&self.signing, instance)
+        self.callbacks(self.signing(None, instance), Slot::Signing, instance)
     }
 
     /// The same of a payment provider.
     pub fn payment_callbacks(&self, instance: &str) -> PaymentPlugin {
-        self.callbacks(&self.payment, instance)
+        self.callbacks(self.payment(None, instance), Slot::Payment, instance)
     }
 
-    fn callbacks<P: World + Provider>(&self, loaded: &Arc<Loaded<P>>, instance: &str) -> Plugin<P> {
+    fn callbacks<P: Provider>(&self, plugin: Plugin<P>, slot: Slot, instance: &str) -> Plugin<P> {
         let mut of_callbacks = held(&self.of_callbacks);
         let permits = of_callbacks
-            .entry((P::SLOT, instance.to_owned()))
+            .entry((slot, instance.to_owned()))
             .or_insert_with(|| Arc::new(Semaphore::new(CALLBACKS_OF_INSTANCE)));
         let permits = vec![permits.clone(), self.callback_permits.clone()];
         drop(of_callbacks);
-        let plugin = self.provider(loaded, None, instance);
         let gate = plugin.gate().clone();
         plugin.with_gate(Gate { permits, ..gate })
     }
@@ -713,7 +723,8 @@ mod tests {
         assert_eq!(answers(&oak, "cloud"), default);
         let own = Instance::own(&oak, "cloud").to_string();
         assert_eq!(answers(&oak, &own), "oak-plugin");
-        assert_eq!(answers(&oak, EMBEDDED), default);
-        assert_eq!(answers(&OrgId::new(), EMBEDDED), default);
+        let room = "holdfast-signing-embedded";
+        assert_eq!(answers(&oak, EMBEDDED), room);
+        assert_eq!(answers(&OrgId::new(), EMBEDDED), room);
     }
 }

@@ -142,6 +142,7 @@ impl Script {
             async move { far_end.answer(request).await }
         });
         Lease {
+            room: None,
             label: "script".into(),
             settings: Arc::new(self.settings.clone()),
             secrets: Arc::new(secrets.collect()),

@@ -236,12 +236,34 @@ impl Job for ExecuteSubmission {
     const RETRIES: Retries = Retries::Endless;
 }
 
-/// Tells the host of a change in the signing room: the body of a callback.
+/// Brings an envelope up to what was done to its submission in the signing room.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RoomCallback(pub Value);
+pub struct FollowSubmission {
+    /// Earlier releases wrote the body of a callback, of which this is a part.
+    data: ChangedSubmission,
+}
 
-impl Job for RoomCallback {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ChangedSubmission {
+    submission_id: i64,
+}
+
+impl FollowSubmission {
+    pub fn of(submission: i64) -> Self {
+        Self {
+            data: ChangedSubmission {
+                submission_id: submission,
+            },
+        }
+    }
+
+    /// Its id.
+    pub fn submission(&self) -> i64 {
+        self.data.submission_id
+    }
+}
+
+impl Job for FollowSubmission {
     const NAME: &'static str = "room.callback";
 }
 
@@ -297,7 +319,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<MailEndpointFailing>(),
     Kind::of::<MailEndpointDisabled>(),
     Kind::of::<ExecuteSubmission>(),
-    Kind::of::<RoomCallback>(),
+    Kind::of::<FollowSubmission>(),
     Kind::of::<SandboxCallback>(),
 ];
 

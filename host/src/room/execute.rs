@@ -8,8 +8,8 @@ use crate::files::{Area as FileArea, FilesError};
 use crate::store::StoreError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 
+use super::Room;
 use super::signature::Signature;
-use super::{Room, callbacks};
 
 /// Why the document could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,7 @@ impl Room {
         submission.completed_at = Some(self.clock.now());
         rooms::update_submission(&mut tx, &submission).await?;
         if let Some(last) = submitters.last() {
-            callbacks::enqueue(&mut tx, self, last, "submission.completed").await?;
+            self.tell(&mut tx, last).await?;
         }
         Ok(tx.commit().await?)
     }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::Room;
 use super::signature::{Signature, is_picture};
-use super::{Room, callbacks};
 use crate::components::ComponentError;
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
@@ -99,7 +99,7 @@ impl Room {
         submitter.ip = origin.ip.clone();
         submitter.user_agent = origin.user_agent.clone();
         rooms::update_submitter(&mut tx, &submitter).await?;
-        callbacks::enqueue(&mut tx, self, &submitter, "form.viewed").await?;
+        self.tell(&mut tx, &submitter).await?;
         Ok(tx.commit().await?)
     }
 
@@ -168,7 +168,7 @@ impl Room {
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
-        callbacks::enqueue(&mut tx, self, &submitter, "form.completed").await?;
+        self.tell(&mut tx, &submitter).await?;
         let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
         if submitters
             .iter()
@@ -258,7 +258,7 @@ impl Room {
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
-        callbacks::enqueue(&mut tx, self, &submitter, "form.declined").await?;
+        self.tell(&mut tx, &submitter).await?;
         Ok(tx.commit().await?)
     }
 
@@ -297,7 +297,7 @@ impl Room {
     async fn start(&self, tx: &mut Tx, submitter: &mut RoomSubmitter) -> Result<(), FormError> {
         if submitter.started_at.is_none() {
             submitter.started_at = Some(self.clock.now());
-            callbacks::enqueue(tx, self, submitter, "form.started").await?;
+            self.tell(tx, submitter).await?;
         }
         Ok(())
     }

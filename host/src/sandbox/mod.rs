@@ -96,6 +96,7 @@ impl Sandbox {
     ) -> ProviderLease {
         let settings = settings.map(|(name, value)| (name.to_owned(), value));
         ProviderLease {
+            room: None,
             label: format!("{slot} {EMBEDDED}"),
             settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(secrets),

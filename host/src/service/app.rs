@@ -1,8 +1,8 @@
 //! What every part of the service works with.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::files::Files;
 use crate::keys::Key;
 use crate::mail::Mailer;
 use crate::metrics::{Metrics, ProviderLabels};
-use crate::room::{self, Room};
+use crate::room::{Records, Room};
 use crate::sandbox::Sandbox;
 use crate::sealing::{SealingKey, TimestampAuthority};
 use crate::service::ServiceError;
@@ -102,7 +102,6 @@ pub struct Service {
     pub(crate) pages: Pages,
     /// Stands for payment and identity providers, where that is allowed.
     pub(crate) sandbox: Option<Sandbox>,
-    pub(crate) room_api: axum::Router,
     pub(crate) http: reqwest::Client,
     pub(crate) vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -136,13 +135,20 @@ impl Service {
         self.instance(Slot::Signing, org)
     }
 
-    /// What a call to a signing provider may use; see [`Self::lease`].
+    /// What a call to a signing provider may use, and the records of the signing room where
+    /// that is it; see [`Self::lease`].
     pub(crate) fn signing_lease(
         &self,
-        org: Option<&OrgId>,
+        org: &OrgId,
         instance: &str,
-    ) -> Result<ProviderLease, ServiceError> {
-        self.lease(Slot::Signing, org, instance)
+    ) -> Result<(ProviderLease, Option<Arc<Records>>), ServiceError> {
+        let mut lease = self.lease(Slot::Signing, Some(org), instance)?;
+        if instance != EMBEDDED {
+            return Ok((lease, None));
+        }
+        let records = Arc::new(self.room.records(org));
+        lease.room = Some(records.clone());
+        Ok((lease, Some(records)))
     }
 
     /// What a call to a provider may use.
@@ -174,7 +180,7 @@ impl Service {
                     "No {} provider is configured",
                     kind.to_lowercase()
                 ))),
-                _ => Ok(self.room_lease(org)),
+                _ => Ok(self.room_lease()),
             };
         }
         let at = Instance::parse(instance);
@@ -223,6 +229,7 @@ impl Service {
                 Some(reachable) => egress.noting(reachable),
                 None => egress,
             },
+            room: None,
             clock: self.clock,
         })
     }
@@ -237,18 +244,14 @@ impl Service {
         family.get_or_create(&labels).clone()
     }
 
-    fn room_lease(&self, org: Option<&OrgId>) -> ProviderLease {
-        let mut secrets =
-            BTreeMap::from([("webhook_secret".to_owned(), self.room.webhook_secret())]);
-        if let Some(org) = org {
-            secrets.insert("api_key".to_owned(), self.room.token(org));
-        }
-        let base_url = format!("http://{}", room::HOST);
+    /// The signing room reaches nothing but its records.
+    fn room_lease(&self) -> ProviderLease {
         ProviderLease {
-            label: format!("provider.signing {EMBEDDED}"),
-            settings: Arc::new(BTreeMap::from([("base_url".to_owned(), base_url)])),
-            secrets: Arc::new(secrets),
-            egress: Egress::in_process(self.room_api.clone(), room::HOST),
+            label: format!("{} {EMBEDDED}", Slot::Signing),
+            settings: Arc::default(),
+            secrets: Arc::default(),
+            egress: Egress::network(self.http.clone(), Vec::new(), Duration::ZERO, false),
+            room: None,
             clock: self.clock,
         }
     }

@@ -123,15 +123,16 @@ impl RoomSubmitter {
     }
 }
 
-/// Creates a template, or replaces the one with the same external id.
-pub async fn upsert_template(tx: &mut Tx, template: &RoomTemplate) -> Result<i64, StoreError> {
-    let row = sqlx::query(
+/// Creates a template, or replaces the one with the same external id. What is archived
+/// stays so.
+pub async fn put_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(), StoreError> {
+    sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
-             document_sha256, roles, fields, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+             document_sha256, roles, fields, created_at, archived_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (bucket, org_id, external_id) do update set
-             name = $4, document_key = $6, document_sha256 = $7, roles = $8, fields = $9
-         returning template_id",
+             name = $4, document_key = $6, document_sha256 = $7, roles = $8, fields = $9,
+             archived_at = coalesce(room_template.archived_at, $11)",
     )
     .bind(template.org.bucket())
     .bind(template.id)
@@ -143,14 +144,10 @@ pub async fn upsert_template(tx: &mut Tx, template: &RoomTemplate) -> Result<i64
     .bind(json_text(&template.roles))
     .bind(json_text(&template.fields))
     .bind(template.created_at.to_string())
-    .fetch_one(&mut **tx)
+    .bind(template.archived_at.map(|at| at.to_string()))
+    .execute(&mut **tx)
     .await?;
-    Columns {
-        row: &row,
-        table: "room_template",
-        id: "template_id",
-    }
-    .number("template_id")
+    Ok(())
 }
 
 pub async fn template(
@@ -203,23 +200,6 @@ fn room_template(row: &AnyRow) -> Result<RoomTemplate, StoreError> {
         created_at: columns.time("created_at")?,
         archived_at: columns.optional_time("archived_at")?,
     })
-}
-
-/// Replaces what may be changed of a template.
-pub async fn update_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(), StoreError> {
-    sqlx::query(
-        "update room_template set name = $3, roles = $4, fields = $5, archived_at = $6
-         where bucket = $1 and template_id = $2",
-    )
-    .bind(template.org.bucket())
-    .bind(template.id)
-    .bind(&template.name)
-    .bind(json_text(&template.roles))
-    .bind(json_text(&template.fields))
-    .bind(template.archived_at.map(|at| at.to_string()))
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }
 
 pub async fn insert_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
@@ -355,26 +335,25 @@ pub async fn submitter(
     .transpose()
 }
 
-/// Submitters with an external id, newest first.
-pub async fn submitters_by_external_id(
+/// The newest submission with this external id that is not archived.
+pub async fn submission_by_external_id(
     connection: &mut AnyConnection,
     org: &OrgId,
     external_id: &str,
-    limit: i64,
-) -> Result<Vec<RoomSubmitter>, StoreError> {
+) -> Result<Option<RoomSubmission>, StoreError> {
     sqlx::query(
-        "select * from room_submitter where bucket = $1 and org_id = $2 and external_id = $3
-         order by submitter_id desc limit $4",
+        "select s.* from room_submission s
+             join room_submitter m on m.bucket = s.bucket and m.submission_id = s.submission_id
+         where m.bucket = $1 and m.org_id = $2 and m.external_id = $3 and s.archived_at is null
+         order by s.created_at desc limit 1",
     )
     .bind(org.bucket())
     .bind(org.as_str())
     .bind(external_id)
-    .bind(limit)
-    .fetch_all(connection)
+    .fetch_optional(connection)
     .await?
-    .iter()
-    .map(read_submitter)
-    .collect()
+    .map(|row| read_submission(&row))
+    .transpose()
 }
 
 /// Writes what a submitter has done.

@@ -14,9 +14,9 @@ use super::mails::{self, About, DeliveryError, Health};
 use crate::config::EMBEDDED;
 use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
-    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, Job, Kind, MailCompletion,
-    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailReminder,
-    MailWithdrawal, Next, Queue, Retries, RoomCallback, SandboxCallback, SendBatch, VaultEnvelope,
+    ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, Job,
+    Kind, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
+    MailReminder, MailWithdrawal, Next, Queue, Retries, SandboxCallback, SendBatch, VaultEnvelope,
     VoidBatch, WithdrawSubmission,
 };
 use crate::faults;
@@ -326,10 +326,10 @@ impl Work for ExecuteSubmission {
     }
 }
 
-impl Work for RoomCallback {
+impl Work for FollowSubmission {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
-        let (headers, body) = room::callbacks::signed(&app.room, &self.0, app.clock.now());
-        signing::callback(app, EMBEDDED, headers, body).await?;
+        let submission = self.submission().to_string();
+        signing::catch_up(app, EMBEDDED, &submission).await?;
         Ok(Next::Done)
     }
 }
@@ -366,7 +366,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         SendBatch VoidBatch
         MailInvitation MailReminder MailCompletion MailDecline MailWithdrawal
         MailEndpointFailing MailEndpointDisabled
-        ExecuteSubmission RoomCallback SandboxCallback
+        ExecuteSubmission FollowSubmission SandboxCallback
     }
 }
 

@@ -122,6 +122,7 @@ macro_rules! provider_worlds {
                     |limited| &mut limited.data,
                 )?;
                 super::wasi::link(&mut linker)?;
+                super::room::link(&mut linker)?;
                 Self::new(linker.instantiate_pre(component)?)
             }
 

@@ -26,6 +26,7 @@ use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
 use crate::service::envelopes::{self, dispatch, lifecycle};
+use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{App, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 
@@ -134,6 +135,12 @@ async fn wait_or_finish(app: &App, batch: &Batch) -> Result<Next, ServiceError> 
     }
 }
 
+/// What a provider has for one client.
+struct Submitted {
+    id: String,
+    signing: SigningProvider,
+}
+
 /// Why an item was not sent.
 enum NotSent {
     /// The master cannot be cloned any more, for nobody.
@@ -184,12 +191,9 @@ async fn submit(
     batch: &Batch,
     master: &SubmittedMaster,
     parcel: &mut Parcel,
-) -> Result<String, NotSent> {
+) -> Result<Submitted, NotSent> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
-    let lease = app
-        .signing_lease(Some(&batch.org), instance)
-        .map_err(NotSent::Other)?;
-    let signing = app.components.signing(Some(&batch.org), instance);
+    let signing = provider(app, &batch.org, instance).map_err(NotSent::Other)?;
     let Parcel {
         item,
         envelope,
@@ -197,7 +201,7 @@ async fn submit(
         values,
     } = parcel;
     let source = &master.provider_template;
-    let clone = signing.clone_template(lease, source, &envelope.name, item.id.as_str());
+    let clone = signing.clone_template(source, &envelope.name, item.id.as_str());
     let clone = clone.await.map_err(|error| match error {
         ProviderError::NotFound => NotSent::Master,
         error => NotSent::Other(error.into()),
@@ -206,14 +210,15 @@ async fn submit(
     let what = json!([named, values, envelope.preserve_signing_order]);
     let role = master.roles.first().cloned().unwrap_or_default();
     let request = dispatch::Request {
-        instance,
         template: &clone.template_id,
         external_id: dispatch::external_id(&envelope.id, &what),
         values: vec![(role, values.clone())],
     };
-    dispatch::submit(app, envelope, request, signers)
-        .await
-        .map_err(NotSent::Other)
+    let id = dispatch::submit(app, &signing, envelope, request, signers).await;
+    Ok(Submitted {
+        id: id.map_err(NotSent::Other)?,
+        signing,
+    })
 }
 
 /// Writes what became of a chunk, all at once.
@@ -221,7 +226,7 @@ async fn settle(
     app: &App,
     batch: &Batch,
     chunk: Vec<Parcel>,
-    submissions: Vec<Result<String, NotSent>>,
+    submissions: Vec<Result<Submitted, NotSent>>,
 ) -> Result<(), ServiceError> {
     let now = app.clock.now();
     let mut lost_master = false;
@@ -232,7 +237,7 @@ async fn settle(
             // Too slow: somebody else has it by now. They find this submission, unless
             // they looked for it before it was there.
             if let Ok(submission) = submission {
-                put_aside(&mut tx, batch, &parcel.envelope, submission, now).await?;
+                put_aside(&mut tx, batch, &parcel.envelope, submission.id, now).await?;
             }
             continue;
         }
@@ -280,21 +285,22 @@ async fn sent(
     tx: &mut Tx,
     batch: &Batch,
     parcel: &Parcel,
-    submission: String,
+    submission: Submitted,
     now: Timestamp,
 ) -> Result<Outcome, ServiceError> {
     let before = envelope_store::lock(tx, &batch.org, &parcel.envelope.id).await?;
     let before = before.ok_or(ServiceError::NotFound("Envelope"))?;
     if let Some(outcome) = overtaken(&before, now) {
-        put_aside(tx, batch, &before, submission, now).await?;
+        put_aside(tx, batch, &before, submission.id, now).await?;
         return Ok(outcome);
     }
+    submission.signing.write(tx).await?;
     let decided = lifecycle::decide(app, &before, EnvelopeTrigger::Send).await?;
     let from = before.status;
     let sent = Envelope {
         status: decided.status,
         updated_at: now,
-        submission: Some(submission),
+        submission: Some(submission.id),
         ..before
     };
     envelope_store::set_sent(tx, from, &sent).await?;

@@ -8,6 +8,7 @@ use crate::domain::job::{SendBatch, VoidBatch};
 use crate::domain::template::Template;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::idempotency::Answering;
+use crate::service::signing::provider::provider;
 use crate::service::{App, Caller, Issue, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 
@@ -115,14 +116,13 @@ async fn check_setup(app: &App, batch: &Batch) -> Result<Template, ServiceError>
 /// client's is cloned from. A batch that is submitted again after a lost answer finds
 /// the one it made, unless the master is another by now.
 async fn frozen(app: &App, batch: &Batch, master: &Template) -> Result<String, ServiceError> {
-    let lease = app.signing_lease(Some(&batch.org), &master.provider_instance)?;
-    let signing = app
-        .components
-        .signing(Some(&batch.org), &master.provider_instance);
+    let signing = provider(app, &batch.org, &master.provider_instance)?;
     let source = master.provider_template.as_deref().unwrap_or_default();
     let external_id = format!("{}.{}", batch.id, &master.content()[..16]);
-    let clone = signing.clone_template(lease, source, &batch.name, &external_id);
-    Ok(clone.await?.template_id)
+    let clone = signing.clone_template(source, &batch.name, &external_id);
+    let clone = clone.await?;
+    signing.keep(app).await?;
+    Ok(clone.template_id)
 }
 
 /// "The master template must define exactly as many parties as signers".

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::following::{Broken, default_component, prepare, refresh};
 use super::{ComponentView, Owner, Scope, get, named, record};
+use crate::components::room_component;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
@@ -120,7 +121,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
         };
         let component = match component {
             Some(component) => component,
-            None => default_component(slot, now)?,
+            None => default_component(slot, &instance.name, now)?,
         };
         let broken = app.followed.broken();
         let of_slot = |one: &&Broken| history.iter().any(|known| known.id == one.activation);
@@ -223,6 +224,12 @@ pub async fn activate(
         return Err(ServiceError::Semantic(format!(
             "{} {} is for {}, not for {slot}",
             component.name, component.version, component.slot
+        )));
+    }
+    if room_component().is_some_and(|room| room.identity.sha256 == component.sha256) {
+        return Err(ServiceError::Semantic(format!(
+            "{} {} stands behind {EMBEDDED} and no other instance",
+            component.name, component.version
         )));
     }
     prepare(app, &component).await?;

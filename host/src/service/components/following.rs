@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::loading::{self, Loading, Progress};
 use super::object_name;
-use crate::components::{Activations, Artifact, built_in, embedded};
+use crate::components::{Activations, Artifact, built_in, embedded, room_component};
+use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
@@ -30,9 +31,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 static AHEAD_TURN: Semaphore = Semaphore::const_new(1);
 
 /// The component that came with the binary, as one that was uploaded.
-pub(super) fn default_component(slot: Slot, at: Timestamp) -> Result<Component, ServiceError> {
-    embedded()
-        .find(|artifact| artifact.slot == slot)
+pub(super) fn default_component(
+    slot: Slot,
+    instance: &str,
+    at: Timestamp,
+) -> Result<Component, ServiceError> {
+    let room = room_component().filter(|room| room.slot == slot && instance == EMBEDDED);
+    room.or_else(|| embedded().find(|artifact| artifact.slot == slot))
         .map(|artifact| of_default(&artifact, at))
         .ok_or_else(|| ServiceError::Internal(format!("{slot} has no default component")))
 }

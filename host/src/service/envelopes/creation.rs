@@ -19,6 +19,7 @@ use crate::service::envelopes::warnings;
 use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
+use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{App, Caller, Issue, ServiceError, kba};
 use crate::store::{customers, envelopes, payments, signers};
 
@@ -129,11 +130,13 @@ pub async fn create(
         None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
         None => Vec::new(),
     };
+    let mut signing = None;
     if let Some(template) = &template {
         kba::check_step(app, &caller.org, template.kba_required).await?;
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
-        let submission = dispatch::submit(app, &envelope, asked, &mut signers).await?;
+        let at = signing.insert(provider(app, &caller.org, &template.provider_instance)?);
+        let submission = dispatch::submit(app, at, &envelope, asked, &mut signers).await?;
         envelope.submission = Some(submission);
     }
     let id = envelope.id.clone();
@@ -145,6 +148,7 @@ pub async fn create(
         envelope,
         begun,
         signers,
+        signing,
         payment,
     };
     let saved = save(app, caller, plan, &request, now, answer).await;
@@ -161,6 +165,8 @@ struct Plan {
     envelope: Envelope,
     begun: Decision,
     signers: Vec<Signer>,
+    /// Has what the signing room is to keep.
+    signing: Option<SigningProvider>,
     payment: Option<PaymentSettings>,
 }
 
@@ -254,9 +260,13 @@ async fn save(
         mut envelope,
         begun,
         mut signers,
+        signing,
         payment,
     } = plan;
     let mut tx = app.store.begin().await?;
+    if let Some(signing) = &signing {
+        signing.write(&mut tx).await?;
+    }
     let email = &request.customer_email;
     let known = customers::by_email(&mut tx, &caller.org, email).await?;
     let name = &request.customer_name;

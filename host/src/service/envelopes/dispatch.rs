@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::components::providers::{ProviderError, signing as provider};
+use crate::components::providers::{ProviderError, signing as asked};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
@@ -19,6 +19,7 @@ use crate::domain::organization::{FIRST_PAYER, Organization};
 use crate::domain::template::Template;
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
+use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{App, Caller, Issue, ServiceError, mails, templates as template_service};
 use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
 
@@ -189,7 +190,6 @@ pub async fn ready(app: &App, template: Template) -> Result<Template, ServiceErr
 
 /// What the provider is asked for.
 pub struct Request<'a> {
-    pub instance: &'a str,
     /// The provider's id of the template.
     pub template: &'a str,
     /// How a repeat after a lost answer is recognized.
@@ -215,7 +215,6 @@ impl<'a> Request<'a> {
         };
         let roles = template.roles().into_iter();
         Self {
-            instance: &template.provider_instance,
             template: template.provider_template.as_deref().unwrap_or_default(),
             external_id,
             values: roles.map(|role| (role.to_owned(), of_role(role))).collect(),
@@ -232,9 +231,11 @@ pub fn external_id(envelope: &EnvelopeId, what: &impl serde::Serialize) -> Strin
 }
 
 /// Has the provider invite the signers, writes into them how it calls them, and
-/// returns its submission.
+/// returns its submission. The caller's transaction writes what the signing room keeps
+/// ([`SigningProvider::write`]).
 pub async fn submit(
     app: &App,
+    signing: &SigningProvider,
     envelope: &Envelope,
     request: Request<'_>,
     signers: &mut [Signer],
@@ -243,14 +244,14 @@ pub async fn submit(
         let found = request.values.iter().find(|(name, _)| name == role);
         found.map(|(_, values)| values.clone()).unwrap_or_default()
     };
-    let submission = provider::SubmissionRequest {
+    let submission = asked::SubmissionRequest {
         template_id: request.template.to_owned(),
         external_id: request.external_id,
         name: envelope.name.clone(),
         preserve_order: envelope.preserve_signing_order,
         submitters: signers
             .iter()
-            .map(|signer| provider::SubmitterRequest {
+            .map(|signer| asked::SubmitterRequest {
                 name: signer.name.clone(),
                 email: signer.email.clone(),
                 role: signer.role.clone(),
@@ -258,12 +259,7 @@ pub async fn submit(
             })
             .collect(),
     };
-    let lease = app.signing_lease(Some(&envelope.org), request.instance)?;
-    let submission = app
-        .components
-        .signing(Some(&envelope.org), request.instance)
-        .create_submission(lease, submission)
-        .await?;
+    let submission = signing.create_submission(submission).await?;
     for signer in &mut *signers {
         signer.provider_submitter = submission
             .submitters
@@ -273,13 +269,7 @@ pub async fn submit(
     }
     let invited = |signer: &Signer| signer.provider_submitter.is_some();
     if !signers.iter().all(invited) {
-        withdraw(
-            app,
-            &envelope.org,
-            request.instance,
-            &submission.submission_id,
-        )
-        .await;
+        withdraw(app, signing, &submission.submission_id).await;
         let why = "a signer is missing from the submission".into();
         return Err(ProviderError::Rejected(why).into());
     }
@@ -315,15 +305,22 @@ pub async fn announce(
 
 /// Best effort: the submission was never told to anybody, so that a provider
 /// that cannot be reached now leaves nothing that could be signed.
-async fn withdraw(app: &App, org: &OrgId, instance: &str, submission: &str) {
-    if let Ok(lease) = app.signing_lease(Some(org), instance)
-        && let Err(error) = app
-            .components
-            .signing(Some(org), instance)
-            .archive_submission(lease, submission)
-            .await
-    {
+async fn withdraw(app: &App, signing: &SigningProvider, submission: &str) {
+    if let Err(error) = archive(app, signing, submission).await {
         tracing::warn!(%error, "a submission without an envelope could not be archived");
+    }
+}
+
+/// Archives a submission that its provider may not have.
+async fn archive(
+    app: &App,
+    signing: &SigningProvider,
+    submission: &str,
+) -> Result<(), ServiceError> {
+    match signing.archive_submission(submission).await {
+        Ok(()) => Ok(signing.keep(app).await?),
+        Err(ProviderError::NotFound) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -345,8 +342,8 @@ pub async fn withdraw_unless_named(
         Ok(Some(now)) => now.submission.as_deref() == Some(submission),
         Err(_) => true,
     };
-    if !named {
-        withdraw(app, org, instance, submission).await;
+    if !named && let Ok(signing) = provider(app, org, instance) {
+        withdraw(app, &signing, submission).await;
     }
 }
 
@@ -382,10 +379,7 @@ pub async fn withdraw_stray(
     if envelope.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
         return Ok(Next::Again(app.clock.now() + STRAY_WAIT));
     }
-    let lease = app.signing_lease(Some(org), &stray.instance)?;
-    let signing = app.components.signing(Some(org), &stray.instance);
-    match signing.archive_submission(lease, &stray.submission).await {
-        Ok(()) | Err(ProviderError::NotFound) => Ok(Next::Done),
-        Err(error) => Err(error.into()),
-    }
+    let signing = provider(app, org, &stray.instance)?;
+    archive(app, &signing, &stray.submission).await?;
+    Ok(Next::Done)
 }

@@ -21,6 +21,7 @@ use crate::domain::organization::ApiKeyRecord;
 use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
+use crate::service::signing::provider::provider;
 use crate::service::{App, Caller, ServiceError, mails};
 use crate::store::{StoreError, Tx, envelopes, signers};
 
@@ -166,11 +167,9 @@ async fn voiding(
 pub async fn archive_submission(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
     if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     {
-        let lease = app.signing_lease(Some(&envelope.org), instance)?;
-        app.components
-            .signing(Some(&envelope.org), instance)
-            .archive_submission(lease, submission)
-            .await?;
+        let signing = provider(app, &envelope.org, instance)?;
+        signing.archive_submission(submission).await?;
+        signing.keep(app).await?;
     }
     Ok(())
 }

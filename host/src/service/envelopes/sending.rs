@@ -13,6 +13,7 @@ use crate::service::envelopes::dispatch::{self, RequestedSigner, Wanted};
 use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
+use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
 use crate::service::templates::selection::{Selected, Selection};
 use crate::service::{App, Caller, ServiceError, envelopes as envelope_service, kba};
@@ -100,9 +101,10 @@ pub async fn send(
     ]);
     let external_id = dispatch::external_id(&sent.id, &what);
     let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
-    let submission = dispatch::submit(app, &sent, asked, &mut signers).await?;
+    let signing = provider(app, &caller.org, &template.provider_instance)?;
+    let submission = dispatch::submit(app, &signing, &sent, asked, &mut signers).await?;
     sent.submission = Some(submission.clone());
-    let saved = save(app, caller, &envelope, sent, signers, answer).await;
+    let saved = save(app, caller, &envelope, &signing, sent, signers, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
         dispatch::withdraw_unless_named(app, org, &envelope.id, instance, &submission).await;
@@ -196,6 +198,7 @@ async fn save(
     app: &App,
     caller: &Caller,
     before: &Envelope,
+    signing: &SigningProvider,
     mut sent: Envelope,
     mut signers: Vec<Signer>,
     answer: &Answering<Created>,
@@ -222,6 +225,7 @@ async fn save(
     }
     sent.status = decided.status;
     sent.updated_at = now;
+    signing.write(&mut tx).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
     signers::forget(&mut tx, &sent).await?;

@@ -8,6 +8,7 @@ pub mod callbacks;
 pub mod completed_fields;
 pub mod embed;
 pub mod links;
+pub mod provider;
 pub mod provider_instance;
 pub mod provider_poll;
 pub mod reminders;
@@ -19,9 +20,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::components::providers::{ProviderError, signing as provider};
+use crate::components::providers::{ProviderError, signing as seen};
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::clock::Timestamp;
+use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use crate::domain::event::EventType;
 use crate::domain::field::is_signature;
@@ -59,29 +61,32 @@ pub async fn callback(
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 ) -> Result<(), CallbackError> {
-    let lease = app.signing_lease(None, instance)?;
+    let lease = app.lease(Slot::Signing, None, instance)?;
     let subject = app
         .components
         .signing_callbacks(instance)
-        .read_callback(lease, provider::Callback { headers, body })
+        .read_callback(lease, seen::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;
     let submission = match subject {
-        Ok(provider::CallbackSubject::Submission(submission)) => submission,
-        Ok(provider::CallbackSubject::Submitter((_, submission))) => submission,
-        Ok(provider::CallbackSubject::Ignored) => return Ok(()),
-        Err(provider::CallbackError::Unverified(why)) => {
+        Ok(seen::CallbackSubject::Submission(submission)) => submission,
+        Ok(seen::CallbackSubject::Submitter((_, submission))) => submission,
+        Ok(seen::CallbackSubject::Ignored) => return Ok(()),
+        Err(seen::CallbackError::Unverified(why)) => {
             return Err(CallbackError::Unverified(why));
         }
-        Err(provider::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
+        Err(seen::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
     };
-    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
-    let envelope = envelopes::by_submission(&mut connection, instance, &submission)
-        .await
-        .map_err(ServiceError::from)?;
+    Ok(catch_up(app, instance, &submission).await?)
+}
+
+/// Brings the envelope of a submission up to what its provider says.
+pub async fn catch_up(app: &App, instance: &str, submission: &str) -> Result<(), ServiceError> {
+    let mut connection = app.store.read().await?;
+    let envelope = envelopes::by_submission(&mut connection, instance, submission).await?;
     drop(connection);
     match envelope {
-        Some(envelope) => Ok(reconcile(app, &envelope).await.map(drop)?),
+        Some(envelope) => reconcile(app, &envelope).await.map(drop),
         // Somebody else's submission at the same provider.
         None => Ok(()),
     }
@@ -92,7 +97,7 @@ pub async fn callback(
 pub async fn reconcile(
     app: &App,
     envelope: &Envelope,
-) -> Result<Option<provider::Submission>, ServiceError> {
+) -> Result<Option<seen::Submission>, ServiceError> {
     for _ in 0..LOOKS {
         let Some(look) = look(app, envelope).await? else {
             return Ok(None);
@@ -109,7 +114,7 @@ pub async fn reconcile(
 
 /// What the provider says of an envelope, and which look was noted before.
 struct Look {
-    submission: provider::Submission,
+    submission: seen::Submission,
     before: Option<Timestamp>,
 }
 
@@ -121,9 +126,8 @@ async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceErr
     let mut connection = app.store.read().await?;
     let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
-    let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let signing = app.components.signing(Some(&envelope.org), instance);
-    let submission = signing.read_submission(lease, submission).await?;
+    let signing = provider::provider(app, &envelope.org, instance)?;
+    let submission = signing.read_submission(submission).await?;
     Ok(Some(Look { submission, before }))
 }
 
@@ -201,7 +205,7 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
     for mut signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
         let role = &signer.role;
         let seen = seen_of(&look.submission, &signer)
-            .filter(|seen| seen.status == provider::SignerStatus::Completed);
+            .filter(|seen| seen.status == seen::SignerStatus::Completed);
         let Some(seen) = seen else {
             return Err(ServiceError::Conflict(format!(
                 "The signing provider no longer says that {role} has signed"
@@ -222,10 +226,7 @@ pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, Serv
     Ok(sequence)
 }
 
-fn seen_of<'a>(
-    submission: &'a provider::Submission,
-    signer: &Signer,
-) -> Option<&'a provider::Submitter> {
+fn seen_of<'a>(submission: &'a seen::Submission, signer: &Signer) -> Option<&'a seen::Submitter> {
     submission
         .submitters
         .iter()
@@ -261,13 +262,13 @@ async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), Servic
         .find(|signer| signer.status == SignerStatus::Declined)
     {
         decline(app, &mut tx, &mut envelope, declined, now).await?;
-    } else if submission.status == provider::SubmissionStatus::Completed
+    } else if submission.status == seen::SubmissionStatus::Completed
         && signers
             .iter()
             .all(|signer| signer.status == SignerStatus::Completed)
     {
         complete(app, &mut tx, &mut envelope, &signers, submission, now).await?;
-    } else if submission.status == provider::SubmissionStatus::Expired {
+    } else if submission.status == seen::SubmissionStatus::Expired {
         expiry::end(app, &mut tx, &envelope, "provider", now).await?;
     } else if let Some(since) = archived_since {
         note_archived(app, &mut tx, &envelope, since, now).await?;
@@ -292,7 +293,7 @@ async fn note_delegation(
     tx: &mut Tx,
     envelope: &Envelope,
     signer: &mut Signer,
-    seen: &provider::Submitter,
+    seen: &seen::Submitter,
     look: &Look,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -352,16 +353,16 @@ async fn follow(
     tx: &mut Tx,
     envelope: &mut Envelope,
     signer: &mut Signer,
-    seen: &provider::Submitter,
+    seen: &seen::Submitter,
     now: Timestamp,
 ) -> Result<bool, ServiceError> {
     let before = signer.status;
     let mut after = match seen.status {
-        provider::SignerStatus::Pending => SignerStatus::Pending,
-        provider::SignerStatus::Viewed => SignerStatus::Viewed,
-        provider::SignerStatus::Started => SignerStatus::Started,
-        provider::SignerStatus::Completed => SignerStatus::Completed,
-        provider::SignerStatus::Declined => SignerStatus::Declined,
+        seen::SignerStatus::Pending => SignerStatus::Pending,
+        seen::SignerStatus::Viewed => SignerStatus::Viewed,
+        seen::SignerStatus::Started => SignerStatus::Started,
+        seen::SignerStatus::Completed => SignerStatus::Completed,
+        seen::SignerStatus::Declined => SignerStatus::Declined,
     };
     if progress(after) <= progress(before) {
         return Ok(false);
@@ -422,14 +423,10 @@ async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Templa
 /// Names of the fields without which a completed signer has not signed: required fields
 /// that the provider reports as empty, and every signature and initials field where none
 /// is executed.
-fn unexecuted(
-    template: Option<&Template>,
-    signer: &Signer,
-    seen: &provider::Submitter,
-) -> Vec<String> {
+fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitter) -> Vec<String> {
     let fields = template.map_or(&[][..], |template| &template.fields);
     let own = || fields.iter().filter(|field| field.role == signer.role);
-    let is_empty = |value: &provider::SignedValue| {
+    let is_empty = |value: &seen::SignedValue| {
         value.value.is_empty() || (value.field_type == "checkbox" && value.value == "false")
     };
     let is_required =
@@ -447,7 +444,7 @@ fn unexecuted(
         .map(|field| field.name.as_str())
         .chain(reported.map(|value| value.name.as_str()))
         .collect();
-    let executed = |value: &provider::SignedValue| {
+    let executed = |value: &seen::SignedValue| {
         !value.value.is_empty() && signatures.contains(value.name.as_str())
     };
     if !seen.values.iter().any(executed) {
@@ -485,7 +482,7 @@ async fn note_unexecuted(
 
 /// The ledger keeps where a signer came from, and of one who has completed how;
 /// events do not tell it.
-fn note_origin(details: &mut Value, seen: &provider::Submitter, status: SignerStatus) {
+fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus) {
     if let Value::Object(members) = details {
         for (name, value) in &seen.attributes {
             let kept = match name.as_str() {
@@ -546,7 +543,7 @@ async fn complete(
     tx: &mut Tx,
     envelope: &mut Envelope,
     signers: &[Signer],
-    submission: &provider::Submission,
+    submission: &seen::Submission,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     advance(app, tx, envelope, EnvelopeTrigger::Complete, now).await?;

@@ -29,6 +29,7 @@ use crate::service::components::shadow;
 use crate::service::envelopes::uploads::{Upload, admit, read_whole};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::Answering;
+use crate::service::signing::provider::provider;
 use crate::service::{App, Caller, Issue, ServiceError};
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
 
@@ -204,17 +205,9 @@ pub async fn create(
     // A slow provider must not keep others from being read.
     drop(room);
     let instance = app.signing_instance(&caller.org, request.kba_required);
-    let lease = app.signing_lease(Some(&caller.org), &instance)?;
-    let at_provider = app
-        .components
-        .signing(Some(&caller.org), &instance)
-        .create_template(
-            lease,
-            &request.name,
-            id.as_str(),
-            pdf,
-            &provider_fields(&fields),
-        )
+    let signing = provider(app, &caller.org, &instance)?;
+    let at_provider = signing
+        .create_template(&request.name, id.as_str(), pdf, &provider_fields(&fields))
         .await?;
     let now = app.clock.now();
     let template = Template {
@@ -230,6 +223,7 @@ pub async fn create(
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
     let mut tx = app.store.begin().await?;
+    signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     warnings.extend(warnings::of_roles(&template));
@@ -269,14 +263,13 @@ pub async fn add_fields(
     let placed_by = json!(placement.identity()?);
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
     drop(document);
-    let lease = app.signing_lease(Some(&caller.org), &template.provider_instance)?;
-    let instance = &template.provider_instance;
-    let signing = app.components.signing(Some(&caller.org), instance);
+    let signing = provider(app, &caller.org, &template.provider_instance)?;
     signing
-        .add_fields(lease, &at_provider, &provider_fields(&added))
+        .add_fields(&at_provider, &provider_fields(&added))
         .await?;
     let all = [template.fields.clone(), added.clone()].concat();
     let mut tx = app.store.begin().await?;
+    signing.write(&mut tx).await?;
     templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     let shown = AddedFields {
@@ -505,12 +498,10 @@ pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, Se
         return Ok(Next::Again(app.clock.now() + wait));
     }
     if let Some(at_provider) = &template.provider_template {
-        let lease = app.signing_lease(Some(org), &template.provider_instance)?;
-        let signing = app
-            .components
-            .signing(Some(org), &template.provider_instance);
-        match signing.archive_template(lease, at_provider).await {
-            Ok(()) | Err(ProviderError::NotFound) => {}
+        let signing = provider(app, org, &template.provider_instance)?;
+        match signing.archive_template(at_provider).await {
+            Ok(()) => signing.keep(app).await?,
+            Err(ProviderError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -543,15 +534,14 @@ pub async fn synced(app: &App, mut template: Template) -> Result<Template, Servi
         let room = admit(app, &owner, document.size.unsigned_abs()).await?;
         let pdf = app.files.get(document).await?;
         drop(room);
-        let lease = app.signing_lease(Some(&template.org), &template.provider_instance)?;
-        let instance = &template.provider_instance;
-        let signing = app.components.signing(Some(&template.org), instance);
+        let signing = provider(app, &template.org, &template.provider_instance)?;
         let (name, id) = (template.name.clone(), template.id.clone());
         let fields = provider_fields(&template.fields);
         let sent = signing
-            .create_template(lease, &name, id.as_str(), pdf, &fields)
+            .create_template(&name, id.as_str(), pdf, &fields)
             .await?;
         let mut tx = app.store.begin().await?;
+        signing.write(&mut tx).await?;
         if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
             templates::note_stale(&mut tx, &template).await?;
         }

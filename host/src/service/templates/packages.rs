@@ -17,6 +17,7 @@ use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::envelopes::uploads::admit;
 use crate::service::idempotency::Answering;
+use crate::service::signing::provider::provider;
 use crate::service::templates::composition::found;
 use crate::service::templates::{provider_fields, synced};
 use crate::service::{App, Caller, Issue, ServiceError};
@@ -403,11 +404,10 @@ async fn create_at_provider(app: &App, copy: &Template) -> Result<String, Servic
     .await?;
     let pdf = app.files.get(document).await?;
     drop(room);
-    let lease = app.signing_lease(Some(&copy.org), &copy.provider_instance)?;
-    let signing = app
-        .components
-        .signing(Some(&copy.org), &copy.provider_instance);
+    let signing = provider(app, &copy.org, &copy.provider_instance)?;
     let fields = provider_fields(&copy.fields);
-    let created = signing.create_template(lease, &copy.name, copy.id.as_str(), pdf, &fields);
-    Ok(created.await?.template_id)
+    let created = signing.create_template(&copy.name, copy.id.as_str(), pdf, &fields);
+    let created = created.await?;
+    signing.keep(app).await?;
+    Ok(created.template_id)
 }

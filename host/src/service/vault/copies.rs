@@ -15,6 +15,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::EnvelopeId;
 use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
+use crate::service::signing::provider::provider;
 use crate::service::vault::downloads::untouched;
 use crate::service::{App, ServiceError};
 
@@ -118,10 +119,9 @@ pub async fn signed_document(
             "Envelope has no signed document".into(),
         ));
     };
-    let lease = app.signing_lease(Some(&envelope.org), instance)?;
-    let signing = app.components.signing(Some(&envelope.org), instance);
+    let signing = provider(app, &envelope.org, instance)?;
     let identity = signing.identity()?;
-    Ok((signing.signed_document(lease, submission).await?, identity))
+    Ok((signing.signed_document(submission).await?, identity))
 }
 
 /// An executed document, marked as a non-authoritative copy.

@@ -1,0 +1,395 @@
+//! The room's records as its component is lent them, and written with the caller's change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+
+use super::Room;
+use crate::components::room::{self as lent, Answer, RoomFailure, RoomRecords};
+use crate::domain::envelope::StoredFile;
+use crate::domain::field::Area;
+use crate::domain::id::OrgId;
+use crate::files::{Area as FileArea, FilesError};
+use crate::store::room::{
+    self as rooms, RoomField, RoomRole, RoomSubmission, RoomSubmitter, RoomTemplate,
+};
+use crate::store::{StoreError, Tx};
+
+/// The records of an organization for one piece of work: what it puts is seen by its own
+/// reads at once, and by others when [`Records::write`] is committed.
+pub struct Records {
+    room: Room,
+    org: OrgId,
+    pending: Mutex<Pending>,
+}
+
+#[derive(Default)]
+struct Pending {
+    templates: BTreeMap<u64, lent::Template>,
+    submissions: Vec<lent::NewSubmission>,
+    archived: BTreeSet<u64>,
+}
+
+impl Room {
+    /// An organization's records, for one piece of work.
+    pub fn records(&self, org: &OrgId) -> Records {
+        Records {
+            room: self.clone(),
+            org: org.clone(),
+            pending: Mutex::default(),
+        }
+    }
+}
+
+impl Records {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_written(&self) -> bool {
+        let pending = self.pending();
+        pending.templates.is_empty()
+            && pending.submissions.is_empty()
+            && pending.archived.is_empty()
+    }
+
+    /// Writes what was put.
+    pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        let pending = mem::take(&mut *self.pending());
+        for template in pending.templates.into_values() {
+            rooms::put_template(tx, &self.template_row(template)?).await?;
+        }
+        for submission in pending.submissions {
+            let (submission, submitters) = self.submission_rows(submission)?;
+            rooms::insert_submission(tx, &submission).await?;
+            for submitter in &submitters {
+                rooms::insert_submitter(tx, submitter).await?;
+            }
+        }
+        for id in pending.archived {
+            if let Some(mut row) = rooms::lock_submission(tx, &self.org, signed(id)).await? {
+                row.archived_at.get_or_insert(self.room.clock.now());
+                rooms::update_submission(tx, &row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn template_row(&self, template: lent::Template) -> Result<RoomTemplate, StoreError> {
+        let now = self.room.clock.now();
+        let (document_key, document_sha256) = document(&template.document)?;
+        let role = |name: &String| RoomRole {
+            name: name.clone(),
+            uuid: name.clone(),
+        };
+        Ok(RoomTemplate {
+            id: signed(template.id),
+            org: self.org.clone(),
+            name: template.name,
+            external_id: Some(template.external_id).filter(|id| !id.is_empty()),
+            document_key,
+            document_sha256,
+            roles: template.roles.iter().map(role).collect(),
+            fields: template.fields.into_iter().map(RoomField::from).collect(),
+            created_at: now,
+            archived_at: template.archived.then_some(now),
+        })
+    }
+
+    fn submission_rows(
+        &self,
+        submission: lent::NewSubmission,
+    ) -> Result<(RoomSubmission, Vec<RoomSubmitter>), StoreError> {
+        let row = RoomSubmission {
+            id: signed(submission.id),
+            org: self.org.clone(),
+            template: signed(submission.template_id),
+            name: submission.name,
+            preserve_order: submission.preserve_order,
+            document: document(&submission.document)?,
+            fields: submission.fields.into_iter().map(RoomField::from).collect(),
+            signed: None,
+            created_at: self.room.clock.now(),
+            completed_at: None,
+            archived_at: None,
+        };
+        let submitter = |(invitation, position): (lent::Invitation, i64)| RoomSubmitter {
+            id: signed(invitation.id),
+            org: self.org.clone(),
+            submission: row.id,
+            position,
+            slug: invitation.slug,
+            name: invitation.name,
+            email: invitation.email,
+            role: invitation.role,
+            external_id: Some(submission.external_id.clone()),
+            values: invitation.values.into_iter().collect(),
+            opened_at: None,
+            started_at: None,
+            consented_at: None,
+            completed_at: None,
+            declined_at: None,
+            decline_reason: None,
+            ip: None,
+            user_agent: None,
+        };
+        let invitations = submission.invitations.into_iter().zip(0..);
+        let submitters = invitations.map(submitter).collect();
+        Ok((row, submitters))
+    }
+
+    async fn lent(
+        &self,
+        submission: Option<RoomSubmission>,
+    ) -> Result<Option<lent::Submission>, RoomFailure> {
+        let Some(submission) = submission else {
+            return Ok(None);
+        };
+        let mut connection = self.room.store.read().await?;
+        let submitters = rooms::submitters(&mut connection, &self.org, submission.id).await?;
+        let id = submission.id.unsigned_abs();
+        Ok(Some(lent::Submission {
+            id,
+            fields: submission
+                .fields
+                .into_iter()
+                .map(lent::Field::from)
+                .collect(),
+            submitters: submitters.into_iter().map(lent::Submitter::from).collect(),
+            completed_at: submission.completed_at.map(|at| at.to_string()),
+            archived: submission.archived_at.is_some() || self.pending().archived.contains(&id),
+        }))
+    }
+
+    /// What was put, else what is kept.
+    fn newest(&self, kept: Option<RoomTemplate>) -> Option<lent::Template> {
+        let kept = kept.map(lent::Template::from)?;
+        let put = self.pending().templates.get(&kept.id).cloned();
+        Some(put.unwrap_or(kept))
+    }
+}
+
+impl RoomRecords for Records {
+    fn find_template(&self, id: u64) -> Answer<'_, Option<lent::Template>> {
+        async move {
+            if let Some(put) = self.pending().templates.get(&id) {
+                return Ok(Some(put.clone()));
+            }
+            let mut connection = self.room.store.read().await?;
+            let kept = rooms::template(&mut connection, &self.org, signed(id)).await?;
+            Ok(kept.map(lent::Template::from))
+        }
+        .boxed()
+    }
+
+    fn find_template_of<'a>(&'a self, external_id: &'a str) -> Answer<'a, Option<lent::Template>> {
+        async move {
+            let with_id = |put: &&lent::Template| put.external_id == external_id;
+            if let Some(put) = self.pending().templates.values().find(with_id) {
+                return Ok(Some(put.clone()));
+            }
+            let mut connection = self.room.store.read().await?;
+            let kept = rooms::template_by_external_id(&mut connection, &self.org, external_id);
+            let kept = kept.await?;
+            Ok(self.newest(kept))
+        }
+        .boxed()
+    }
+
+    fn keep_document(&self, document: Bytes) -> Answer<'_, String> {
+        async move {
+            let (area, owner, pdf) = (FileArea::Room, "templates", "application/pdf");
+            let file = self.room.files.put(area, &self.org, owner, document, pdf);
+            let file = file.await?;
+            Ok(document_name(&file.key, &file.sha256))
+        }
+        .boxed()
+    }
+
+    fn put_template(&self, template: lent::Template) {
+        self.pending().templates.insert(template.id, template);
+    }
+
+    fn find_submission(&self, id: u64) -> Answer<'_, Option<lent::Submission>> {
+        async move {
+            let mut connection = self.room.store.read().await?;
+            let kept = rooms::submission(&mut connection, &self.org, signed(id)).await?;
+            drop(connection);
+            self.lent(kept).await
+        }
+        .boxed()
+    }
+
+    fn find_submission_of<'a>(
+        &'a self,
+        external_id: &'a str,
+    ) -> Answer<'a, Option<lent::Submission>> {
+        async move {
+            let mut connection = self.room.store.read().await?;
+            let kept = rooms::submission_by_external_id(&mut connection, &self.org, external_id);
+            let kept = kept.await?;
+            drop(connection);
+            self.lent(kept).await
+        }
+        .boxed()
+    }
+
+    fn add_submission(&self, submission: lent::NewSubmission) {
+        self.pending().submissions.push(submission);
+    }
+
+    fn archive_submission(&self, id: u64) {
+        self.pending().archived.insert(id);
+    }
+
+    fn executed_document(&self, id: u64) -> Answer<'_, Option<Bytes>> {
+        async move {
+            let mut connection = self.room.store.read().await?;
+            let kept = rooms::submission(&mut connection, &self.org, signed(id)).await?;
+            drop(connection);
+            let Some((key, sha256)) = kept.and_then(|kept| kept.signed) else {
+                return Ok(None);
+            };
+            let file = StoredFile {
+                key,
+                sha256,
+                size: 0,
+                content_type: "application/pdf".into(),
+            };
+            Ok(Some(self.room.files.get(&file).await?))
+        }
+        .boxed()
+    }
+}
+
+/// An id as it is stored; of more than 63 bits there is none.
+fn signed(id: u64) -> i64 {
+    i64::try_from(id).unwrap_or(-1)
+}
+
+/// What templates call a document that is kept.
+fn document_name(key: &str, sha256: &str) -> String {
+    format!("{key} {sha256}")
+}
+
+fn document(name: &str) -> Result<(String, String), StoreError> {
+    let parts = name.rsplit_once(' ');
+    let (key, sha256) = parts.ok_or_else(|| StoreError::Inconsistent {
+        table: "room_template",
+        id: "document".into(),
+        why: "the signing room's component names no document".into(),
+    })?;
+    Ok((key.to_owned(), sha256.to_owned()))
+}
+
+impl From<StoreError> for RoomFailure {
+    fn from(error: StoreError) -> Self {
+        Self {
+            disk_full: error.is_full(),
+            why: error.to_string(),
+        }
+    }
+}
+
+impl From<FilesError> for RoomFailure {
+    fn from(error: FilesError) -> Self {
+        Self {
+            disk_full: error.is_full(),
+            why: error.to_string(),
+        }
+    }
+}
+
+impl From<lent::Field> for RoomField {
+    fn from(field: lent::Field) -> Self {
+        let area = |area: lent::Area| Area {
+            page: area.page,
+            x: area.x,
+            y: area.y,
+            w: area.w,
+            h: area.h,
+        };
+        Self {
+            uuid: String::new(),
+            submitter_uuid: field.role,
+            name: field.name,
+            field_type: field.field_type,
+            required: field.required,
+            readonly: field.readonly,
+            default_value: field.default_value,
+            options: field.options,
+            areas: field.areas.into_iter().map(area).collect(),
+        }
+    }
+}
+
+impl From<RoomField> for lent::Field {
+    fn from(field: RoomField) -> Self {
+        let area = |area: Area| lent::Area {
+            page: area.page,
+            x: area.x,
+            y: area.y,
+            w: area.w,
+            h: area.h,
+        };
+        Self {
+            name: field.name,
+            field_type: field.field_type,
+            role: field.submitter_uuid,
+            required: field.required,
+            readonly: field.readonly,
+            default_value: field.default_value,
+            options: field.options,
+            areas: field.areas.into_iter().map(area).collect(),
+        }
+    }
+}
+
+impl From<RoomTemplate> for lent::Template {
+    fn from(template: RoomTemplate) -> Self {
+        let role = |uuid: &str| {
+            let role = template.roles.iter().find(|role| role.uuid == uuid);
+            role.map(|role| role.name.clone()).unwrap_or_default()
+        };
+        let fields = template.fields.iter().cloned().map(|field| lent::Field {
+            role: role(&field.submitter_uuid),
+            ..field.into()
+        });
+        Self {
+            id: template.id.unsigned_abs(),
+            document: document_name(&template.document_key, &template.document_sha256),
+            fields: fields.collect(),
+            roles: template.roles.into_iter().map(|role| role.name).collect(),
+            name: template.name,
+            external_id: template.external_id.unwrap_or_default(),
+            archived: template.archived_at.is_some(),
+        }
+    }
+}
+
+impl From<RoomSubmitter> for lent::Submitter {
+    fn from(submitter: RoomSubmitter) -> Self {
+        Self {
+            invitation: lent::Invitation {
+                id: submitter.id.unsigned_abs(),
+                slug: submitter.slug,
+                name: submitter.name,
+                email: submitter.email,
+                role: submitter.role,
+                values: submitter.values.into_iter().collect(),
+            },
+            opened_at: submitter.opened_at.map(|at| at.to_string()),
+            started_at: submitter.started_at.map(|at| at.to_string()),
+            consented_at: submitter.consented_at.map(|at| at.to_string()),
+            completed_at: submitter.completed_at.map(|at| at.to_string()),
+            declined_at: submitter.declined_at.map(|at| at.to_string()),
+            decline_reason: submitter.decline_reason,
+            ip: submitter.ip,
+            user_agent: submitter.user_agent,
+        }
+    }
+}

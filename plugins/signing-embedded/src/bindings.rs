@@ -1,0 +1,15 @@
+//! The WIT contract in Rust.
+
+#![allow(
+    missing_docs,
+    unsafe_code,
+    clippy::all,
+    reason = "generated from wit/host and wit/signing"
+)]
+
+wit_bindgen::generate!({
+    path: ["../../wit/host", "../../wit/signing"],
+    world: "holdfast:signing/embedded-signing-provider",
+    generate_all,
+    pub_export_macro: true,
+});

@@ -1,0 +1,219 @@
+//! Submissions: create, read, archive, fetch the signed document.
+
+use std::fmt::Write as _;
+
+use crate::bindings::exports::holdfast::signing::signing::{
+    ProviderError, Submission, SubmissionRequest,
+};
+use crate::bindings::holdfast::host::blobs::Blob;
+use crate::bindings::holdfast::host::{random, room};
+use crate::bindings::holdfast::signing::types::{
+    SignedValue, SignerStatus, SubmissionStatus, Submitter, SubmitterRequest,
+};
+use crate::component::{Result, new_id, number};
+use crate::templates::{self, is_signature};
+
+/// One that was made before is returned.
+pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
+    if let Some(known) = room::find_submission_of(&request.external_id) {
+        return Ok(shown(known));
+    }
+    let rejected = |why: &str| Err(ProviderError::Rejected(why.into()));
+    let template = templates::find(&request.template_id)?;
+    if template.archived {
+        return rejected("the template is archived");
+    }
+    if template.fields.is_empty() {
+        return rejected("the template has no fields");
+    }
+    if request.submitters.len() > template.roles.len() {
+        return rejected("there are more signers than roles of the template");
+    }
+    let fields = merged(template.fields);
+    let invite = |submitter| invitation(submitter, &template.roles, &fields);
+    let invitations = request.submitters.into_iter().map(invite);
+    let submission = room::NewSubmission {
+        id: new_id(),
+        template_id: template.id,
+        document: template.document,
+        external_id: request.external_id,
+        name: request.name,
+        preserve_order: request.preserve_order,
+        invitations: invitations.collect::<Result<_>>()?,
+        fields,
+    };
+    room::add_submission(&submission);
+    let invited = |invitation| room::Submitter {
+        invitation,
+        opened_at: None,
+        started_at: None,
+        consented_at: None,
+        completed_at: None,
+        declined_at: None,
+        decline_reason: None,
+        ip: None,
+        user_agent: None,
+    };
+    Ok(shown(room::Submission {
+        id: submission.id,
+        fields: submission.fields,
+        submitters: submission.invitations.into_iter().map(invited).collect(),
+        completed_at: None,
+        archived: false,
+    }))
+}
+
+/// Fields of one role with one name are one field in several places.
+fn merged(fields: Vec<room::Field>) -> Vec<room::Field> {
+    let mut merged: Vec<room::Field> = Vec::new();
+    for field in fields {
+        let same = |known: &&mut room::Field| known.name == field.name && known.role == field.role;
+        match merged.iter_mut().find(same) {
+            Some(known) => {
+                known.areas.extend(field.areas);
+                known.required |= field.required;
+            }
+            None => merged.push(field),
+        }
+    }
+    merged
+}
+
+fn invitation(
+    submitter: SubmitterRequest,
+    roles: &[String],
+    fields: &[room::Field],
+) -> Result<room::Invitation> {
+    let role = roles
+        .iter()
+        .find(|role| role.eq_ignore_ascii_case(&submitter.role))
+        .ok_or_else(|| {
+            ProviderError::Rejected(format!("the template has no role {}", submitter.role))
+        })?;
+    // Nobody signs for somebody else.
+    let typed = fields
+        .iter()
+        .filter(|field| field.role == *role && !is_signature(&field.field_type));
+    let unknown = |(name, _): &&(String, String)| typed.clone().all(|field| field.name != *name);
+    if let Some((name, _)) = submitter.values.iter().find(unknown) {
+        let why = format!("role {role} has no field {name}");
+        return Err(ProviderError::Rejected(why));
+    }
+    let defaults = typed.filter_map(|field| {
+        let value = field.default_value.clone()?;
+        Some((field.name.clone(), value))
+    });
+    Ok(room::Invitation {
+        id: new_id(),
+        slug: new_slug(),
+        name: submitter.name,
+        email: submitter.email,
+        role: role.clone(),
+        // Of two values for one field the later counts.
+        values: defaults.chain(submitter.values).collect(),
+    })
+}
+
+/// 14 letters and digits.
+fn new_slug() -> String {
+    let mut slug = String::new();
+    for byte in random::bytes(7) {
+        let _ = write!(slug, "{byte:02x}");
+    }
+    slug
+}
+
+pub(crate) fn find(id: &str) -> Result<room::Submission> {
+    room::find_submission(number(id)?).ok_or(ProviderError::NotFound)
+}
+
+pub(crate) fn archive(id: &str) -> Result<()> {
+    let submission = find(id)?;
+    if !submission.archived {
+        room::archive_submission(submission.id);
+    }
+    Ok(())
+}
+
+pub(crate) fn signed_document(id: &str) -> Result<Blob> {
+    let submission = find(id)?;
+    let document = submission
+        .completed_at
+        .and_then(|_| room::executed_document(submission.id));
+    document.ok_or_else(|| ProviderError::Rejected("the submission is not completed".into()))
+}
+
+/// A submission of the room as the host is told of it. It is completed only once the executed
+/// document is there.
+pub(crate) fn shown(submission: room::Submission) -> Submission {
+    let declined = |submitter: &room::Submitter| submitter.declined_at.is_some();
+    let status = if submission.completed_at.is_some() {
+        SubmissionStatus::Completed
+    } else if submission.submitters.iter().any(declined) {
+        SubmissionStatus::Declined
+    } else {
+        SubmissionStatus::Pending
+    };
+    let submitters = submission.submitters.into_iter();
+    Submission {
+        submission_id: submission.id.to_string(),
+        status,
+        archived: submission.archived,
+        completed_at: submission.completed_at,
+        submitters: submitters
+            .map(|submitter| self::submitter(submitter, &submission.fields))
+            .collect(),
+    }
+}
+
+fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
+    let invitation = submitter.invitation;
+    let status = if submitter.completed_at.is_some() {
+        SignerStatus::Completed
+    } else if submitter.declined_at.is_some() {
+        SignerStatus::Declined
+    } else if submitter.started_at.is_some() {
+        SignerStatus::Started
+    } else if submitter.opened_at.is_some() {
+        SignerStatus::Viewed
+    } else {
+        SignerStatus::Pending
+    };
+    let own = fields.iter().filter(|field| field.role == invitation.role);
+    let value = |field: &room::Field| {
+        let entered = invitation.values.iter().rev();
+        let (_, value) = entered.clone().find(|(name, _)| *name == field.name)?;
+        Some(SignedValue {
+            name: field.name.clone(),
+            field_type: field.field_type.clone(),
+            // How a signature looks is nobody's business but the document's.
+            value: match is_signature(&field.field_type) && !value.is_empty() {
+                true => "signed".into(),
+                false => value.clone(),
+            },
+        })
+    };
+    let attributes = [
+        ("slug", Some(invitation.slug.clone())),
+        ("ip", submitter.ip),
+        ("user_agent", submitter.user_agent),
+        ("opened_at", submitter.opened_at),
+        ("consented_at", submitter.consented_at),
+    ];
+    Submitter {
+        submitter_id: invitation.id.to_string(),
+        status,
+        // Signers are shown the host's own page.
+        signing_url: String::new(),
+        completed_at: submitter.completed_at,
+        decline_reason: submitter.decline_reason,
+        values: own.filter_map(value).collect(),
+        attributes: attributes
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
+        name: invitation.name,
+        email: invitation.email,
+        role: invitation.role,
+    }
+}

@@ -1,0 +1,152 @@
+//! Templates: create from a PDF, read, add fields, clone, archive.
+
+use crate::bindings::exports::holdfast::signing::signing::{Field, ProviderError, Template};
+use crate::bindings::holdfast::host::blobs::Blob;
+use crate::bindings::holdfast::host::room;
+use crate::bindings::holdfast::signing::types::Area;
+use crate::component::{Result, id_of, number};
+
+/// The template with this external id gets another document and other fields.
+pub(crate) fn create(
+    name: String,
+    external_id: String,
+    document: &Blob,
+    fields: Vec<Field>,
+) -> Template {
+    let known = room::find_template_of(&external_id);
+    let mut template = room::Template {
+        id: known
+            .as_ref()
+            .map_or_else(|| id_of(&external_id), |known| known.id),
+        name,
+        external_id,
+        document: room::keep_document(document),
+        roles: Vec::new(),
+        fields: Vec::new(),
+        archived: known.is_some_and(|known| known.archived),
+    };
+    for field in fields {
+        append(&mut template, field);
+    }
+    room::put_template(&template);
+    shown(template)
+}
+
+pub(crate) fn find(id: &str) -> Result<room::Template> {
+    room::find_template(number(id)?).ok_or(ProviderError::NotFound)
+}
+
+/// What a call that broke off has added already is left as it is.
+pub(crate) fn add_fields(id: &str, fields: Vec<Field>) -> Result<Template> {
+    let mut template = find(id)?;
+    for field in fields {
+        if !template.fields.iter().any(|known| is_same(known, &field)) {
+            append(&mut template, field);
+        }
+    }
+    room::put_template(&template);
+    Ok(shown(template))
+}
+
+/// One that was made before is returned.
+pub(crate) fn clone(id: &str, name: String, external_id: String) -> Result<Template> {
+    if let Some(known) = room::find_template_of(&external_id).filter(|known| !known.archived) {
+        return Ok(shown(known));
+    }
+    let clone = room::Template {
+        id: id_of(&external_id),
+        name,
+        external_id,
+        archived: false,
+        ..find(id)?
+    };
+    room::put_template(&clone);
+    Ok(shown(clone))
+}
+
+pub(crate) fn archive(id: &str) -> Result<()> {
+    let template = find(id)?;
+    if !template.archived {
+        room::put_template(&room::Template {
+            archived: true,
+            ..template
+        });
+    }
+    Ok(())
+}
+
+fn append(template: &mut room::Template, field: Field) {
+    if !template.roles.contains(&field.role) {
+        template.roles.push(field.role.clone());
+    }
+    // Nobody signs for somebody else: a signature has no default.
+    let default_value = field
+        .default_value
+        .filter(|_| !is_signature(&field.field_type));
+    let area = |area: Area| room::Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    };
+    template.fields.push(room::Field {
+        name: field.name,
+        field_type: field.field_type,
+        role: field.role,
+        required: field.required,
+        readonly: field.readonly,
+        default_value,
+        options: field.options,
+        areas: field.areas.into_iter().map(area).collect(),
+    });
+}
+
+fn is_same(known: &room::Field, field: &Field) -> bool {
+    let near = |left: f64, right: f64| (left - right).abs() < 1e-6;
+    known.name == field.name
+        && known.field_type == field.field_type
+        && known.role == field.role
+        && known.areas.len() == field.areas.len()
+        && known.areas.iter().zip(&field.areas).all(|(known, area)| {
+            known.page == area.page
+                && near(known.x, area.x)
+                && near(known.y, area.y)
+                && near(known.w, area.w)
+                && near(known.h, area.h)
+        })
+}
+
+/// Filled by signing, and not by typing a value.
+pub(crate) fn is_signature(field_type: &str) -> bool {
+    matches!(field_type, "signature" | "initials")
+}
+
+/// A template of the room as the host is told of it.
+pub(crate) fn shown(template: room::Template) -> Template {
+    let area = |area: room::Area| Area {
+        page: area.page,
+        x: area.x,
+        y: area.y,
+        w: area.w,
+        h: area.h,
+    };
+    let field = |field: room::Field| Field {
+        name: field.name,
+        field_type: field.field_type,
+        role: field.role,
+        required: field.required,
+        readonly: field.readonly,
+        default_value: field.default_value,
+        options: field.options,
+        areas: field.areas.into_iter().map(area).collect(),
+        attributes: Vec::new(),
+    };
+    Template {
+        template_id: template.id.to_string(),
+        name: template.name,
+        roles: template.roles,
+        fields: template.fields.into_iter().map(field).collect(),
+        documents: 1,
+    }
+}
