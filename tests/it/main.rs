@@ -53,6 +53,7 @@ mod payments;
 mod pipeline;
 mod plugin_kit;
 mod rate_limits;
+mod room;
 mod seals;
 mod sending;
 mod settings;

@@ -121,7 +121,7 @@ async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
     let is = |wanted: &[&str]| paths.iter().any(|path| path == wanted);
     let create = "POST /api/v2/partner/envelopes";
     assert!(is(&["component", create]), "{paths:?}");
-    assert!(is(&["provider request", "provider", create]), "{paths:?}");
+    assert!(is(&["provider", create]), "{paths:?}");
     let jobs = paths.iter().filter(|path| path[0] == "job");
     let mut roots = jobs.map(|path| path.last().unwrap().as_str());
     assert!(

@@ -1,8 +1,5 @@
 //! Signing through DocuSeal's HTTP API.
 //!
-//! Serves a hosted or self-hosted DocuSeal and the signing room that is built
-//! into holdfast, which speaks a subset of the same API.
-//!
 //! | File | Holds |
 //! |---|---|
 //! | `api.rs` | one request and its answer: authentication, errors |
