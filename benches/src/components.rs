@@ -10,10 +10,12 @@ use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use holdfast::components::compiler::Compiler;
 use holdfast::components::egress::Egress;
+use holdfast::components::providers::signing;
 use holdfast::components::providers::{ProviderError, ProviderLease};
+use holdfast::components::room::{self, Answer, RoomRecords};
 use holdfast::components::rules::{documents, lifecycle};
 use holdfast::components::{Artifact, Components, embedded};
-use holdfast::config::SecretText;
+use holdfast::config::{EMBEDDED, SecretText};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::envelope::EnvelopeStatus;
@@ -133,7 +135,9 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
     let contract = Bytes::from_static(CONTRACT);
     let reader = components.placement(None);
     let writer = components.documents(None);
-    let plugin = components.signing(None, "embedded");
+    let plugin = components.signing(None, "vendor");
+    let room = components.signing(None, EMBEDDED);
+    let records = Arc::new(OneTemplate);
     let far_end = axum::Router::new().fallback(|| async { (StatusCode::NOT_FOUND, "{}") });
     let asked_alone = far_end.clone();
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
@@ -230,7 +234,119 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
             }),
             calls: CALLS,
         },
+        Case {
+            name: "provider.signing create-submission in the signing room",
+            component: Box::new({
+                let records = records.clone();
+                move || {
+                    let lease = ProviderLease {
+                        room: Some(records.clone()),
+                        label: "bench".into(),
+                        settings: Arc::default(),
+                        secrets: Arc::default(),
+                        egress: Egress::in_process(axum::Router::new(), "nowhere"),
+                        clock: Clock::default(),
+                    };
+                    black_box(runtime.block_on(room.create_submission(lease, submission()))?);
+                    Ok(())
+                }
+            }),
+            native: Box::new(move || {
+                // The same records, without a component.
+                let asked = submission();
+                black_box(runtime.block_on(records.find_submission_of(&asked.external_id))?);
+                black_box(runtime.block_on(records.find_template(1))?);
+                black_box(asked);
+                Ok(())
+            }),
+            calls: CALLS,
+        },
     ]
+}
+
+fn submission() -> signing::SubmissionRequest {
+    signing::SubmissionRequest {
+        template_id: "1".into(),
+        external_id: ENVELOPE.into(),
+        name: "Retail instalment contract".into(),
+        preserve_order: true,
+        submitters: vec![signing::SubmitterRequest {
+            name: "Jordan Lee".into(),
+            email: "jordan.lee@example.com".into(),
+            role: "Buyer".into(),
+            values: vec![("Price".into(), "12.5".into())],
+        }],
+    }
+}
+
+/// Records of a signing room with one template, in memory.
+struct OneTemplate;
+
+impl RoomRecords for OneTemplate {
+    fn find_template(&self, id: u64) -> Answer<'_, Option<room::Template>> {
+        let field = |name: &str, field_type: &str| room::Field {
+            name: name.into(),
+            field_type: field_type.into(),
+            role: "Buyer".into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: Vec::new(),
+            areas: vec![room::Area {
+                page: 1,
+                x: 0.1,
+                y: 0.1,
+                w: 0.3,
+                h: 0.03,
+            }],
+        };
+        let template = room::Template {
+            id,
+            name: "Contract".into(),
+            external_id: "template".into(),
+            document: "key sha256".into(),
+            roles: vec!["Buyer".into()],
+            fields: vec![
+                field("Price", "number"),
+                field("Signed on", "date"),
+                field("Buyer signature", "signature"),
+            ],
+            archived: false,
+        };
+        Box::pin(async { Ok(Some(template)) })
+    }
+
+    fn find_template_of<'a>(&'a self, _: &'a str) -> Answer<'a, Option<room::Template>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn keep_document(&self, _: Bytes) -> Answer<'_, String> {
+        Box::pin(async { Ok("key sha256".into()) })
+    }
+
+    fn put_template(&self, template: room::Template) {
+        black_box(template);
+    }
+
+    fn find_submission(&self, _: u64) -> Answer<'_, Option<room::Submission>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn find_submission_of<'a>(&'a self, _: &'a str) -> Answer<'a, Option<room::Submission>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn add_submission(&self, submission: room::NewSubmission) {
+        black_box(submission);
+    }
+
+    fn archive_submission(&self, id: u64) {
+        black_box(id);
+    }
+
+    fn executed_document(&self, _: u64) -> Answer<'_, Option<Bytes>> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 const ENVELOPE: &str = "env_01jt8s5gq2e6m9x4k7w3c5d8fa";

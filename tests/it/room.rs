@@ -63,7 +63,7 @@ async fn the_rooms_component_answers_for_the_room_alone() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let slots = app.get_with_bearer(&admin, "/component-slots").await;
-    let slots = slots.data(200)["slots"].clone();
+    let slots = slots.data(200);
     let signing = slots
         .as_array()
         .unwrap()

@@ -1,7 +1,7 @@
-//! What the component of the signing room is lent: the room's records.
+//! The interface `holdfast:host/room`: the signing room's records, for the room's component.
 //!
-//! Every provider's component could link this interface; inspection refuses those that
-//! import it (`worlds.rs`), and only the instance `embedded` has records to lend.
+//! It is in the linker of every provider. Uploaded components that import it are refused by
+//! inspection (`worlds.rs`), and only calls of the instance `embedded` carry records.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::lent::{Blob, Lent};
 
 pub use wit::{Area, Field, Invitation, NewSubmission, Submission, Submitter, Template};
 
-/// The room's records of one organization, for one piece of work.
+/// The room's records of one organization, during one unit of work.
 pub trait RoomRecords: Send + Sync {
     fn find_template(&self, id: u64) -> Answer<'_, Option<Template>>;
     fn find_template_of<'a>(&'a self, external_id: &'a str) -> Answer<'a, Option<Template>>;
@@ -28,14 +28,14 @@ pub trait RoomRecords: Send + Sync {
     fn executed_document(&self, id: u64) -> Answer<'_, Option<Bytes>>;
 }
 
-/// What comes of asking for a record.
+/// The future of a call.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, RoomFailure>>;
 
-/// The room's records could not be read or kept.
+/// A record could not be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[error("the signing room failed: {why}")]
 pub struct RoomFailure {
-    /// The disk has no room.
+    /// The disk is full.
     pub disk_full: bool,
     pub why: String,
 }

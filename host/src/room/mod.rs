@@ -1,9 +1,9 @@
-//! The built-in signing room: what is behind `provider_instance` `embedded`.
+//! The built-in signing room: the provider for `provider_instance` `embedded`.
 //!
-//! It knows templates, submissions and submitters, not envelopes. The rest of the host asks
-//! it what it asks every signing provider, through the room's own component
-//! (`plugins/signing-embedded`), which is lent the room's records (`records.rs`). The signing
-//! form talks to it directly (`form.rs`): that is the room's own user interface.
+//! The room has templates, submissions and submitters, and knows nothing of envelopes. The
+//! rest of the host calls it like every signing provider, through the room's own component
+//! (`plugins/signing-embedded`), which can use the room's records (`records.rs`). The signing
+//! form calls the room directly (`form.rs`): it is the room's own user interface.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Room {
         }
     }
 
-    /// Has the envelope follow what was done to its submission, from the commit on.
+    /// Adds the job that updates the envelope after a change of its submission.
     async fn tell(&self, tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
         let job = FollowSubmission::of(submitter.submission);
         jobs::insert(tx, &submitter.org, &job, None, self.clock.now()).await

@@ -1,4 +1,4 @@
-//! The room's records as its component is lent them, and written with the caller's change.
+//! The room's records for its component. Changes are written in the caller's transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -18,8 +18,8 @@ use crate::store::room::{
 };
 use crate::store::{StoreError, Tx};
 
-/// The records of an organization for one piece of work: what it puts is seen by its own
-/// reads at once, and by others when [`Records::write`] is committed.
+/// The records of one organization during one unit of work. Changes are visible to this unit
+/// of work at once, and to others after [`Records::write`] has committed.
 pub struct Records {
     room: Room,
     org: OrgId,
@@ -34,7 +34,7 @@ struct Pending {
 }
 
 impl Room {
-    /// An organization's records, for one piece of work.
+    /// The records of an organization, for one unit of work.
     pub fn records(&self, org: &OrgId) -> Records {
         Records {
             room: self.clone(),
@@ -49,7 +49,7 @@ impl Records {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is nothing to write.
+    /// True when no change waits to be written.
     pub fn is_written(&self) -> bool {
         let pending = self.pending();
         pending.templates.is_empty()
@@ -57,7 +57,7 @@ impl Records {
             && pending.archived.is_empty()
     }
 
-    /// Writes what was put.
+    /// Writes the pending changes.
     pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
         let pending = mem::take(&mut *self.pending());
         for template in pending.templates.into_values() {
@@ -165,7 +165,7 @@ impl Records {
         }))
     }
 
-    /// What was put, else what is kept.
+    /// The pending version of a stored template, or the stored one.
     fn newest(&self, kept: Option<RoomTemplate>) -> Option<lent::Template> {
         let kept = kept.map(lent::Template::from)?;
         let put = self.pending().templates.get(&kept.id).cloned();
@@ -266,12 +266,12 @@ impl RoomRecords for Records {
     }
 }
 
-/// An id as it is stored; of more than 63 bits there is none.
+/// The id as stored in the database; -1, which no row has, for more than 63 bits.
 fn signed(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(-1)
 }
 
-/// What templates call a document that is kept.
+/// The name of a stored document in template records: key and SHA-256.
 fn document_name(key: &str, sha256: &str) -> String {
     format!("{key} {sha256}")
 }

@@ -77,8 +77,8 @@ pub(crate) fn new_id() -> u64 {
     bytes.iter().fold(0, number) & ID
 }
 
-/// The numeric id of what has this external id, so that whoever makes it at the same time
-/// makes the same (FNV-1a with 64 bits).
+/// The numeric id for an external id (FNV-1a with 64 bits): two requests at the same time get
+/// the same template.
 pub(crate) fn id_of(external_id: &str) -> u64 {
     let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     external_id.bytes().fold(0xcbf2_9ce4_8422_2325, mix) & ID

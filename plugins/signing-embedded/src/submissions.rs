@@ -90,7 +90,7 @@ fn invitation(
         .ok_or_else(|| {
             ProviderError::Rejected(format!("the template has no role {}", submitter.role))
         })?;
-    // Nobody signs for somebody else.
+    // Signatures are never prefilled: each signer signs in person.
     let typed = fields
         .iter()
         .filter(|field| field.role == *role && !is_signature(&field.field_type));
@@ -143,8 +143,8 @@ pub(crate) fn signed_document(id: &str) -> Result<Blob> {
     document.ok_or_else(|| ProviderError::Rejected("the submission is not completed".into()))
 }
 
-/// A submission of the room as the host is told of it. It is completed only once the executed
-/// document is there.
+/// The public view of a submission. It is completed only after the executed document is
+/// stored.
 pub(crate) fn shown(submission: room::Submission) -> Submission {
     let declined = |submitter: &room::Submitter| submitter.declined_at.is_some();
     let status = if submission.completed_at.is_some() {
@@ -186,7 +186,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
         Some(SignedValue {
             name: field.name.clone(),
             field_type: field.field_type.clone(),
-            // How a signature looks is nobody's business but the document's.
+            // The signature itself stays in the document.
             value: match is_signature(&field.field_type) && !value.is_empty() {
                 true => "signed".into(),
                 false => value.clone(),

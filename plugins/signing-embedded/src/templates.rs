@@ -79,7 +79,7 @@ fn append(template: &mut room::Template, field: Field) {
     if !template.roles.contains(&field.role) {
         template.roles.push(field.role.clone());
     }
-    // Nobody signs for somebody else: a signature has no default.
+    // A signature has no default: each signer signs in person.
     let default_value = field
         .default_value
         .filter(|_| !is_signature(&field.field_type));
@@ -122,7 +122,7 @@ pub(crate) fn is_signature(field_type: &str) -> bool {
     matches!(field_type, "signature" | "initials")
 }
 
-/// A template of the room as the host is told of it.
+/// The public view of a template.
 pub(crate) fn shown(template: room::Template) -> Template {
     let area = |area: room::Area| Area {
         page: area.page,

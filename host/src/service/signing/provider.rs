@@ -1,4 +1,4 @@
-//! A signing provider for one piece of work.
+//! A signing provider during one unit of work.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::room::Records;
 use crate::service::{App, ServiceError};
 use crate::store::{StoreError, Tx};
 
-/// What runs a signing instance, and what it may use.
+/// The plugin of a signing instance with its lease.
 ///
-/// A far end has done what it was asked when it answers. The signing room has done it once
-/// [`SigningProvider::write`] is committed, with the change that asked for it.
+/// A vendor's service has carried out a request when it answers. The signing room carries it
+/// out when the transaction of [`SigningProvider::write`] commits.
 pub struct SigningProvider {
     plugin: SigningPlugin,
     lease: ProviderLease,
     records: Option<Arc<Records>>,
 }
 
-/// The provider of an instance, for an organization.
+/// The provider behind an instance, for one organization.
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
@@ -41,7 +41,7 @@ impl SigningProvider {
         self.plugin.identity()
     }
 
-    /// Writes what the room is to keep.
+    /// Writes the pending changes of the signing room; nothing for other providers.
     pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
         match &self.records {
             Some(records) => records.write(tx).await,
