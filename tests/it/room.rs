@@ -1,4 +1,4 @@
-//! The built-in signing room behind its own component.
+//! The built-in signing room and its component.
 
 use holdfast::components::room_component;
 use holdfast::config::EMBEDDED;
@@ -18,7 +18,7 @@ async fn rows(app: &TestApp) -> (i64, i64, i64) {
         .unwrap()
 }
 
-/// Templates and submissions of the room commit with those that they are made for.
+/// Records of the room commit together with the template or envelope that they belong to.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_written_left_nothing_in_the_room_on_sqlite() {
     let app = TestApp::start().await;
@@ -56,8 +56,7 @@ async fn what_could_not_be_written_left_nothing_in_the_room_on_sqlite() {
     assert_eq!(rows(&app).await, (1, 1, 1));
 }
 
-/// The component that came with the program is kept like any other, and its digest can be
-/// asked for; it runs `embedded` and no instance beside it.
+/// It runs the instance `embedded`, and cannot be activated for another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rooms_component_answers_for_the_room_alone() {
     let app = TestApp::start().await;
@@ -73,6 +72,8 @@ async fn the_rooms_component_answers_for_the_room_alone() {
     let active = &signing["active"];
     assert_eq!(active["name"], "holdfast-signing-embedded");
 
+    // The command stores what came with the program.
+    crate::support::operator(app.data.path(), &["component", "list"]);
     let config = json!({ "base_url": "https://sign.example.com", "secrets": { "api_key": "x" } });
     let body = json!({
         "component_id": active["component_id"], "instance": "own", "config": config,
