@@ -18,8 +18,9 @@ use crate::store::room::{
 };
 use crate::store::{StoreError, Tx};
 
-/// The records of one organization during one unit of work. Changes are visible to this unit
-/// of work at once, and to others after [`Records::write`] has committed.
+/// The records of one organization during one unit of work. Changes are visible to others
+/// after [`Records::write`] has committed; templates to this unit of work at once, as a batch
+/// clones one and sends it.
 pub struct Records {
     room: Room,
     org: OrgId,
