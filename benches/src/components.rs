@@ -395,7 +395,9 @@ async fn uploads() -> Result<(), Failure> {
         let uploaded = Artifact::uploaded(inspected.slot, &artifact.identity.name, "9.9.9", bytes);
         let node = || Components::with_defaults(cache.path().into(), [0; 32]);
         let size = native.len();
-        node()?.keep_native(&uploaded, native).await?;
+        node()?
+            .keep_native(uploaded.slot, &uploaded.identity, native)
+            .await?;
         let node = node()?;
         let began = Instant::now();
         node.add(&uploaded)?;

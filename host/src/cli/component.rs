@@ -419,7 +419,9 @@ async fn examined(
             Clock::default(),
         )?;
         let artifact = Artifact::uploaded(inspected.slot, "candidate", "0.0.0", bytes);
-        components.keep_native(&artifact, native).await?;
+        components
+            .keep_native(artifact.slot, &artifact.identity, native)
+            .await?;
         // What is told is what matters of the calls that failed.
         let examined = components
             .examine(artifact.clone())

@@ -147,12 +147,12 @@ impl NativeCodeCache {
             return Ok(component);
         }
         if let Some(native) = artifact.native
-            && let Some(component) = self.keep(engine, &path, native, artifact)
+            && let Some(component) = self.keep(engine, &path, native, &artifact.identity)
         {
             return Ok(component);
         }
         let native = engine.precompile_component(&artifact.bytes)?;
-        match self.keep(engine, &path, &native, artifact) {
+        match self.keep(engine, &path, &native, &artifact.identity) {
             Some(component) => Ok(component),
             None => Component::from_binary(engine, &artifact.bytes),
         }
@@ -173,9 +173,14 @@ impl NativeCodeCache {
     ///
     /// # Errors
     /// It cannot be written, or is not for this engine or processor.
-    pub fn put(&self, engine: &Engine, artifact: &Artifact, native: &[u8]) -> wasmtime::Result<()> {
-        let path = self.path(engine, &artifact.identity.sha256);
-        match self.keep(engine, &path, native, artifact) {
+    pub fn put(
+        &self,
+        engine: &Engine,
+        identity: &ComponentIdentity,
+        native: &[u8],
+    ) -> wasmtime::Result<()> {
+        let path = self.path(engine, &identity.sha256);
+        match self.keep(engine, &path, native, identity) {
             Some(_) => Ok(()),
             None => Err(wasmtime::format_err!("the native code could not be kept")),
         }
@@ -210,12 +215,12 @@ impl NativeCodeCache {
         engine: &Engine,
         path: &Path,
         native: &[u8],
-        artifact: &Artifact,
+        identity: &ComponentIdentity,
     ) -> Option<Component> {
         if let Err(error) = self.write(path, native) {
             tracing::warn!(
                 %error,
-                component = artifact.identity.name,
+                component = identity.name,
                 "native code could not be cached"
             );
             return None;

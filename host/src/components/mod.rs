@@ -88,7 +88,7 @@ pub fn compliance_alone(
     let engines = engines(AllLimits::default())?;
     let cache = artifact::NativeCodeCache::new(cache, cache_key);
     if let Some(native) = native {
-        let kept = cache.put(&engines.rules, artifact, native);
+        let kept = cache.put(&engines.rules, &artifact.identity, native);
         kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))?;
     }
     rules::Compliance::load_other(&engines, &cache, artifact)

@@ -361,18 +361,18 @@ impl Components {
 
     /// A signing plugin that reads what an unauthenticated caller sent.
     pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
-        self.callbacks(self.signing(None, instance), Slot::Signing, instance)
+        self.callbacks(self.signing(None, instance), instance)
     }
 
     /// The same of a payment provider.
     pub fn payment_callbacks(&self, instance: &str) -> PaymentPlugin {
-        self.callbacks(self.payment(None, instance), Slot::Payment, instance)
+        self.callbacks(self.payment(None, instance), instance)
     }
 
-    fn callbacks<P: Provider>(&self, plugin: Plugin<P>, slot: Slot, instance: &str) -> Plugin<P> {
+    fn callbacks<P: World + Provider>(&self, plugin: Plugin<P>, instance: &str) -> Plugin<P> {
         let mut of_callbacks = held(&self.of_callbacks);
         let permits = of_callbacks
-            .entry((slot, instance.to_owned()))
+            .entry((P::SLOT, instance.to_owned()))
             .or_insert_with(|| Arc::new(Semaphore::new(CALLBACKS_OF_INSTANCE)));
         let permits = vec![permits.clone(), self.callback_permits.clone()];
         drop(of_callbacks);
@@ -526,15 +526,16 @@ impl Components {
     /// Keeps its native code, as [`Compiler`](super::compiler::Compiler) made it.
     pub async fn keep_native(
         &self,
-        artifact: &Artifact,
+        slot: Slot,
+        identity: &ComponentIdentity,
         native: Vec<u8>,
     ) -> Result<(), ComponentError> {
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
-        let kept = artifact.clone();
+        let of = identity.clone();
         // Tens of megabytes are written, read and hashed.
-        let task = background::run(move || cache.put(engines.of(kept.slot), &kept, &native));
+        let task = background::run(move || cache.put(engines.of(slot), &of, &native));
         let kept = task.await.unwrap_or_else(|error| Err(error.into()));
-        kept.map_err(|error| ComponentError::unfit(&artifact.identity, &error))
+        kept.map_err(|error| ComponentError::unfit(identity, &error))
     }
 
     /// Puts the questions of its slot to a candidate whose native code is kept.

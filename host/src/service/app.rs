@@ -22,7 +22,7 @@ use crate::files::Files;
 use crate::keys::Key;
 use crate::mail::Mailer;
 use crate::metrics::{Metrics, ProviderLabels};
-use crate::room::{Records, Room};
+use crate::room::Room;
 use crate::sandbox::Sandbox;
 use crate::sealing::{SealingKey, TimestampAuthority};
 use crate::service::ServiceError;
@@ -133,22 +133,6 @@ impl Service {
             }
         }
         self.instance(Slot::Signing, org)
-    }
-
-    /// What a call to a signing provider may use, and the records of the signing room where
-    /// that is it; see [`Self::lease`].
-    pub(crate) fn signing_lease(
-        &self,
-        org: &OrgId,
-        instance: &str,
-    ) -> Result<(ProviderLease, Option<Arc<Records>>), ServiceError> {
-        let mut lease = self.lease(Slot::Signing, Some(org), instance)?;
-        if instance != EMBEDDED {
-            return Ok((lease, None));
-        }
-        let records = Arc::new(self.room.records(org));
-        lease.room = Some(records.clone());
-        Ok((lease, Some(records)))
     }
 
     /// What a call to a provider may use.

@@ -227,7 +227,11 @@ impl<P: Provider> Plugin<P> {
             Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
             Err(_) => ComponentError::new(&active.identity, Failure::Timeout),
         };
-        Err(error.reported(&active.meter))
+        match error.kind {
+            // The signing room's disk: not the component's fault.
+            Failure::DiskFull => Err(error),
+            _ => Err(error.reported(&active.meter)),
+        }
     }
 }
 

@@ -173,7 +173,9 @@ async fn examine(
         sha256: upload.file.sha256().to_owned(),
     };
     let artifact = Artifact::hashed(slot, identity, bytes.clone());
-    app.components.keep_native(&artifact, native).await?;
+    app.components
+        .keep_native(slot, &artifact.identity, native)
+        .await?;
     let examined = app.components.examine(artifact.clone()).await;
     examined.map_err(|reasons| {
         app.components.forget_native(&artifact);

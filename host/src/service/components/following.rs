@@ -141,7 +141,9 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
         let bytes = Bytes::from(artifact.bytes.clone().into_owned());
         let _turn = app.compiler.turn(component.org.as_ref()).await;
         let (_, native) = app.compiler.compile(bytes).await?;
-        app.components.keep_native(&artifact, native).await?;
+        app.components
+            .keep_native(artifact.slot, &artifact.identity, native)
+            .await?;
     }
     Ok(artifact)
 }

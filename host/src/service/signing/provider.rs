@@ -6,7 +6,9 @@ use bytes::Bytes;
 
 use crate::components::ComponentError;
 use crate::components::providers::{ProviderError, ProviderLease, SigningPlugin, signing};
-use crate::domain::component::ComponentIdentity;
+use crate::components::room::RoomRecords;
+use crate::config::EMBEDDED;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::OrgId;
 use crate::room::Records;
 use crate::service::{App, ServiceError};
@@ -27,7 +29,11 @@ pub struct SigningProvider {
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
 pub fn provider(app: &App, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
-    let (lease, records) = app.signing_lease(org, instance)?;
+    let mut lease = app.lease(Slot::Signing, Some(org), instance)?;
+    let records = (instance == EMBEDDED).then(|| Arc::new(app.room.records(org)));
+    lease.room = records
+        .clone()
+        .map(|records| records as Arc<dyn RoomRecords>);
     Ok(SigningProvider {
         plugin: app.components.signing(Some(org), instance),
         lease,
