@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use holdfast::components::compiler::Compiler;
-use holdfast::components::egress::Egress;
+use holdfast::components::egress::{Egress, FarEnd};
 use holdfast::components::providers::signing;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::room::{self, Answer, RoomRecords};
@@ -22,7 +21,6 @@ use holdfast::domain::envelope::EnvelopeStatus;
 use holdfast_compliance as native;
 use holdfast_lifecycle as native_lifecycle;
 use tokio::runtime::Handle;
-use tower::ServiceExt as _;
 
 use crate::Failure;
 use crate::compliance::records;
@@ -138,8 +136,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
     let plugin = components.signing(None, "vendor");
     let room = components.signing(None, EMBEDDED);
     let records = Arc::new(OneTemplate);
-    let far_end = axum::Router::new().fallback(|| async { (StatusCode::NOT_FOUND, "{}") });
-    let asked_alone = far_end.clone();
+    let far_end: FarEnd = Arc::new(|_| nothing_found());
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
     let pdf = contract.clone();
     vec![
@@ -218,7 +215,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
                         [("base_url".to_owned(), "http://far-end".to_owned())].into(),
                     ),
                     secrets: Arc::new([("api_key".to_owned(), SecretText::new("key"))].into()),
-                    egress: Egress::in_process(far_end.clone(), "far-end"),
+                    egress: Egress::scripted(far_end.clone(), "far-end"),
                     clock: Clock::default(),
                 };
                 match runtime.block_on(plugin.read_submission(lease, "1")) {
@@ -227,9 +224,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
                 }
             }),
             native: Box::new(move || {
-                let request = Request::get("/submissions/1").body(axum::body::Body::empty())?;
-                let answer = runtime.block_on(asked_alone.clone().oneshot(request))?;
-                black_box(answer);
+                black_box(nothing_found());
                 Ok(())
             }),
             calls: CALLS,
@@ -244,7 +239,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
                         label: "bench".into(),
                         settings: Arc::default(),
                         secrets: Arc::default(),
-                        egress: Egress::in_process(axum::Router::new(), "nowhere"),
+                        egress: Egress::scripted(far_end.clone(), "nowhere"),
                         clock: Clock::default(),
                     };
                     black_box(runtime.block_on(room.create_submission(lease, submission()))?);
@@ -262,6 +257,13 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
             calls: CALLS,
         },
     ]
+}
+
+/// What the far end answers.
+fn nothing_found() -> axum::http::Response<Bytes> {
+    let mut answer = axum::http::Response::new(Bytes::from_static(b"{}"));
+    *answer.status_mut() = axum::http::StatusCode::NOT_FOUND;
+    answer
 }
 
 fn submission() -> signing::SubmissionRequest {

@@ -25,17 +25,6 @@ pub async fn patiently<F: Future>(work: F) -> F::Output {
     KIND.scope(Kind::Patient, work).await
 }
 
-/// Does work in a task of its own with the patience of this one.
-pub fn as_patiently<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let kind = KIND.try_get().ok();
-    async move {
-        match kind {
-            Some(kind) => KIND.scope(kind, work).await,
-            None => work.await,
-        }
-    }
-}
-
 /// Whether a job does this.
 pub fn is_job() -> bool {
     KIND.try_get().is_ok()

@@ -202,10 +202,8 @@ pub async fn start_over(
     };
     let mailer = Mailer::new(&config)?;
     let room = Room::new(store.clone(), files.clone(), components.clone(), clock);
-    let sandbox = (!config.is_production()).then(|| {
-        let key = keys.derived("sandboxes");
-        Sandbox::new(store.clone(), clock, key, config.public_url())
-    });
+    let sandbox =
+        (!config.is_production()).then(|| Sandbox::new(store.clone(), clock, config.public_url()));
     let compiler = Compiler::new(
         config.components.compiler.clone(),
         config.components.compile_limit,

@@ -99,6 +99,22 @@ fn a_module_imports_what_the_table_of_layers_names_and_nothing_else() {
     assert_eq!(listed, actual());
 }
 
+/// A handler's types stay out of what a handler calls.
+#[test]
+fn axum_is_known_in_http_and_at_start_up_only() {
+    let source = root().join("src");
+    let mut files = Vec::new();
+    sources(&source, &mut files);
+    let knows_axum = |file: &PathBuf| std::fs::read_to_string(file).unwrap().contains("axum::");
+    let outside: Vec<_> = files
+        .iter()
+        .map(|file| (file, file.strip_prefix(&source).unwrap()))
+        .filter(|(file, path)| !path.starts_with("http") && knows_axum(file))
+        .map(|(_, path)| path.to_owned())
+        .collect();
+    assert_eq!(outside, [PathBuf::from("server.rs")]);
+}
+
 #[test]
 fn the_table_of_layers_points_down_only() {
     let mut above = BTreeSet::new();

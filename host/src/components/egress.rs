@@ -6,18 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _};
 use prometheus_client::metrics::gauge::Gauge;
-use tokio_util::task::AbortOnDropHandle;
-use tower::ServiceExt as _;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 use url::Url;
@@ -27,7 +23,6 @@ use super::bindings::signing::holdfast::host as wit;
 use super::lent::{Blob, FETCHED, Lent};
 use crate::config::SecretText;
 use crate::delivery::guard;
-use crate::patience;
 use crate::traces;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
@@ -40,6 +35,9 @@ pub(super) const BLOB_LIMIT: usize = 64 * 1024 * 1024;
 /// the pieces of base64 join without padding in between.
 const PIECE: usize = 48 * 1024;
 
+/// Answers in a vendor's place, in tests of plugins.
+pub type FarEnd = Arc<dyn Fn(http::Request<Bytes>) -> http::Response<Bytes> + Send + Sync>;
+
 /// Where one provider instance may send requests, and how they get there.
 #[derive(Clone)]
 pub struct Egress {
@@ -47,8 +45,6 @@ pub struct Egress {
     allow_insecure: bool,
     timeout: Duration,
     transport: Transport,
-    /// Set when a provider of this process has no room on its disk.
-    disk_full: Arc<AtomicBool>,
     /// Shows whether the far end could be reached when it was last asked.
     reachable: Option<Gauge>,
 }
@@ -56,8 +52,8 @@ pub struct Egress {
 #[derive(Clone)]
 enum Transport {
     Network(reqwest::Client),
-    /// Straight into a router of this process, without a socket.
-    Router(Router),
+    /// A far end whose answers are known beforehand.
+    Scripted(FarEnd),
 }
 
 impl Egress {
@@ -73,7 +69,6 @@ impl Egress {
             allow_insecure,
             timeout,
             transport: Transport::Network(client),
-            disk_full: Arc::default(),
             reachable: None,
         }
     }
@@ -84,22 +79,15 @@ impl Egress {
         self
     }
 
-    /// Into `router`, which stands for `host`.
-    pub fn in_process(router: Router, host: &str) -> Self {
+    /// To `far_end`, which stands for `host`.
+    pub fn scripted(far_end: FarEnd, host: &str) -> Self {
         Self {
             allow_hosts: vec![host.into()],
             allow_insecure: true,
             timeout: Duration::from_secs(60),
-            transport: Transport::Router(router),
-            disk_full: Arc::default(),
+            transport: Transport::Scripted(far_end),
             reachable: None,
         }
-    }
-
-    /// Whether a provider of this process had no room on its disk, in this call or in one
-    /// with a clone of this.
-    pub(super) fn disk_full(&self) -> Arc<AtomicBool> {
-        self.disk_full.clone()
     }
 
     fn check(&self, url: &str) -> Result<Url, HttpError> {
@@ -175,38 +163,25 @@ impl Egress {
                         .boxed(),
                 })
             }
-            Transport::Router(router) => {
-                let mut outgoing = http::Request::builder()
+            Transport::Scripted(far_end) => {
+                let mut asked = http::Request::builder()
                     .method(request.method)
                     .uri(request.url.path().to_owned() + &query(&request.url));
                 for (name, value) in request.headers {
-                    outgoing = outgoing.header(name, value);
+                    asked = asked.header(name, value);
                 }
-                let outgoing = outgoing
-                    .body(axum::body::Body::from_stream(pieces))
+                let body: Vec<Bytes> = pieces
+                    .try_collect()
+                    .await
+                    .map_err(|error| HttpError::Other(error.to_string()))?;
+                let asked = asked
+                    .body(body.concat().into())
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
-                // A task of its own: what the router does is not the plugin's time.
-                let router = router.clone();
-                let answer = async move { router.oneshot(outgoing).await };
-                let task = tokio::spawn(patience::as_patiently(answer));
-                let answer = match AbortOnDropHandle::new(task).await {
-                    Ok(Ok(answer)) => answer,
-                    Ok(Err(never)) => match never {},
-                    Err(error) => return Err(HttpError::Other(error.to_string())),
-                };
-                if answer.status() == http::StatusCode::INSUFFICIENT_STORAGE {
-                    self.disk_full.store(true, Ordering::Relaxed);
-                }
-                let (head, body) = answer.into_parts();
+                let (head, body) = far_end(asked).into_parts();
                 Ok(Incoming {
                     status: head.status,
                     headers: head.headers,
-                    body: body
-                        .into_data_stream()
-                        .map(|piece| {
-                            piece.map_err(|error| HttpError::Unreachable(error.to_string()))
-                        })
-                        .boxed(),
+                    body: stream::once(async { Ok(body) }).boxed(),
                 })
             }
         }

@@ -11,13 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use axum::Router;
-use axum::body::{self, Body};
-use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -105,9 +102,6 @@ struct Content {
     base64: Option<String>,
 }
 
-/// More than this is no request of a script.
-const BODY_LIMIT: usize = 16 * 1024 * 1024;
-
 impl Script {
     /// Reads a script.
     ///
@@ -137,16 +131,15 @@ impl Script {
             .iter()
             .map(|(name, secret)| (name.clone(), SecretText::new(secret)));
         let far_end = far_end.clone();
-        let router = Router::new().fallback(move |request: Request<Body>| {
-            let far_end = far_end.clone();
-            async move { far_end.answer(request).await }
-        });
         Lease {
             room: None,
             label: "script".into(),
             settings: Arc::new(self.settings.clone()),
             secrets: Arc::new(secrets.collect()),
-            egress: Egress::in_process(router, &self.host().unwrap_or_default()),
+            egress: Egress::scripted(
+                Arc::new(move |request| far_end.answer(&request)),
+                &self.host().unwrap_or_default(),
+            ),
             clock: self.now.map_or_else(Clock::default, Clock::at),
         }
     }
@@ -160,10 +153,8 @@ struct FarEnd {
 }
 
 impl FarEnd {
-    async fn answer(&self, request: Request<Body>) -> Response {
-        let (head, body) = request.into_parts();
-        let asked = format!("{} {}", head.method, head.uri);
-        let body = body::to_bytes(body, BODY_LIMIT).await.unwrap_or_default();
+    fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        let asked = format!("{} {}", request.method(), request.uri());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(exchange) = left.pop_front() else {
             return self.refuse(format!("asks for {asked}, and the script has no more"));
@@ -174,23 +165,28 @@ impl FarEnd {
             return self.refuse(format!("asks for {asked}, and the script has {wanted}"));
         }
         for (name, value) in &expected.headers {
-            let sent = head.headers.get(name).and_then(|sent| sent.to_str().ok());
+            let sent = request
+                .headers()
+                .get(name)
+                .and_then(|sent| sent.to_str().ok());
             if sent != Some(value) {
                 return self.refuse(format!(
                     "asks for {asked} with header {name} {sent:?}, and the script has {value:?}"
                 ));
             }
         }
-        if let Err(difference) = expected.body.compare(&body) {
+        if let Err(difference) = expected.body.compare(request.body()) {
             return self.refuse(format!("asks for {asked} with {difference}"));
         }
         exchange.response.response()
     }
 
-    fn refuse(&self, why: String) -> Response {
+    fn refuse(&self, why: String) -> Response<Bytes> {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         wrong.push(why);
-        StatusCode::NOT_IMPLEMENTED.into_response()
+        let mut refused = Response::default();
+        *refused.status_mut() = StatusCode::NOT_IMPLEMENTED;
+        refused
     }
 
     /// What was asked wrongly, or not at all.
@@ -237,8 +233,9 @@ impl Content {
 }
 
 impl Scripted {
-    fn response(&self) -> Response {
-        let mut headers = HeaderMap::new();
+    fn response(&self) -> Response<Bytes> {
+        let mut response = Response::new(self.body.bytes().into());
+        let headers = response.headers_mut();
         if self.body.json.is_some() {
             headers.insert(
                 "content-type",
@@ -253,8 +250,9 @@ impl Scripted {
                 headers.insert(name, value);
             }
         }
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::NOT_IMPLEMENTED);
-        (status, headers, self.body.bytes()).into_response()
+        let status = StatusCode::from_u16(self.status);
+        *response.status_mut() = status.unwrap_or(StatusCode::NOT_IMPLEMENTED);
+        response
     }
 }
 

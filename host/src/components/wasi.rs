@@ -391,7 +391,6 @@ fn told(error: HttpError) -> Error {
 mod tests {
     use std::collections::BTreeMap;
 
-    use axum::Router;
     use http::{HeaderMap, HeaderName, HeaderValue};
 
     use super::*;
@@ -401,7 +400,7 @@ mod tests {
     fn outbound() -> Outbound {
         let secrets = [("api_key", "k-1"), ("other", "{{secret:api_key}}")];
         let secrets = secrets.map(|(name, text)| (name.to_owned(), SecretText::new(text)));
-        let egress = Egress::in_process(Router::new(), "far-end");
+        let egress = Egress::scripted(Arc::new(|_| http::Response::default()), "far-end");
         let secrets = Arc::new(BTreeMap::from(secrets));
         Outbound::new("test".into(), egress, secrets, 2)
     }

@@ -3,7 +3,6 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::clock::Timestamp;
 use super::envelope::KeptFile;
@@ -267,12 +266,40 @@ impl Job for FollowSubmission {
     const NAME: &'static str = "room.callback";
 }
 
-/// Tells the host of a payment in the sandbox: the body of a callback.
+/// Brings a payment up to what happened in the sandbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SandboxCallback(pub Value);
+pub struct PaidInSandbox {
+    /// Earlier releases wrote the body of a callback, of which this is a part.
+    data: PaidData,
+}
 
-impl Job for SandboxCallback {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PaidData {
+    object: PaidIntent,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PaidIntent {
+    id: String,
+}
+
+impl PaidInSandbox {
+    pub fn of(intent: &str) -> Self {
+        let object = PaidIntent {
+            id: intent.to_owned(),
+        };
+        Self {
+            data: PaidData { object },
+        }
+    }
+
+    /// Its id.
+    pub fn intent(&self) -> &str {
+        &self.data.object.id
+    }
+}
+
+impl Job for PaidInSandbox {
     const NAME: &'static str = "sandbox.callback";
 }
 
@@ -320,7 +347,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<MailEndpointDisabled>(),
     Kind::of::<ExecuteSubmission>(),
     Kind::of::<FollowSubmission>(),
-    Kind::of::<SandboxCallback>(),
+    Kind::of::<PaidInSandbox>(),
 ];
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
-        if app.lease(K::SLOT, None, &instance).is_err() {
+        if !app.has_provider(K::SLOT, &instance) {
             return Err(unknown_instance());
         }
         let most = app.config.providers.callbacks_per_minute();

@@ -1,14 +1,12 @@
-//! The identity sandbox, in Method's words: three questions, of which the right answer
-//! is called `correct`. Of whoever's address ends in `+nohistory` before the @ nothing is
-//! known. It keeps nothing: what it has to remember is in its ids.
+//! The identity sandbox: three questions, of which the right answer is called `correct`. Of
+//! whoever's address ends in `+nohistory` before the @ nothing is known. It keeps nothing.
 
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{post, put};
-use axum::{Json, Router};
-use serde_json::{Value, json};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
 
+use crate::components::ComponentError;
+use crate::components::providers::kba::{Choice, IdentityField, Progress, Question, Step};
+use crate::components::providers::{KbaProvider, ProviderError};
 use crate::domain::token::random;
 
 /// Question, and its answers; the first is right.
@@ -36,96 +34,72 @@ const QUESTIONS: [(&str, &str, [&str; 4]); 3] = [
 ];
 
 const RIGHT: &str = "correct";
-const UNKNOWN: &str = "ent_nohistory_";
 
-pub fn router() -> Router {
-    Router::new()
-        .route("/entities", post(create_entity))
-        .route(
-            "/entities/{entity}/verification_sessions",
-            post(create_session),
-        )
-        .route(
-            "/entities/{entity}/verification_sessions/{session}",
-            put(answer),
-        )
+/// Asks the same questions of everybody.
+pub(super) struct Questions;
+
+type Answer<'a> = BoxFuture<'a, Result<Progress, ProviderError>>;
+
+impl KbaProvider for Questions {
+    fn required_identity(&self) -> BoxFuture<'_, Result<Vec<IdentityField>, ComponentError>> {
+        ready(Ok(Vec::new())).boxed()
+    }
+
+    fn start(&self, identity: Vec<(String, String)>) -> Answer<'_> {
+        let session = format!("evf_{}", hex::encode(random::<8>()));
+        let email = identity.iter().find(|(name, _)| name == "email");
+        let local = email.and_then(|(_, email)| email.rsplit_once('@'));
+        let step = match local {
+            Some((local, _)) if local.ends_with("+nohistory") => Step::Unavailable,
+            _ => Step::Questions(questions()),
+        };
+        progress(session, step)
+    }
+
+    fn submit_code<'a>(&'a self, _: &'a str, _: &'a str) -> Answer<'a> {
+        let why = "the sandbox sends no codes".to_owned();
+        ready(Err(ProviderError::Rejected(why))).boxed()
+    }
+
+    fn submit_answers<'a>(&'a self, state: &'a str, answers: Vec<(String, String)>) -> Answer<'a> {
+        let right = |(question, ..): &(&str, &str, [&str; 4])| {
+            let given = answers.iter().filter(|(asked, _)| asked == question);
+            given.into_iter().any(|(_, answer)| answer == RIGHT)
+        };
+        let step = match QUESTIONS.iter().all(right) {
+            true => Step::Passed,
+            false => Step::Failed,
+        };
+        progress(state.to_owned(), step)
+    }
 }
 
-async fn create_entity(Json(body): Json<Value>) -> Json<Value> {
-    let email = body["individual"]["email"].as_str().unwrap_or_default();
-    let local = email.rsplit_once('@').map_or(email, |(local, _)| local);
-    let prefix = match local.ends_with("+nohistory") {
-        true => UNKNOWN,
-        false => "ent_",
-    };
-    Json(json!({
-        "id": format!("{prefix}{}", hex::encode(random::<8>())),
-        "status": "active",
-        "verification": {
-            "phone": { "verified": true, "methods": [] },
-            "identity": { "verified": false, "methods": ["kba"] },
-        },
-        "error": null,
+fn progress(session: String, step: Step) -> Answer<'static> {
+    ready(Ok(Progress {
+        state: session.clone(),
+        session_id: session,
+        step,
     }))
-}
-
-async fn create_session(Path(entity): Path<String>) -> Response {
-    if entity.starts_with(UNKNOWN) {
-        return refused("MISSING_IDENTITY_MATCH");
-    }
-    let id = format!("evf_{}", hex::encode(random::<8>()));
-    session(&entity, &id, "in_progress", None).into_response()
-}
-
-async fn answer(Path((entity, id)): Path<(String, String)>, Json(body): Json<Value>) -> Response {
-    let given = body["kba"]["answers"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let right = |(question, ..): &(&str, &str, [&str; 4])| {
-        given
-            .iter()
-            .any(|answer| answer["question_id"] == *question && answer["answer_id"] == RIGHT)
-    };
-    match QUESTIONS.iter().all(right) {
-        true => session(&entity, &id, "verified", Some(true)).into_response(),
-        false => refused("VERIFICATION_SESSION_FAILED_INVALID_ANSWER"),
-    }
+    .boxed()
 }
 
 /// The right answer does not always stand at the same place.
-fn session(entity: &str, id: &str, status: &str, authenticated: Option<bool>) -> Json<Value> {
-    let questions: Vec<Value> = QUESTIONS
-        .iter()
-        .enumerate()
-        .map(|(number, (question, text, answers))| {
-            let mut choices: Vec<Value> = answers
-                .iter()
-                .enumerate()
-                .map(|(index, text)| {
-                    let id = match index {
-                        0 => RIGHT.to_owned(),
-                        _ => format!("wrong{index}"),
-                    };
-                    json!({ "id": id, "text": text })
-                })
-                .collect();
-            choices[..3].rotate_right(number);
-            json!({ "id": question, "text": text, "answers": choices })
-        })
-        .collect();
-    Json(json!({
-        "id": id,
-        "entity_id": entity,
-        "status": status,
-        "type": "identity",
-        "method": "kba",
-        "kba": { "questions": questions, "authenticated": authenticated },
-        "error": null,
-    }))
-}
-
-fn refused(sub_type: &str) -> Response {
-    let error = json!({ "error": { "type": "VERIFICATION_SESSION_FAILED", "sub_type": sub_type } });
-    (StatusCode::BAD_REQUEST, Json(error)).into_response()
+fn questions() -> Vec<Question> {
+    let question = |(number, (id, text, answers)): (usize, &(&str, &str, [&str; 4]))| {
+        let choice = |(index, text): (usize, &&str)| Choice {
+            id: match index {
+                0 => RIGHT.to_owned(),
+                _ => format!("wrong{index}"),
+            },
+            text: (*text).to_owned(),
+        };
+        let mut choices: Vec<Choice> = answers.iter().enumerate().map(choice).collect();
+        choices[..3].rotate_right(number);
+        Question {
+            id: (*id).to_owned(),
+            text: (*text).to_owned(),
+            choices,
+        }
+    };
+    QUESTIONS.iter().enumerate().map(question).collect()
 }

@@ -141,30 +141,16 @@ impl Service {
     /// secret and nothing else.
     ///
     /// # Errors
-    /// [`ServiceError::NotConfigured`] when there is no such instance; in production the
-    /// sandboxes are none.
-    pub(crate) fn lease(
-        &self,
-        slot: Slot,
-        org: Option<&OrgId>,
-        instance: &str,
-    ) -> Result<ProviderLease, ServiceError> {
-        let kind = match slot {
-            Slot::Payment => "Payment",
-            Slot::Kba => "Identity",
-            _ => "Signing",
-        };
+    /// [`ServiceError::NotConfigured`] when there is no such instance. The sandboxes need no
+    /// lease and have none.
+    pub(crate) fn lease(&self, slot: Slot, instance: &str) -> Result<ProviderLease, ServiceError> {
+        let kind = kind_of(slot);
         let missing =
             || ServiceError::NotConfigured(format!("{kind} provider {instance} is not configured"));
         if instance == EMBEDDED {
-            return match (slot, &self.sandbox) {
-                (Slot::Payment, Some(sandbox)) => Ok(sandbox.payment_lease(org)),
-                (Slot::Kba, Some(sandbox)) => Ok(sandbox.kba_lease()),
-                (Slot::Payment | Slot::Kba, None) => Err(ServiceError::NotConfigured(format!(
-                    "No {} provider is configured",
-                    kind.to_lowercase()
-                ))),
-                _ => Ok(self.room_lease()),
+            return match slot {
+                Slot::Signing => Ok(self.room_lease()),
+                _ => Err(missing()),
             };
         }
         let at = Instance::parse(instance);
@@ -229,6 +215,24 @@ impl Service {
     }
 
     /// The signing room reaches nothing but its records.
+    /// The sandbox of a slot, instance `embedded`.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotConfigured`] in production, which has none.
+    pub(crate) fn sandbox(&self, slot: Slot) -> Result<&Sandbox, ServiceError> {
+        let kind = kind_of(slot).to_lowercase();
+        let none = || ServiceError::NotConfigured(format!("No {kind} provider is configured"));
+        self.sandbox.as_ref().ok_or_else(none)
+    }
+
+    /// Whether there is such an instance.
+    pub(crate) fn has_provider(&self, slot: Slot, instance: &str) -> bool {
+        match (slot, instance) {
+            (Slot::Payment | Slot::Kba, EMBEDDED) => self.sandbox.is_some(),
+            _ => self.lease(slot, instance).is_ok(),
+        }
+    }
+
     fn room_lease(&self) -> ProviderLease {
         ProviderLease {
             label: format!("{} {EMBEDDED}", Slot::Signing),
@@ -255,5 +259,13 @@ impl Service {
         let lock = Arc::new(tokio::sync::Mutex::new(()));
         locks.insert(envelope.clone(), Arc::downgrade(&lock));
         lock
+    }
+}
+
+fn kind_of(slot: Slot) -> &'static str {
+    match slot {
+        Slot::Payment => "Payment",
+        Slot::Kba => "Identity",
+        _ => "Signing",
     }
 }

@@ -12,10 +12,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::components::providers::{ProviderError, payment as provider};
+use crate::components::providers::{Leased, PaymentProvider, ProviderError, payment as seen};
+use crate::config::EMBEDDED;
 use crate::domain::component::{Instance, Slot};
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer};
 use crate::domain::event::EventType;
+use crate::domain::id::OrgId;
 use crate::domain::organization::FIRST_PAYER;
 use crate::sandbox;
 use crate::service::events;
@@ -193,20 +195,19 @@ pub async fn standing(app: &App, envelope: &Envelope) -> Result<Standing, Servic
 
 /// The payment at its provider: as it was begun, or begun now. The payment's id is the
 /// key by which the provider knows a repetition.
-async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), ServiceError> {
+async fn asked(app: &App, due: &Due) -> Result<(Payment, seen::Intent), ServiceError> {
     let payment = &due.payment;
     if payment.intent.is_some() {
         let intent = read(app, payment).await?;
         // One that was cancelled at the provider can never be paid.
-        if intent.status != provider::PaymentStatus::Canceled {
+        if intent.status != seen::PaymentStatus::Canceled {
             return Ok((payment.clone(), intent));
         }
     }
     let org = &payment.org;
     let instance = app.instance(Slot::Payment, org);
-    let lease = app.lease(Slot::Payment, Some(org), &instance)?;
-    let plugin = app.components.payment(Some(org), &instance);
-    let request = provider::IntentRequest {
+    let asked = provider(app, Some(org), &instance)?;
+    let request = seen::IntentRequest {
         payment_id: match payment.begun {
             0 => payment.id.to_string(),
             before => format!("{}-{}", payment.id, before + 1),
@@ -218,7 +219,7 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), Serv
         platform_fee: payment.asked.platform_fee_cents,
         payer_email: Some(due.payer_email.clone()),
     };
-    let intent = plugin.create_intent(lease, request).await.map_err(failed)?;
+    let intent = asked.create_intent(request).await.map_err(failed)?;
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
@@ -262,13 +263,32 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, provider::Intent), Serv
 }
 
 /// The payment as its provider has it.
-async fn read(app: &App, payment: &Payment) -> Result<provider::Intent, ServiceError> {
+async fn read(app: &App, payment: &Payment) -> Result<seen::Intent, ServiceError> {
     let Some((instance, intent)) = &payment.intent else {
         return Err(ServiceError::NotFound("Payment"));
     };
-    let lease = app.lease(Slot::Payment, Some(&payment.org), instance)?;
-    let plugin = app.components.payment(Some(&payment.org), instance);
-    plugin.read_intent(lease, intent).await.map_err(failed)
+    let asked = provider(app, Some(&payment.org), instance)?;
+    asked.read_intent(intent).await.map_err(failed)
+}
+
+/// The provider behind an instance; without an organization for reading a callback only.
+///
+/// # Errors
+/// [`ServiceError::NotConfigured`] when there is no such instance.
+fn provider(
+    app: &App,
+    org: Option<&OrgId>,
+    instance: &str,
+) -> Result<Box<dyn PaymentProvider>, ServiceError> {
+    if instance == EMBEDDED {
+        return Ok(app.sandbox(Slot::Payment)?.payment(org));
+    }
+    let lease = app.lease(Slot::Payment, instance)?;
+    let plugin = match org {
+        Some(org) => app.components.payment(Some(org), instance),
+        None => app.components.payment_callbacks(instance),
+    };
+    Ok(Box::new(Leased { plugin, lease }))
 }
 
 fn failed(error: ProviderError) -> ServiceError {
@@ -285,7 +305,7 @@ async fn reconcile(app: &App, payment: &Payment) -> Result<PaymentStatus, Servic
 async fn settle(
     app: &App,
     payment: &Payment,
-    intent: &provider::Intent,
+    intent: &seen::Intent,
 ) -> Result<PaymentStatus, ServiceError> {
     let asked = &payment.asked;
     let same_currency = intent.currency.eq_ignore_ascii_case(&asked.currency);
@@ -295,7 +315,7 @@ async fn settle(
             intent.amount, intent.currency, asked.amount_cents, asked.currency
         ))));
     }
-    if intent.status != provider::PaymentStatus::Paid {
+    if intent.status != seen::PaymentStatus::Paid {
         return Ok(PaymentStatus::RequiresPayment);
     }
     let now = app.clock.now();
@@ -341,36 +361,40 @@ pub async fn callback(
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 ) -> Result<(), CallbackError> {
-    let lease = app.lease(Slot::Payment, None, instance)?;
-    let subject = app
-        .components
-        .payment_callbacks(instance)
-        .read_callback(lease, provider::Callback { headers, body })
+    let subject = provider(app, None, instance)?
+        .read_callback(seen::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;
-    let (intent, reversal) = match subject {
-        Ok(provider::CallbackSubject::Intent(intent)) => (intent, None),
-        Ok(provider::CallbackSubject::Reversal((intent, amount, word))) => {
-            (intent, Some((amount, word)))
+    match subject {
+        Ok(seen::CallbackSubject::Intent(intent)) => catch_up(app, instance, &intent).await?,
+        Ok(seen::CallbackSubject::Reversal((intent, amount, word))) => {
+            if let Some(payment) = of_intent(app, instance, &intent).await? {
+                note_reversal(app, &payment, amount, &word).await?;
+            }
         }
-        Ok(provider::CallbackSubject::Ignored) => return Ok(()),
-        Err(provider::CallbackError::Unverified(why)) => {
-            return Err(CallbackError::Unverified(why));
-        }
-        Err(provider::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
-    };
-    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
-    let payment = payments::by_intent(&mut connection, instance, &intent).await;
-    drop(connection);
-    // Another service's payment at the same processor is none of ours.
-    let Some(payment) = payment.map_err(ServiceError::from)? else {
-        return Ok(());
-    };
-    match reversal {
-        None => reconcile(app, &payment).await.map(drop)?,
-        Some((amount, word)) => note_reversal(app, &payment, amount, &word).await?,
+        Ok(seen::CallbackSubject::Ignored) => {}
+        Err(seen::CallbackError::Unverified(why)) => return Err(CallbackError::Unverified(why)),
+        Err(seen::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
     }
     Ok(())
+}
+
+/// Brings the payment of an intent up to what its provider says.
+pub async fn catch_up(app: &App, instance: &str, intent: &str) -> Result<(), ServiceError> {
+    match of_intent(app, instance, intent).await? {
+        Some(payment) => reconcile(app, &payment).await.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// None for another service's payment at the same processor.
+async fn of_intent(
+    app: &App,
+    instance: &str,
+    intent: &str,
+) -> Result<Option<Payment>, ServiceError> {
+    let mut connection = app.store.read().await?;
+    Ok(payments::by_intent(&mut connection, instance, intent).await?)
 }
 
 /// Money went back, or somebody wants it back: that is recorded, once, and changes no state.

@@ -17,7 +17,7 @@ pub struct Intent {
     pub payment: String,
     /// Minor units.
     pub amount: i64,
-    /// Lower case.
+    /// ISO 4217.
     pub currency: String,
     pub paid: bool,
 }

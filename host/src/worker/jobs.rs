@@ -16,7 +16,7 @@ use crate::domain::envelope::KeptFile;
 use crate::domain::job::{
     ArchiveSubmission, ArchiveTemplate, DeleteObject, ExecuteSubmission, FollowSubmission, Job,
     Kind, MailCompletion, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailReminder, MailWithdrawal, Next, Queue, Retries, SandboxCallback, SendBatch, VaultEnvelope,
+    MailReminder, MailWithdrawal, Next, PaidInSandbox, Queue, Retries, SendBatch, VaultEnvelope,
     VoidBatch, WithdrawSubmission,
 };
 use crate::faults;
@@ -334,14 +334,13 @@ impl Work for FollowSubmission {
     }
 }
 
-impl Work for SandboxCallback {
+impl Work for PaidInSandbox {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
         // Left over from before the installation went into production.
-        let Some(sandbox) = &app.sandbox else {
+        if app.sandbox.is_none() {
             return Ok(Next::Done);
-        };
-        let (headers, body) = sandbox.signed(&self.0, app.clock.now());
-        payments::callback(app, EMBEDDED, headers, body).await?;
+        }
+        payments::catch_up(app, EMBEDDED, self.intent()).await?;
         Ok(Next::Done)
     }
 }
@@ -366,7 +365,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         SendBatch VoidBatch
         MailInvitation MailReminder MailCompletion MailDecline MailWithdrawal
         MailEndpointFailing MailEndpointDisabled
-        ExecuteSubmission FollowSubmission SandboxCallback
+        ExecuteSubmission FollowSubmission PaidInSandbox
     }
 }
 

@@ -7,7 +7,6 @@ mod signing_plugin;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 
 use tracing::Instrument as _;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
@@ -23,8 +22,8 @@ use crate::domain::component::{ComponentIdentity, Slot};
 use crate::traces;
 
 pub use super::lent::Lease as ProviderLease;
-pub use kba_plugin::{KbaPlugin, kba};
-pub use payment_plugin::{PaymentPlugin, payment};
+pub use kba_plugin::{KbaPlugin, KbaProvider, kba};
+pub use payment_plugin::{PaymentPlugin, PaymentProvider, payment};
 pub use signing_plugin::{SigningPlugin, signing};
 
 /// Why a provider did not do what was asked.
@@ -140,6 +139,12 @@ provider_worlds! {
     Kba: KbaPre = kba::KbaProviderPre of KbaProvider;
 }
 
+/// A plugin with what its calls may use.
+pub struct Leased<P> {
+    pub plugin: P,
+    pub lease: ProviderLease,
+}
+
 /// One component of a provider slot, with the right to be called.
 pub struct Plugin<P> {
     slot: Handle<P>,
@@ -207,7 +212,6 @@ impl<P: Provider> Plugin<P> {
             let busy = ComponentError::new(&active.identity, Failure::Busy);
             return Err(busy.reported(&active.meter));
         };
-        let disk_full = lease.egress.disk_full();
         let lent = Lent::new(lease, limits, turn.fetched.take());
         let memory = turn.memory.take();
         let (mut store, watch) =
@@ -219,10 +223,6 @@ impl<P: Provider> Plugin<P> {
         let ended = tokio::time::timeout(limits.deadline, watch.run(run)).await;
         active.meter.used(store.data().limits.memory);
         let error = match ended {
-            // The plugin only knows that its provider failed.
-            Ok(Ok(_)) if disk_full.load(Ordering::Relaxed) => {
-                return Err(ComponentError::new(&active.identity, Failure::DiskFull));
-            }
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
             Err(_) => ComponentError::new(&active.identity, Failure::Timeout),

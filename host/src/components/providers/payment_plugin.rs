@@ -1,10 +1,57 @@
 //! Calls into plugins of payment providers.
 
-use super::{PaymentPre, Plugin, ProviderError};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use super::{Leased, PaymentPre, Plugin, ProviderError};
 use crate::components::error::ComponentError;
 use crate::components::lent::Lease;
 
 pub use crate::components::bindings::payment::holdfast::payment::types as payment;
+
+/// A payment provider during one unit of work.
+pub trait PaymentProvider: Send + Sync {
+    /// Asks for a payment; safe to repeat with the same payment id.
+    fn create_intent(
+        &self,
+        request: payment::IntentRequest,
+    ) -> BoxFuture<'_, Result<payment::Intent, ProviderError>>;
+
+    /// Where a payment stands.
+    fn read_intent<'a>(
+        &'a self,
+        intent: &'a str,
+    ) -> BoxFuture<'a, Result<payment::Intent, ProviderError>>;
+
+    /// Verifies a callback and says what it is about.
+    fn read_callback(&self, callback: payment::Callback) -> BoxFuture<'_, Callback>;
+}
+
+/// What a callback is about.
+pub type Callback =
+    Result<Result<payment::CallbackSubject, payment::CallbackError>, ComponentError>;
+
+impl PaymentProvider for Leased<PaymentPlugin> {
+    fn create_intent(
+        &self,
+        request: payment::IntentRequest,
+    ) -> BoxFuture<'_, Result<payment::Intent, ProviderError>> {
+        let lease = self.lease.clone();
+        self.plugin.create_intent(lease, request).boxed()
+    }
+
+    fn read_intent<'a>(
+        &'a self,
+        intent: &'a str,
+    ) -> BoxFuture<'a, Result<payment::Intent, ProviderError>> {
+        self.plugin.read_intent(self.lease.clone(), intent).boxed()
+    }
+
+    fn read_callback(&self, callback: payment::Callback) -> BoxFuture<'_, Callback> {
+        let lease = self.lease.clone();
+        self.plugin.read_callback(lease, callback).boxed()
+    }
+}
 
 /// One component of slot `provider.payment`, with the right to be called.
 pub type PaymentPlugin = Plugin<PaymentPre>;
@@ -48,11 +95,7 @@ impl PaymentPlugin {
     }
 
     /// Verifies a callback and says what it is about.
-    pub async fn read_callback(
-        &self,
-        lease: Lease,
-        callback: payment::Callback,
-    ) -> Result<Result<payment::CallbackSubject, payment::CallbackError>, ComponentError> {
+    pub async fn read_callback(&self, lease: Lease, callback: payment::Callback) -> Callback {
         self.call(lease, move |store, plugin| {
             Box::pin(async move {
                 plugin

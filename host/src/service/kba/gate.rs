@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::outcome;
-use crate::components::providers::{KbaPlugin, ProviderError, ProviderLease, kba as provider};
+use crate::components::providers::{KbaProvider, ProviderError, kba as provider};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
@@ -241,10 +241,8 @@ impl<'a> Challenge<'a> {
     }
 
     /// The instance that asks: the one that began, else the organization's.
-    fn plugin(&self, instance: &str) -> Result<(ProviderLease, KbaPlugin), ServiceError> {
-        let org = Some(&self.envelope.org);
-        let lease = self.app.lease(Slot::Kba, org, instance)?;
-        Ok((lease, self.app.components.kba(org, instance)))
+    fn provider(&self, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
+        super::provider(self.app, &self.envelope.org, instance)
     }
 
     /// The organization's instance.
@@ -255,9 +253,9 @@ impl<'a> Challenge<'a> {
     /// What the provider needs to know, with what is known.
     async fn fields(&self) -> Result<Vec<Field>, ServiceError> {
         let instance = self.instance();
-        let (lease, plugin) = self.plugin(&instance)?;
-        let declared = plugin
-            .required_identity(lease)
+        let declared = self
+            .provider(&instance)?
+            .required_identity()
             .await
             .map_err(|error| failed(error.into()))?;
         let (first, last) = self
@@ -392,7 +390,7 @@ impl<'a> Challenge<'a> {
             expires_at: now + TIME_LIMIT,
             ended_at: None,
         };
-        let (lease, plugin) = self.plugin(&session.instance)?;
+        let provider = self.provider(&session.instance)?;
         let mut tx = self.app.store.begin().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         envelopes::lock(&mut tx, org, id).await?;
@@ -409,7 +407,7 @@ impl<'a> Challenge<'a> {
         kba::insert(&mut tx, &session).await?;
         tx.commit().await?;
         identity.push(("email".into(), self.signer.email.clone()));
-        let progress = plugin.start(lease, identity).await;
+        let progress = provider.start(identity).await;
         self.follow(session, progress, 0).await
     }
 
@@ -447,7 +445,7 @@ impl<'a> Challenge<'a> {
         };
         let kept = self.kept(&session)?;
         let sealed = session.sealed.clone();
-        let (lease, plugin) = self.plugin(&session.instance)?;
+        let provider = self.provider(&session.instance)?;
         let mut tx = self.app.store.begin().await?;
         // Whoever sends the same twice has it looked at once.
         let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
@@ -458,9 +456,9 @@ impl<'a> Challenge<'a> {
         let progress = match session.step {
             KbaStep::Code => {
                 let code = answers.first().map_or("", |(_, code)| code);
-                plugin.submit_code(lease, &kept.state, code).await
+                provider.submit_code(&kept.state, code).await
             }
-            _ => plugin.submit_answers(lease, &kept.state, answers).await,
+            _ => provider.submit_answers(&kept.state, answers).await,
         };
         let before = session.step;
         let session = KbaSession {

@@ -24,7 +24,8 @@ use sqlx::AnyConnection;
 pub use binding::recognise;
 pub use gate::{Asked, Field, Gate, Given, Notice, Question, Shown, gate, go_on, is_open};
 
-use crate::components::providers::ProviderError;
+use crate::components::providers::{KbaProvider, Leased, ProviderError};
+use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
@@ -39,13 +40,24 @@ pub async fn check_step(app: &App, org: &OrgId, kba_required: bool) -> Result<()
         return Ok(());
     }
     let instance = app.instance(Slot::Kba, org);
-    let lease = app.lease(Slot::Kba, Some(org), &instance)?;
-    let plugin = app.components.kba(Some(org), &instance);
-    plugin
-        .required_identity(lease)
+    provider(app, org, &instance)?
+        .required_identity()
         .await
         .map_err(|error| ServiceError::OtherProvider(Slot::Kba, ProviderError::from(error)))?;
     Ok(())
+}
+
+/// The provider behind an instance.
+///
+/// # Errors
+/// [`ServiceError::NotConfigured`] when there is no such instance.
+fn provider(app: &App, org: &OrgId, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
+    if instance == EMBEDDED {
+        return Ok(app.sandbox(Slot::Kba)?.kba());
+    }
+    let lease = app.lease(Slot::Kba, instance)?;
+    let plugin = app.components.kba(Some(org), instance);
+    Ok(Box::new(Leased { plugin, lease }))
 }
 
 /// Marks the signers who are asked: those on the client's side. The sender's own people

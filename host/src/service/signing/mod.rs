@@ -61,7 +61,7 @@ pub async fn callback(
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 ) -> Result<(), CallbackError> {
-    let lease = app.lease(Slot::Signing, None, instance)?;
+    let lease = app.lease(Slot::Signing, instance)?;
     let subject = app
         .components
         .signing_callbacks(instance)

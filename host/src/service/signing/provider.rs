@@ -29,7 +29,7 @@ pub struct SigningProvider {
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
 pub fn provider(app: &App, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
-    let mut lease = app.lease(Slot::Signing, Some(org), instance)?;
+    let mut lease = app.lease(Slot::Signing, instance)?;
     let records = (instance == EMBEDDED).then(|| Arc::new(app.room.records(org)));
     lease.room = records
         .clone()
