@@ -18,6 +18,7 @@ use holdfast::config::{EMBEDDED, SecretText};
 use holdfast::domain::clock::Clock;
 use holdfast::domain::component::Slot;
 use holdfast::domain::envelope::EnvelopeStatus;
+use holdfast::domain::priority::Priority;
 use holdfast_compliance as native;
 use holdfast_lifecycle as native_lifecycle;
 use tokio::runtime::Handle;
@@ -131,8 +132,8 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
     let rules = components.compliance(None);
     let moves = components.lifecycle(None);
     let contract = Bytes::from_static(CONTRACT);
-    let reader = components.placement(None);
-    let writer = components.documents(None);
+    let reader = components.placement(None, Priority::Request);
+    let writer = components.documents(None, Priority::Request);
     let plugin = components.signing(None, "vendor");
     let room = components.signing(None, EMBEDDED);
     let records = Arc::new(OneTemplate);

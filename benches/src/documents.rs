@@ -48,7 +48,7 @@ async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
     for _ in 0..ROUNDS {
         let before = processor_time(Whose::Own)?;
         let placed = components
-            .placement(None)
+            .placement(None, Priority::Request)
             .place(long.clone(), vec![anchor(PAGE)])
             .await?
             .map_err(|error| format!("{error:?}"))?;
@@ -82,9 +82,10 @@ async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
         format!("{:.2}", own / other),
     ]);
     table.print();
-    let peak = components
-        .metrics()
-        .of(&components.placement(None).identity()?.to_string());
+    let peak = components.metrics().of(&components
+        .placement(None, Priority::Request)
+        .identity()?
+        .to_string());
     println!(
         "\nMedian of {ROUNDS}; the document has {:.1} MB. The component's memory reached {:.1} MiB,\n\
          {:.1} MiB of it the document itself.",
@@ -161,7 +162,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
 /// What is written on an ordinary contract of four pages.
 async fn writing(components: &Components) -> Result<(), Failure> {
     report::heading("Writing and drawing");
-    let rules = components.documents(None);
+    let rules = components.documents(None, Priority::Request);
     let contract = Bytes::from_static(CONTRACT);
     let mark = |kind| documents::MarkRequest {
         kind,

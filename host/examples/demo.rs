@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use holdfast::components::Components;
+use holdfast::domain::priority::Priority;
 use reqwest::multipart;
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
@@ -489,7 +490,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     let components = Components::with_defaults(work.join("native-code"), [0; 32])?;
     let document = bytes::Bytes::copy_from_slice(document);
     let facts = components
-        .placement(None)
+        .placement(None, Priority::Request)
         .inspect(document.clone())
         .await?
         .map_err(|error| format!("the PDF could not be read: {error:?}"))?;
@@ -499,7 +500,7 @@ async fn fields(document: &[u8], own: bool, work: &Path) -> Result<Value> {
     });
     for page in 1..=facts.pages.len() as u32 {
         let lines = components
-            .placement(None)
+            .placement(None, Priority::Request)
             .text(document.clone(), page)
             .await?
             .map_err(|error| format!("{error:?}"))?;

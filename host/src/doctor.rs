@@ -72,7 +72,7 @@ async fn database(app: &App) -> Result<String, String> {
 async fn storage_lately(app: &App) -> Result<String, String> {
     let app = app.clone();
     let look = tokio::spawn(async move {
-        let mut last = app.storage_seen.lock().await;
+        let mut last = app.seen.storage.lock().await;
         match &*last {
             Some((at, seen)) if at.elapsed() < LATELY => seen.clone(),
             _ => {
@@ -115,12 +115,13 @@ fn disk(app: &App) -> Result<String, String> {
 }
 
 fn seal(app: &App) -> Result<String, String> {
-    app.sealing
+    app.vault
+        .sealing
         .check(app.clock.now())
         .map_err(|error| error.to_string())?;
     Ok(format!(
         "a key that is good until {}",
-        app.sealing.expires_at()
+        app.vault.sealing.expires_at()
     ))
 }
 
@@ -130,7 +131,7 @@ async fn ledger(app: &App) -> Result<String, String> {
 
 /// Waits for no lock that loading a component holds.
 fn components(app: &App, of_organizations: bool) -> Result<String, String> {
-    let broken = app.followed.broken();
+    let broken = app.management.followed.broken();
     let mut broken = broken.iter();
     if let Some(one) = broken.find(|one| one.org.is_none() || of_organizations) {
         let (component, why) = (&one.component, &one.why);
@@ -173,7 +174,7 @@ fn settings_of_providers(app: &App) -> Result<String, String> {
     ] {
         let mut names = Vec::new();
         // The sandboxes of the other kinds are for development.
-        if slot == Slot::Signing || app.sandbox.is_some() {
+        if slot == Slot::Signing || !app.config.is_production() {
             names.push(EMBEDDED.to_owned());
         }
         for (name, instance) in app.config.providers.instances(slot).into_iter().flatten() {

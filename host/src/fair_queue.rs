@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::domain::id::OrgId;
-use crate::patience;
+use crate::domain::priority::Priority;
 
 /// Requests served while jobs wait, before a job has its turn.
 const REQUESTS_IN_A_ROW: u32 = 4;
@@ -125,8 +125,8 @@ impl FairQueue {
 
     /// Waits for `units`; more than an organization may have count as all that it may
     /// have. None when too many wait already, or when the wait takes too long.
-    pub async fn turn(&self, owner: &Owner, units: usize) -> Option<Turn> {
-        let job = patience::is_job();
+    pub async fn turn(&self, owner: &Owner, priority: Priority, units: usize) -> Option<Turn> {
+        let job = priority >= Priority::Job;
         let ready = self.join(owner, units, job)?;
         let patience = if job { PATIENCE_OF_JOBS } else { PATIENCE };
         tokio::time::timeout(patience, ready).await.ok()?.ok()

@@ -29,7 +29,6 @@ pub mod http;
 mod keys;
 mod mail;
 pub mod metrics;
-mod patience;
 mod room;
 mod sandbox;
 pub mod sealing;

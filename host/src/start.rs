@@ -1,8 +1,7 @@
 //! Wires everything together.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -19,24 +18,17 @@ use crate::files::{Files, FilesError};
 use crate::keys::{BEARER_TOKENS, Keys};
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
-use crate::room::Room;
-use crate::sandbox::Sandbox;
 use crate::sealing::{SealError, SealingKey, TimestampAuthority, TimestampTrust};
-use crate::service::Service;
 use crate::service::access::issuer::Issuer;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::Windows;
-use crate::service::access::{KeyUsage, KnownKeys};
-use crate::service::bulk::drive::Gates;
-use crate::service::bulk::watch::Streams;
-use crate::service::components::live_shadow::Shadows;
-use crate::service::components::{Followed, load_on_demand, refresh};
+use crate::service::access::{Access, KeyUsage, KnownKeys};
+use crate::service::components::{Followed, Management, load_on_demand, refresh};
 use crate::service::envelopes::uploads;
-use crate::service::signing::callbacks::CallbackLimits;
-use crate::service::templates::pages::Pages;
 use crate::service::vault::copies::Copies;
 use crate::service::vault::log::Sequencer;
-use crate::service::vault::timekeeping;
+use crate::service::vault::{Locks, Vault, timekeeping};
+use crate::service::{Core, Service};
 use crate::store::{Store, StoreError};
 use crate::tls;
 
@@ -201,50 +193,54 @@ pub async fn start_over(
         None => None,
     };
     let mailer = Mailer::new(&config)?;
-    let room = Room::new(store.clone(), files.clone(), components.clone(), clock);
-    let sandbox =
-        (!config.is_production()).then(|| Sandbox::new(store.clone(), clock, config.public_url()));
+    let http = guard::client(config.providers.allow_insecure)?;
+    let webhooks = Sender::new(&config.webhooks, lookup)?;
     let compiler = Compiler::new(
         config.components.compiler.clone(),
         config.components.compile_limit,
     );
-    let app = Arc::new(Service {
-        compiler,
-        followed: Followed::default(),
-        gauges_good_until: tokio::sync::Mutex::default(),
-        storage_seen: tokio::sync::Mutex::default(),
-        shadows: Shadows::default(),
-        bearer_keys: keys.generations(BEARER_TOKENS),
-        embed_keys: keys.generations("embed tokens"),
-        builder_keys: keys.generations("builder sessions"),
-        http: guard::client(config.providers.allow_insecure)?,
-        webhooks: Sender::new(&config.webhooks, lookup)?,
-        sandbox,
-        vaulting: Mutex::new(HashMap::new()),
-        rate_limits: RateLimits::default(),
-        callbacks: CallbackLimits::default(),
-        key_usage: KeyUsage::default(),
-        known_keys: KnownKeys::default(),
-        pages: Pages::default(),
-        bulk: Gates::default(),
-        streams: Streams::default(),
-        stopping: CancellationToken::new(),
-        windows: Windows::default(),
-        document_memory: FairQueue::new(uploads::IN_MEMORY),
-        copies: Copies::default(),
-        issuer,
-        sealing,
-        timestamps,
-        log,
-        sealer,
-        metrics,
-        config,
+    let core = Core {
+        config: Arc::new(config),
         clock,
         store,
         files,
         components,
-        mailer,
-        room,
+        shadows: Arc::default(),
+        sealer,
+        http,
+        metrics: Arc::new(metrics),
+        stopping: CancellationToken::new(),
+    };
+    let app = Arc::new(Service {
+        core,
+        access: Arc::new(Access {
+            bearer_keys: keys.generations(BEARER_TOKENS),
+            embed_keys: keys.generations("embed tokens"),
+            builder_keys: keys.generations("builder sessions"),
+            issuer,
+            rate_limits: RateLimits::default(),
+            key_usage: KeyUsage::default(),
+            known_keys: KnownKeys::default(),
+            windows: Windows::default(),
+        }),
+        management: Arc::new(Management {
+            compiler,
+            followed: Followed::default(),
+        }),
+        uploads: FairQueue::new(uploads::IN_MEMORY),
+        pages: Arc::default(),
+        callbacks: Arc::default(),
+        vault: Arc::new(Vault {
+            sealing,
+            timestamps,
+            log,
+            copies: Copies::default(),
+            locks: Locks::default(),
+        }),
+        bulk: Arc::default(),
+        webhooks: Arc::new(webhooks),
+        mailer: Arc::new(mailer),
+        seen: Arc::default(),
     });
     let service = Arc::downgrade(&app);
     app.components.load_with(move |slot, identity| {

@@ -15,6 +15,7 @@ use super::error::{ComponentError, Failure};
 use super::rules::{documents, placement};
 use super::slot::{Handle, Probe, World, active};
 use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::priority::Priority;
 use crate::fair_queue::{FairQueue, Owner};
 
 pub(super) type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
@@ -49,6 +50,7 @@ impl World for DocumentsPre {
 pub(super) struct Turns {
     pub queue: FairQueue,
     pub owner: Owner,
+    pub priority: Priority,
 }
 
 /// Result of a call: the component's answer, or its error about the document.
@@ -215,7 +217,7 @@ async fn heavy<P: World, R: Send + 'static>(
     if let Some(Err(error)) = LazyLock::get(&held) {
         return Err(error.again());
     }
-    let Some(turn) = turns.queue.turn(&turns.owner, 1).await else {
+    let Some(turn) = turns.queue.turn(&turns.owner, turns.priority, 1).await else {
         return Err(ComponentError {
             component: "documents".into(),
             kind: Failure::Busy,

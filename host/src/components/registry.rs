@@ -28,6 +28,7 @@ use crate::config::{EMBEDDED, VERIFIED};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::{Activation, ComponentIdentity, Conformance, Instance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
+use crate::domain::priority::Priority;
 use crate::fair_queue::{Capacity, FairQueue, Owner};
 use crate::metrics::ComponentMetrics;
 
@@ -306,33 +307,40 @@ impl Components {
     }
 
     /// What reads its documents.
-    pub fn placement(&self, org: Option<&OrgId>) -> Placement {
+    pub fn placement(&self, org: Option<&OrgId>, priority: Priority) -> Placement {
         let (identity, _) = self.at(Slot::Placement, org);
-        Placement::new(self.placement.get(identity.as_ref()), self.turns(org))
+        Placement::new(
+            self.placement.get(identity.as_ref()),
+            self.turns(org, priority),
+        )
     }
 
     /// What writes its documents.
-    pub fn documents(&self, org: Option<&OrgId>) -> Documents {
+    pub fn documents(&self, org: Option<&OrgId>, priority: Priority) -> Documents {
         let (identity, _) = self.at(Slot::Documents, org);
-        Documents::new(self.documents.get(identity.as_ref()), self.turns(org))
+        Documents::new(
+            self.documents.get(identity.as_ref()),
+            self.turns(org, priority),
+        )
     }
 
     /// Turns of document work. Every component takes part, whoever owns it.
-    fn turns(&self, org: Option<&OrgId>) -> Turns {
+    fn turns(&self, org: Option<&OrgId>, priority: Priority) -> Turns {
         Turns {
             queue: self.document_turns.clone(),
             owner: org.map_or_else(Owner::default, |org| Owner::new(org, "")),
+            priority,
         }
     }
 
     /// The writer of documents that came with the program, whatever is active.
-    pub fn embedded_documents(&self, org: &OrgId) -> Documents {
-        Documents::new(self.documents.get(None), self.turns(Some(org)))
+    pub fn embedded_documents(&self, org: &OrgId, priority: Priority) -> Documents {
+        Documents::new(self.documents.get(None), self.turns(Some(org), priority))
     }
 
     /// The reader of documents that came with the program, whatever is active.
-    pub fn embedded_placement(&self, org: &OrgId) -> Placement {
-        Placement::new(self.placement.get(None), self.turns(Some(org)))
+    pub fn embedded_placement(&self, org: &OrgId, priority: Priority) -> Placement {
+        Placement::new(self.placement.get(None), self.turns(Some(org), priority))
     }
 
     /// The plugin of a signing provider's instance. A plain name is one of the
@@ -627,6 +635,7 @@ impl Components {
         Turns {
             queue: self.candidates_turns.clone(),
             owner: Owner::default(),
+            priority: Priority::Request,
         }
     }
 

@@ -40,6 +40,7 @@ pub mod merkle;
 pub mod organization;
 pub mod package;
 pub mod prefill;
+pub mod priority;
 pub mod seal;
 pub mod succession;
 pub mod template;

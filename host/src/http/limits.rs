@@ -47,7 +47,7 @@ pub fn admit(
     let address = counted_address(app, parts);
     let counted = match address {
         Some(address) => {
-            let windows = &app.windows;
+            let windows = &app.access.windows;
             let key = address.clone();
             windows
                 .take(Credential::Address, address, limits.address)
@@ -62,6 +62,7 @@ pub fn admit(
     let counted = counted.and_then(|()| match secret {
         "" => Ok(()),
         secret => app
+            .access
             .windows
             .take(credential, sha256(secret.as_bytes()), limit),
     });
@@ -81,7 +82,10 @@ pub fn counted_address(app: &App, parts: &Parts) -> Option<String> {
 /// would take processor time from other clients.
 pub async fn slow_down(app: &App, address: Option<String>) {
     let Some(address) = address else { return };
-    let counted = app.windows.take(Credential::Refused, address, REFUSALS);
+    let counted = app
+        .access
+        .windows
+        .take(Credential::Refused, address, REFUSALS);
     if counted.is_err() {
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}

@@ -22,6 +22,7 @@ use super::openapi;
 use super::reply::{Found, Reply};
 use super::unknown::check_query;
 use super::visit::Visit;
+use crate::domain::component::Slot;
 use crate::domain::organization::written_amount;
 use crate::service::payments::{self, PaymentIntent, Standing};
 use crate::service::signing::embed::{self, Opened};
@@ -179,7 +180,7 @@ impl FromRequestParts<App> for SandboxVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let unknown = || HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
-        let sandbox = app.sandbox.as_ref().ok_or_else(unknown)?;
+        let sandbox = app.sandbox(Slot::Payment).map_err(|_| unknown())?;
         let Path(id) = Path::<String>::from_request_parts(parts, app)
             .await
             .map_err(|_| unknown())?;
@@ -236,7 +237,7 @@ async fn sandbox_page(visit: SandboxVisit) -> Response {
 }
 
 async fn sandbox_pay(State(app): State<App>, visit: SandboxVisit) -> Response {
-    let Some(sandbox) = &app.sandbox else {
+    let Ok(sandbox) = app.sandbox(Slot::Payment) else {
         return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
     };
     match sandbox.pay(&visit.intent).await {

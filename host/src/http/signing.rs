@@ -61,7 +61,7 @@ async fn opened(app: &App, visit: Visit) -> Response {
     };
     if visit.signer.status == SignerStatus::Pending {
         match app
-            .room
+            .room()
             .open(&visit.envelope.org, submitter, &visit.origin)
             .await
         {
@@ -220,7 +220,7 @@ async fn act(
     submitter: i64,
     sent: &Sent,
 ) -> Result<Problems, FormError> {
-    let (org, room) = (&envelope.org, &app.room);
+    let (org, room) = (&envelope.org, &app.room());
     match sent.action.as_str() {
         "finish" => {
             room.finish(org, submitter, &sent.values, sent.consent, &sent.origin)
@@ -251,8 +251,8 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
     let followed = async {
         if let Some(submitter) = finished {
             let org = &visit.envelope.org;
-            let form = app.room.form(org, submitter).await.map_err(room_error)?;
-            app.room
+            let form = app.room().form(org, submitter).await.map_err(room_error)?;
+            app.room()
                 .execute(org, form.submission.id)
                 .await
                 .map_err(|error| ServiceError::Internal(error.to_string()))?;
@@ -298,7 +298,7 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
 /// The form, or the page that says whose turn it is.
 async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> Response {
     let read = async {
-        let form = app.room.form(&visit.envelope.org, submitter).await;
+        let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         let document = form.submission.file();
         if form.waits_for.is_none() {

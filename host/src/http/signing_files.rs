@@ -47,7 +47,7 @@ async fn page(
         if !kba::is_open(&app, &visit).await? {
             return Ok(unknown_link());
         }
-        let form = app.room.form(&visit.envelope.org, submitter).await;
+        let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         if form.waits_for.is_some() {
             return Ok(unknown_link());

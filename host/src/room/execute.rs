@@ -51,7 +51,7 @@ impl Room {
             .map_err(ExecuteError::Document)?;
         let executed = self
             .components
-            .documents(None)
+            .documents(None, self.store.priority())
             .for_owner(Owner::new(org, &submission.to_string()))
             .fill(pdf.clone(), fields)
             .await?

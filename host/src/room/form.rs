@@ -232,7 +232,7 @@ impl Room {
             Ok(Signature::Drawn(picture)) => {
                 let drawn = self
                     .components
-                    .documents(None)
+                    .documents(None, self.store.priority())
                     .for_owner(owner.clone())
                     .picture_to_pdf(picture)
                     .await?;

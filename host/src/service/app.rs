@@ -1,112 +1,133 @@
 //! What every part of the service works with.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
 
 use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
 
-use crate::components::Components;
-use crate::components::compiler::Compiler;
 use crate::components::egress::Egress;
 use crate::components::providers::ProviderLease;
+use crate::components::{Components, Documents, Placement};
 use crate::config::{Config, EMBEDDED, VERIFIED};
 use crate::delivery::sender::Sender;
 use crate::domain::clock::Clock;
 use crate::domain::component::{Instance, Slot};
-use crate::domain::id::{EnvelopeId, OrgId};
+use crate::domain::id::OrgId;
+use crate::domain::priority::Priority;
 use crate::domain::seal::Sealer;
 use crate::fair_queue::FairQueue;
 use crate::files::Files;
-use crate::keys::Key;
 use crate::mail::Mailer;
 use crate::metrics::{Metrics, ProviderLabels};
 use crate::room::Room;
 use crate::sandbox::Sandbox;
-use crate::sealing::{SealingKey, TimestampAuthority};
 use crate::service::ServiceError;
-use crate::service::access::issuer::Issuer;
-use crate::service::access::rate_limit::RateLimits;
-use crate::service::access::windows::Windows;
-use crate::service::access::{KeyUsage, KnownKeys};
-use crate::service::bulk::drive::Gates;
-use crate::service::bulk::watch::Streams;
-use crate::service::components::Followed;
+use crate::service::access::Access;
+use crate::service::bulk::Bulk;
+use crate::service::components::Management;
 use crate::service::components::live_shadow::Shadows;
+use crate::service::gauges::Seen;
 use crate::service::signing::callbacks::CallbackLimits;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::templates::pages::Pages;
-use crate::service::vault::copies::Copies;
-use crate::service::vault::log::Sequencer;
+use crate::service::vault::Vault;
 use crate::store::Store;
 
 /// The running service. Cheap to clone.
 pub type App = Arc<Service>;
 
-/// What every part of the service works with.
-pub struct Service {
+/// What every part of the service works with. Cheap to clone.
+#[derive(Clone)]
+pub struct Core {
     /// Settings.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// The time.
     pub clock: Clock,
+    /// Knows the priority of the work that this is for.
     pub(crate) store: Store,
     pub(crate) files: Files,
     pub(crate) components: Arc<Components>,
-    /// Compiles what is uploaded.
-    pub(crate) compiler: Compiler,
     /// Candidates beside active components.
-    pub(crate) shadows: Shadows,
-    /// Which activations this node has taken over.
-    pub(crate) followed: Followed,
-    pub(crate) mailer: Mailer,
-    pub(crate) room: Room,
-    /// Of each generation that can be read; the first signs.
-    pub(crate) bearer_keys: Vec<Key>,
-    pub(crate) embed_keys: Vec<Key>,
-    pub(crate) builder_keys: Vec<Key>,
-    pub(crate) rate_limits: RateLimits,
-    /// Callbacks that providers sent lately.
-    pub(crate) callbacks: CallbackLimits,
-    pub(crate) key_usage: KeyUsage,
-    pub(crate) known_keys: KnownKeys,
-    pub(crate) issuer: Option<Issuer>,
-    /// Seals authoritative copies.
-    pub(crate) sealing: SealingKey,
-    /// Vouches for the time of a seal.
-    pub(crate) timestamps: Option<TimestampAuthority>,
-    /// Sends webhook deliveries.
-    pub(crate) webhooks: Sender,
-    /// Extends the log of all ledgers.
-    pub(crate) log: Sequencer,
+    pub(crate) shadows: Arc<Shadows>,
+    /// Seals secrets, sessions and answers.
     pub(crate) sealer: Arc<Sealer>,
+    /// For requests to providers.
+    pub(crate) http: reqwest::Client,
     /// What is counted.
-    pub metrics: Metrics,
-    /// Until when what the metrics say of rows is new enough.
-    pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
-    /// What the object store could do when it was last tried.
-    pub(crate) storage_seen: tokio::sync::Mutex<Option<(Instant, Result<String, String>)>>,
-    /// Who may be at a provider for a bulk batch.
-    pub(crate) bulk: Gates,
-    /// Who watches bulk batches.
-    pub(crate) streams: Streams,
+    pub metrics: Arc<Metrics>,
     /// Cancelled when the process is to end: streams end then.
     pub(crate) stopping: CancellationToken,
-    /// Requests of links, tokens and addresses in the last minute.
-    pub(crate) windows: Windows,
+}
+
+/// What every part works with, and the state that single areas keep.
+pub struct Service {
+    pub(crate) core: Core,
+    pub(crate) access: Arc<Access>,
+    pub(crate) management: Arc<Management>,
     /// Bytes of uploads that may be held in memory.
-    pub(crate) document_memory: FairQueue,
-    /// Copies that signers asked for lately.
-    pub(crate) copies: Copies,
+    pub(crate) uploads: FairQueue,
     /// Pages of documents that were shown lately.
-    pub(crate) pages: Pages,
-    /// Stands for payment and identity providers, where that is allowed.
-    pub(crate) sandbox: Option<Sandbox>,
-    pub(crate) http: reqwest::Client,
-    pub(crate) vaulting: Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>,
+    pub(crate) pages: Arc<Pages>,
+    /// Callbacks that providers sent lately.
+    pub(crate) callbacks: Arc<CallbackLimits>,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) bulk: Arc<Bulk>,
+    /// Sends webhook deliveries.
+    pub(crate) webhooks: Arc<Sender>,
+    pub(crate) mailer: Arc<Mailer>,
+    pub(crate) seen: Arc<Seen>,
+}
+
+impl Deref for Service {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
 }
 
 impl Service {
+    /// The same service for work of another priority.
+    pub(crate) fn at(&self, priority: Priority) -> App {
+        let store = self.core.store.at(priority);
+        Arc::new(Self {
+            core: Core {
+                store,
+                ..self.core.clone()
+            },
+            access: self.access.clone(),
+            management: self.management.clone(),
+            uploads: self.uploads.clone(),
+            pages: self.pages.clone(),
+            callbacks: self.callbacks.clone(),
+            vault: self.vault.clone(),
+            bulk: self.bulk.clone(),
+            webhooks: self.webhooks.clone(),
+            mailer: self.mailer.clone(),
+            seen: self.seen.clone(),
+        })
+    }
+}
+
+impl Core {
+    /// The signing room, the provider that is built in.
+    pub(crate) fn room(&self) -> Room {
+        let (files, components) = (self.files.clone(), self.components.clone());
+        Room::new(self.store.clone(), files, components, self.clock)
+    }
+
+    /// The reader of documents that is active for an organization.
+    pub(crate) fn placement(&self, org: Option<&OrgId>) -> Placement {
+        self.components.placement(org, self.store.priority())
+    }
+
+    /// The writer of documents that is active for an organization.
+    pub(crate) fn documents(&self, org: Option<&OrgId>) -> Documents {
+        self.components.documents(org, self.store.priority())
+    }
+
     /// The instance of a kind of provider that an organization uses: the last that it
     /// set up itself, else the installation's default.
     pub(crate) fn instance(&self, slot: Slot, org: &OrgId) -> String {
@@ -214,25 +235,29 @@ impl Service {
         family.get_or_create(&labels).clone()
     }
 
-    /// The signing room reaches nothing but its records.
     /// The sandbox of a slot, instance `embedded`.
     ///
     /// # Errors
     /// [`ServiceError::NotConfigured`] in production, which has none.
-    pub(crate) fn sandbox(&self, slot: Slot) -> Result<&Sandbox, ServiceError> {
-        let kind = kind_of(slot).to_lowercase();
-        let none = || ServiceError::NotConfigured(format!("No {kind} provider is configured"));
-        self.sandbox.as_ref().ok_or_else(none)
+    pub(crate) fn sandbox(&self, slot: Slot) -> Result<Sandbox, ServiceError> {
+        if self.config.is_production() {
+            let kind = kind_of(slot).to_lowercase();
+            let why = format!("No {kind} provider is configured");
+            return Err(ServiceError::NotConfigured(why));
+        }
+        let url = self.config.public_url();
+        Ok(Sandbox::new(self.store.clone(), self.clock, url))
     }
 
     /// Whether there is such an instance.
     pub(crate) fn has_provider(&self, slot: Slot, instance: &str) -> bool {
         match (slot, instance) {
-            (Slot::Payment | Slot::Kba, EMBEDDED) => self.sandbox.is_some(),
+            (Slot::Payment | Slot::Kba, EMBEDDED) => self.sandbox(slot).is_ok(),
             _ => self.lease(slot, instance).is_ok(),
         }
     }
 
+    /// The signing room reaches nothing but its records.
     fn room_lease(&self) -> ProviderLease {
         ProviderLease {
             label: format!("{} {EMBEDDED}", Slot::Signing),
@@ -242,23 +267,6 @@ impl Service {
             room: None,
             clock: self.clock,
         }
-    }
-
-    /// One vault pipeline at a time per envelope and process: a second call
-    /// waits and then finds the work done. Between processes the database
-    /// decides.
-    pub(crate) fn vaulting(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self
-            .vaulting
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        locks.retain(|_, lock| lock.strong_count() > 0);
-        if let Some(lock) = locks.get(envelope).and_then(Weak::upgrade) {
-            return lock;
-        }
-        let lock = Arc::new(tokio::sync::Mutex::new(()));
-        locks.insert(envelope.clone(), Arc::downgrade(&lock));
-        lock
     }
 }
 

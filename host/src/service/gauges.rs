@@ -7,6 +7,15 @@ use crate::service::App;
 use crate::service::vault::integrity;
 use crate::store::{self, StoreError, jobs};
 
+/// What was looked at lately and is good for a while.
+#[derive(Default)]
+pub struct Seen {
+    /// Until when what the metrics say of rows is new enough.
+    pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
+    /// What the object store could do when it was last tried.
+    pub(crate) storage: tokio::sync::Mutex<Option<(Instant, Result<String, String>)>>,
+}
+
 /// Counting rows takes no more than one in so many seconds, however many rows there are.
 const GAUGES_SHARE: u32 = 20;
 /// The oldest that a gauge gets for that.
@@ -14,7 +23,7 @@ const GAUGES_AGE: Duration = Duration::from_secs(600);
 
 /// Brings the gauges of the metrics up to date, if they are not good enough.
 pub async fn update(app: &App) -> Result<(), StoreError> {
-    let mut good_until = app.gauges_good_until.lock().await;
+    let mut good_until = app.seen.gauges_good_until.lock().await;
     let began = Instant::now();
     if good_until.is_some_and(|until| began < until) {
         return Ok(());

@@ -31,7 +31,7 @@ pub mod templates;
 pub mod vault;
 pub mod webhooks;
 
-pub use app::{App, Service};
+pub use app::{App, Core, Service};
 pub use error::{Issue, ServiceError};
 
 use crate::domain::id::OrgId;

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use crate::disk;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
-use crate::patience;
+use crate::domain::priority::Priority;
 
 mod dialect;
 mod migrate;
@@ -61,7 +61,7 @@ pub mod vault;
 pub mod webhooks;
 
 pub use dialect::Dialect;
-use turns::{Turn, Turns, Urgency};
+use turns::{Turn, Turns};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
 
@@ -147,7 +147,7 @@ impl StoreError {
 }
 
 /// Connections of PostgreSQL that write for work that nobody waits for.
-const PATIENT_WRITERS: usize = 4;
+const BATCH_WRITERS: usize = 4;
 
 /// `disk_full` of PostgreSQL's appendix A.
 const POSTGRES_DISK_FULL: &str = "53100";
@@ -173,7 +173,9 @@ pub struct Store {
     /// Where there is one writer.
     turns: Option<Turns>,
     /// Where there are several: how many are for work that nobody waits for.
-    patient: Arc<Semaphore>,
+    batch: Arc<Semaphore>,
+    /// Of the transactions that are begun with this.
+    priority: Priority,
     work: Arc<Notify>,
     fresh: Arc<Fresh>,
     /// For who listens beside the pools.
@@ -253,7 +255,8 @@ impl Store {
             urgent,
             dialect,
             turns: (dialect == Dialect::Sqlite).then(Turns::default),
-            patient: Arc::new(Semaphore::new(PATIENT_WRITERS)),
+            batch: Arc::new(Semaphore::new(BATCH_WRITERS)),
+            priority: Priority::Request,
             work: Arc::new(Notify::new()),
             fresh: Arc::default(),
             url,
@@ -299,13 +302,22 @@ impl Store {
         Ok(())
     }
 
-    /// A transaction that may write; behind those of others in [`patience::patiently`].
+    /// The same database, for work of another priority.
+    pub fn at(&self, priority: Priority) -> Self {
+        Self {
+            priority,
+            ..self.clone()
+        }
+    }
+
+    /// Of the work that this is for.
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// A transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
-        let urgency = match patience::is_patient() {
-            true => Urgency::Patient,
-            false => Urgency::Usual,
-        };
-        self.begin_in(&self.writers, urgency).await
+        self.begin_in(&self.writers, self.priority).await
     }
 
     /// A connection for reading, whatever else is being asked for.
@@ -319,24 +331,24 @@ impl Store {
 
     /// As [`Store::begin`], before everybody else who waits.
     pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, Urgency::Urgent).await
+        self.begin_in(&self.urgent, Priority::Urgent).await
     }
 
     /// As [`Store::begin`], beside requests where there are connections for it, and
     /// in turn with them where there is one writer.
     pub async fn begin_apart(&self) -> Result<Tx, StoreError> {
-        self.begin_in(&self.urgent, Urgency::Usual).await
+        self.begin_in(&self.urgent, Priority::Request).await
     }
 
-    async fn begin_in(&self, pool: &AnyPool, urgency: Urgency) -> Result<Tx, StoreError> {
-        let patient = match (&self.turns, urgency) {
-            (None, Urgency::Patient) => self.patient.clone().acquire_owned().await.ok(),
+    async fn begin_in(&self, pool: &AnyPool, priority: Priority) -> Result<Tx, StoreError> {
+        let batch = match (&self.turns, priority) {
+            (None, Priority::Batch) => self.batch.clone().acquire_owned().await.ok(),
             _ => None,
         };
         let turn = match &self.turns {
             None => None,
             Some(turns) => {
-                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(urgency));
+                let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(priority));
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
@@ -350,7 +362,7 @@ impl Store {
             wakeups: self.wakeups.clone(),
             fresh: BTreeMap::new(),
             _turn: turn,
-            _patient: patient,
+            _batch: batch,
         })
     }
 
@@ -398,7 +410,7 @@ pub struct Tx {
     fresh: BTreeMap<OwnedEndpoint, bool>,
     /// Handed on once the connection is given back.
     _turn: Option<Turn>,
-    _patient: Option<OwnedSemaphorePermit>,
+    _batch: Option<OwnedSemaphorePermit>,
 }
 
 impl Fresh {

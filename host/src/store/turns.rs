@@ -10,32 +10,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::domain::priority::Priority;
+
 /// Hands the one turn from one writer to the next.
 #[derive(Clone, Default)]
 pub(super) struct Turns {
     state: Arc<Mutex<State>>,
 }
 
-/// Who goes before whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Urgency {
-    /// Before everybody else.
-    Urgent,
-    Usual,
-    /// Behind those; but one in a while goes between them.
-    Patient,
-}
-
-/// So many usual ones go before one that is patient.
-const PATIENCE: u32 = 8;
+/// So many others go before one of a batch.
+const BEFORE_BATCH: u32 = 8;
 
 #[derive(Default)]
 struct State {
     taken: bool,
     urgent: VecDeque<oneshot::Sender<Turn>>,
     usual: VecDeque<oneshot::Sender<Turn>>,
-    patient: VecDeque<oneshot::Sender<Turn>>,
-    /// Usual ones that went while somebody patient waited.
+    batch: VecDeque<oneshot::Sender<Turn>>,
+    /// Others that went while one of a batch waited.
     passed: u32,
 }
 
@@ -45,14 +37,14 @@ impl State {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(urgent);
         }
-        if self.passed < PATIENCE
+        if self.passed < BEFORE_BATCH
             && let Some(usual) = self.usual.pop_front()
         {
-            self.passed += u32::from(!self.patient.is_empty());
+            self.passed += u32::from(!self.batch.is_empty());
             return Some(usual);
         }
         self.passed = 0;
-        self.patient.pop_front().or_else(|| self.usual.pop_front())
+        self.batch.pop_front().or_else(|| self.usual.pop_front())
     }
 }
 
@@ -63,7 +55,7 @@ pub(super) struct Turn {
 
 impl Turns {
     /// Waits for the turn.
-    pub async fn wait(&self, urgency: Urgency) -> Turn {
+    pub async fn wait(&self, priority: Priority) -> Turn {
         let handed = {
             let mut state = self.lock();
             if !state.taken {
@@ -71,10 +63,10 @@ impl Turns {
                 return self.turn();
             }
             let (hand, handed) = oneshot::channel();
-            match urgency {
-                Urgency::Urgent => state.urgent.push_back(hand),
-                Urgency::Usual => state.usual.push_back(hand),
-                Urgency::Patient => state.patient.push_back(hand),
+            match priority {
+                Priority::Urgent => state.urgent.push_back(hand),
+                Priority::Request | Priority::Job => state.usual.push_back(hand),
+                Priority::Batch => state.batch.push_back(hand),
             }
             handed
         };
@@ -119,18 +111,18 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    use super::Urgency::{Patient, Urgent, Usual};
+    use super::Priority::{Batch, Request, Urgent};
 
     /// In which order these get their turns when all wait at once.
-    async fn order(waiting: &[(&'static str, Urgency)]) -> Vec<&'static str> {
+    async fn order(waiting: &[(&'static str, Priority)]) -> Vec<&'static str> {
         let turns = Turns::default();
-        let first = turns.wait(Usual).await;
+        let first = turns.wait(Request).await;
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
-        for (name, urgency) in waiting.iter().copied() {
+        for (name, priority) in waiting.iter().copied() {
             let (turns, order) = (turns.clone(), order.clone());
             tasks.push(tokio::spawn(async move {
-                let _turn = turns.wait(urgency).await;
+                let _turn = turns.wait(priority).await;
                 order.lock().unwrap().push(name);
             }));
             tokio::task::yield_now().await;
@@ -144,11 +136,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_urgent_go_first_the_patient_last_and_each_in_order() {
+    async fn the_urgent_go_first_batches_last_and_each_in_order() {
         let waiting = [
-            ("a", Usual),
-            ("x", Patient),
-            ("b", Usual),
+            ("a", Request),
+            ("x", Batch),
+            ("b", Request),
             ("c", Urgent),
             ("d", Urgent),
         ];
@@ -156,9 +148,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_patient_are_not_forgotten() {
-        let mut waiting = vec![("x", Patient), ("y", Patient)];
-        waiting.extend([("a", Usual); 20]);
+    async fn batches_are_not_forgotten() {
+        let mut waiting = vec![("x", Batch), ("y", Batch)];
+        waiting.extend([("a", Request); 20]);
         let order = order(&waiting).await;
         assert_eq!(order.iter().position(|name| *name == "x"), Some(8));
         assert_eq!(order.iter().position(|name| *name == "y"), Some(17));
@@ -167,14 +159,14 @@ mod tests {
     #[tokio::test]
     async fn who_gives_up_waiting_holds_up_nobody() {
         let turns = Turns::default();
-        let first = turns.wait(Usual).await;
+        let first = turns.wait(Request).await;
         let other = turns.clone();
         let gone = tokio::spawn(async move { drop(other.wait(Urgent).await) });
         tokio::task::yield_now().await;
         gone.abort();
         let _ = gone.await;
         drop(first);
-        drop(turns.wait(Usual).await);
+        drop(turns.wait(Request).await);
         drop(turns.wait(Urgent).await);
     }
 }

@@ -19,10 +19,10 @@ use crate::domain::job::{
     MailReminder, MailWithdrawal, Next, PaidInSandbox, Queue, Retries, SendBatch, VaultEnvelope,
     VoidBatch, WithdrawSubmission,
 };
+use crate::domain::priority::Priority;
 use crate::faults;
 use crate::files::FilesError;
 use crate::metrics::JobLabels;
-use crate::patience;
 use crate::room;
 use crate::service::envelopes::{dispatch, expiry, lifecycle};
 use crate::service::vault::orphans;
@@ -57,11 +57,11 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
             for job in claim(app, *queue, slots.available_permits()).await {
                 found_work = true;
                 let slot = slots.clone().try_acquire_owned().ok();
-                let work = work(app.clone(), job, slot);
-                match queue {
-                    Queue::Other => in_hand.spawn(patience::as_job(work)),
-                    Queue::Mail | Queue::Bulk => in_hand.spawn(patience::patiently(work)),
+                let priority = match queue {
+                    Queue::Other => Priority::Job,
+                    Queue::Mail | Queue::Bulk => Priority::Batch,
                 };
+                in_hand.spawn(work(app.at(priority), job, slot));
             }
         }
         if found_work {
@@ -321,7 +321,7 @@ impl Work for MailEndpointDisabled {
 
 impl Work for ExecuteSubmission {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-        app.room.execute(&job.org, self.submission).await?;
+        app.room().execute(&job.org, self.submission).await?;
         Ok(Next::Done)
     }
 }
@@ -337,7 +337,7 @@ impl Work for FollowSubmission {
 impl Work for PaidInSandbox {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
         // Left over from before the installation went into production.
-        if app.sandbox.is_none() {
+        if app.config.is_production() {
             return Ok(Next::Done);
         }
         payments::catch_up(app, EMBEDDED, self.intent()).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::patience;
+use crate::domain::priority::Priority;
 use crate::service::envelopes::expiry;
 use crate::service::signing::provider_poll;
 use crate::service::vault::{integrity, orphans};
@@ -57,7 +57,7 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
                 0
             }
         };
-        if let Err(error) = patience::patiently(deliveries::tidy(&app, &stop)).await {
+        if let Err(error) = deliveries::tidy(&app.at(Priority::Batch), &stop).await {
             tracing::error!(%error, "webhooks could not be tidied up");
         }
         if let Err(error) = orphans::sweep_when_due(&app).await {
@@ -98,9 +98,9 @@ async fn check_seal(app: &App) -> Result<(), ServiceError> {
     if !store::chores::claim(&app.store, "seal", now, now + DAY).await? {
         return Ok(());
     }
-    app.sealing.check(now)?;
-    if app.sealing.check(now + SEAL_WARNING).is_err() {
-        let ends = app.sealing.expires_at();
+    app.vault.sealing.check(now)?;
+    if app.vault.sealing.check(now + SEAL_WARNING).is_err() {
+        let ends = app.vault.sealing.expires_at();
         tracing::warn!(%ends, "the sealing key's certificate ends soon");
     }
     Ok(())

@@ -188,7 +188,7 @@ pub async fn events(
     ResourceId(id): ResourceId,
 ) -> Result<ProgressStream, HttpError> {
     let first = bulk::progress(&app, &caller, &id).await?;
-    let Some(place) = app.streams.enter(&caller.org) else {
+    let Some(place) = app.bulk.streams.enter(&caller.org) else {
         let busy = StatusCode::SERVICE_UNAVAILABLE;
         return Err(HttpError::new(busy, "Too many event streams are open").retry_after(5));
     };

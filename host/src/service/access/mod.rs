@@ -18,9 +18,26 @@ use crate::domain::id::{KeyId, OrgId, TokenId, UserId};
 use crate::domain::organization::{ApiKeyRecord, Role};
 use crate::domain::token::{ApiKey, SecretHash};
 use crate::keys::Key;
+use crate::service::access::issuer::Issuer;
 use crate::service::access::jwt::Expiring;
+use crate::service::access::rate_limit::RateLimits;
+use crate::service::access::windows::Windows;
 use crate::service::{App, Caller, ServiceError};
 use crate::store::{api_keys, tokens};
+
+/// Keys of tokens, and what is known of credentials that were used lately.
+pub struct Access {
+    /// Of each generation that can be read; the first signs.
+    pub(crate) bearer_keys: Vec<Key>,
+    pub(crate) embed_keys: Vec<Key>,
+    pub(crate) builder_keys: Vec<Key>,
+    pub(crate) issuer: Option<Issuer>,
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) key_usage: KeyUsage,
+    pub(crate) known_keys: KnownKeys,
+    /// Requests of links, tokens and addresses in the last minute.
+    pub(crate) windows: Windows,
+}
 
 /// `aud` of bearer tokens, so that no other token of ours passes for one.
 const AUDIENCE: &str = "holdfast web app";
@@ -38,7 +55,7 @@ pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>,
     let hash = key.hash();
     let record = api_keys::by_hash(&mut connection, &hash).await?;
     let record = record.filter(|record| record.active).map(Arc::new);
-    app.known_keys.remember(&hash, record.as_ref());
+    app.access.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
         note_use(app, record);
     }
@@ -48,12 +65,12 @@ pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>,
 /// The key's record as an earlier request found it. Whoever uses it has to have
 /// it confirmed by the statement that reads what was asked for.
 pub fn remembered_key(app: &App, text: &str) -> Option<Arc<ApiKeyRecord>> {
-    app.known_keys.get(&ApiKey::parse(text)?.hash())
+    app.access.known_keys.get(&ApiKey::parse(text)?.hash())
 }
 
 /// Notes that a key was used, to be written later.
 pub fn note_use(app: &App, key: &ApiKeyRecord) {
-    app.key_usage.note(&key.id, app.clock.now());
+    app.access.key_usage.note(&key.id, app.clock.now());
 }
 
 /// Records of keys that were used lately.
@@ -108,14 +125,14 @@ impl KeyUsage {
 /// Writes when keys were last used; what cannot be written is kept for the next
 /// time.
 pub async fn flush_key_usage(app: &App) -> Result<(), ServiceError> {
-    let seen = app.key_usage.take();
+    let seen = app.access.key_usage.take();
     if seen.is_empty() {
         return Ok(());
     }
     let written = write_key_usage(app, &seen).await;
     if written.is_err() {
         for (key, at) in &seen {
-            app.key_usage.note(key, *at);
+            app.access.key_usage.note(key, *at);
         }
     }
     written
@@ -232,7 +249,7 @@ pub async fn bearer(app: &App, token: &str) -> Result<Option<User>, ServiceError
     let Ok(header) = jsonwebtoken::decode_header(token) else {
         return Ok(None);
     };
-    match (header.alg, &app.issuer) {
+    match (header.alg, &app.access.issuer) {
         (Algorithm::HS256, _) => own(app, token).await,
         (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
             let now = app.clock.now().as_seconds();
@@ -245,7 +262,7 @@ pub async fn bearer(app: &App, token: &str) -> Result<Option<User>, ServiceError
 /// A token that was issued for longer than tokens may live now ends with that time.
 async fn own(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
     let now = app.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&app.bearer_keys, AUDIENCE, token, now) else {
+    let Some(claims) = jwt::read::<Claims>(&app.access.bearer_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
     let issued_at = Timestamp::from_millis(claims.iat.saturating_mul(1000));

@@ -109,23 +109,26 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
         }
         window.take(limit)
     };
-    if let Some(allowance) = app.rate_limits.with(key, now, take_here) {
+    if let Some(allowance) = app.access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
-    let turn = app.rate_limits.turn(key);
+    let turn = app.access.rate_limits.turn(key);
     let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turn.lock());
     let _turn = turn
         .await
         .map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))?;
     // Whoever had the turn before has leased for others, too.
-    if let Some(allowance) = app.rate_limits.with(key, now, take_here) {
+    if let Some(allowance) = app.access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
-    let share = app.rate_limits.with(key, now, |window| window.share(limit));
+    let share = app
+        .access
+        .rate_limits
+        .with(key, now, |window| window.share(limit));
     let mut tx = app.store.begin().await?;
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
-    Ok(app.rate_limits.with(key, now, |window| {
+    Ok(app.access.rate_limits.with(key, now, |window| {
         if window.started_at != shared.started_at {
             *window = Window::new(shared.started_at);
         }
@@ -139,7 +142,7 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
 /// What `key` has left, without counting.
 pub fn peek(app: &App, key: &ApiKeyRecord) -> Allowance {
     let limit = key.rate_limit_rpm;
-    app.rate_limits.with(key, app.clock.now(), |window| {
+    app.access.rate_limits.with(key, app.clock.now(), |window| {
         window.allowance(limit, false)
     })
 }

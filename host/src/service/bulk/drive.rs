@@ -113,7 +113,7 @@ async fn turns(app: &App, batch: &Batch) -> Option<OwnedSemaphorePermit> {
     if concurrency == 0 {
         return None;
     }
-    let gate = app.bulk.of(instance, concurrency);
+    let gate = app.bulk.gates.of(instance, concurrency);
     let wanted = concurrency.min(CHUNK) as u32;
     let free = tokio::time::timeout(SLICE, gate.acquire_many_owned(wanted));
     free.await.ok()?.ok()

@@ -33,6 +33,15 @@ pub use clients::{AddedClients, SetClients, set_clients};
 pub use ending::tidy;
 pub use running::{cancel, retry, submit};
 
+/// What this node does for bulk batches.
+#[derive(Default)]
+pub struct Bulk {
+    /// Who may be at a provider.
+    pub(crate) gates: drive::Gates,
+    /// Who watches.
+    pub(crate) streams: watch::Streams,
+}
+
 /// Body of `POST /bulk-send`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{

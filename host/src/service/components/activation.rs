@@ -123,7 +123,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
             Some(component) => component,
             None => default_component(slot, &instance.name, now)?,
         };
-        let broken = app.followed.broken();
+        let broken = app.management.followed.broken();
         let of_slot = |one: &&Broken| history.iter().any(|known| known.id == one.activation);
         let problem = broken.iter().find(of_slot).map(|one| one.why.clone());
         all.push(SlotView {

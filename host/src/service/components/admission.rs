@@ -49,7 +49,8 @@ pub fn place(app: &App, owner: &Owner) -> Result<OwnedSemaphorePermit, ServiceEr
             "Uploads of components are switched off",
         ));
     }
-    app.compiler
+    app.management
+        .compiler
         .place(org)
         .ok_or_else(|| ServiceError::QuotaUsed {
             message: "Too many uploads of this organization wait to be compiled".into(),
@@ -77,7 +78,7 @@ pub async fn upload<E: From<ServiceError>>(
     quota::check_size(app, &mut connection, org, upload.file.size()).await?;
     let before = newest(&mut connection, owner, &upload.name).await?;
     drop(connection);
-    let turn = app.compiler.turn(org).await;
+    let turn = app.management.compiler.turn(org).await;
     quota::check_compile_time(app, org).await?;
     let began = Instant::now();
     let admitted = compiled_and_examined(app, owner, &upload, may).await;
@@ -122,7 +123,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let bytes = upload.file.read().await;
     let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
     let signed_by = signed_by(&app.config, owner, upload, &bytes)?;
-    let compiled = app.compiler.compile(bytes.clone()).await;
+    let compiled = app.management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     may(inspected.slot)?;
     let conformance = examine(app, upload, &bytes, inspected.slot, native).await?;

@@ -139,8 +139,8 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
     if !compiled {
         let bytes = Bytes::from(artifact.bytes.clone().into_owned());
-        let _turn = app.compiler.turn(component.org.as_ref()).await;
-        let (_, native) = app.compiler.compile(bytes).await?;
+        let _turn = app.management.compiler.turn(component.org.as_ref()).await;
+        let (_, native) = app.management.compiler.compile(bytes).await?;
         app.components
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
@@ -226,11 +226,12 @@ fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
 /// Takes over what was activated since the last look. Loads nothing of an organization:
 /// its calls do, or a task of its own.
 pub async fn refresh(app: &App) -> Result<(), ServiceError> {
-    let mut look = app.followed.look.lock().await;
+    let mut look = app.management.followed.look.lock().await;
     let mut connection = app.store.read_urgently().await?;
     let revision = components::revision(&mut connection).await?;
     let known = look.revision == Some(revision);
-    let again = app.followed.loading.is_unsettled() || !app.followed.broken.load().is_empty();
+    let again = app.management.followed.loading.is_unsettled()
+        || !app.management.followed.broken.load().is_empty();
     if known && !(again && look.at.is_none_or(|at| at.elapsed() >= AGAIN)) {
         return Ok(());
     }
@@ -255,13 +256,13 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
     }
     app.components.switch(activations);
     app.metrics.components_broken.set(broken.len() as i64);
-    app.followed.broken.store(Arc::new(broken));
+    app.management.followed.broken.store(Arc::new(broken));
     if !known {
         live_shadow::follow(app).await?;
     }
     look.revision = Some(revision);
     for component in uploaded {
-        app.followed.compile_ahead(app, component);
+        app.management.followed.compile_ahead(app, component);
     }
     Ok(())
 }
@@ -289,7 +290,7 @@ async fn take_over(
             to.take(activation, identity);
             continue;
         }
-        if let Some(why) = app.followed.loading.failure(slot, identity) {
+        if let Some(why) = app.management.followed.loading.failure(slot, identity) {
             broken.push(Broken {
                 org: activation.org.clone(),
                 activation: activation.id.clone(),

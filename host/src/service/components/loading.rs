@@ -80,7 +80,12 @@ pub(super) fn progress(app: &App, slot: Slot, identity: &ComponentIdentity) -> P
     if app.components.has(slot, identity) {
         return Progress::AtHand;
     }
-    let known = app.followed.loading.failure(slot, identity).is_some();
+    let known = app
+        .management
+        .followed
+        .loading
+        .failure(slot, identity)
+        .is_some();
     match known || !is_at_hand(app, slot, identity) {
         true => begin(app, slot, identity),
         false => Progress::AtHand,
@@ -108,7 +113,7 @@ pub(super) async fn on_demand(
     if waited.is_err() {
         return Err(ComponentError::absent(identity, "it is still being loaded"));
     }
-    match app.followed.loading.failure(slot, identity) {
+    match app.management.followed.loading.failure(slot, identity) {
         Some(why) => Err(ComponentError::absent(identity, why)),
         None => Ok(()),
     }
@@ -124,7 +129,7 @@ pub(super) async fn settle(app: &App, slot: Slot, identity: &ComponentIdentity) 
 /// Starts to load a component, unless that is under way or has just failed.
 fn begin(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
     let place = (slot, identity.clone());
-    let mut states = app.followed.loading.states();
+    let mut states = app.management.followed.loading.states();
     let before = match states.get(&place) {
         Some(State::Underway(ended, _)) => return Progress::Underway(ended.clone()),
         Some(State::Failed { why, again_at }) if *again_at > Instant::now() => {
@@ -140,7 +145,7 @@ fn begin(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
     let app = app.clone();
     tokio::spawn(async move {
         let loaded = load(&app, slot, &place.1).await;
-        let mut states = app.followed.loading.states();
+        let mut states = app.management.followed.loading.states();
         match loaded {
             Ok(()) => states.remove(&place),
             Err(error) => {
@@ -177,7 +182,7 @@ pub(super) async fn load(
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ServiceError> {
-    let turn = app.followed.loading.turns.acquire().await;
+    let turn = app.management.followed.loading.turns.acquire().await;
     let (loading, wanted) = (app.clone(), identity.clone());
     let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));
     if let Ok(Some(Ok(()))) = kept.await {
@@ -191,7 +196,7 @@ pub(super) async fn load(
     let component = component.ok_or(ServiceError::NotFound("Component"))?;
     let mut artifact = artifact(app, &component).await?;
     artifact.identity = identity.clone();
-    let _turn = app.followed.loading.turns.acquire().await;
+    let _turn = app.management.followed.loading.turns.acquire().await;
     let adding = app.clone();
     tokio::task::spawn_blocking(move || adding.components.add(&artifact))
         .await

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::components::ComponentError;
+use crate::components::compiler::Compiler;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
@@ -27,6 +28,14 @@ pub use admission::{UPLOAD_LIMIT, Upload, place, upload};
 pub use following::{
     Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
 };
+
+/// What this node does when components change.
+pub struct Management {
+    /// Compiles what is uploaded.
+    pub(crate) compiler: Compiler,
+    /// Which activations this node has taken over.
+    pub(crate) followed: Followed,
+}
 
 /// Loads a component for a call that needs it.
 pub async fn load_on_demand(

@@ -246,7 +246,7 @@ pub async fn replay(
             let records = records.min(DOCUMENTS);
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.components.placement(Some(org));
+            let active = app.placement(Some(org));
             let candidate = app.components.placement_from(&candidate)?;
             let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {
@@ -266,7 +266,7 @@ pub async fn replay(
             let records = records.min(DOCUMENTS);
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.components.documents(Some(org));
+            let active = app.documents(Some(org));
             let candidate = app.components.documents_from(&candidate)?;
             let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {

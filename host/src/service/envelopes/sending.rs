@@ -56,7 +56,7 @@ pub async fn send(
     request.selection.check()?;
     let id = envelope_service::get(app, caller, id).await?.id;
     let selected = request.selection.read(app, caller).await?;
-    let lock = app.vaulting(&id);
+    let lock = app.vault.locks.of(&id);
     let _one_at_a_time = lock.lock().await;
     // As whoever sent or prepared it meanwhile has left it.
     let envelope = envelope_service::get(app, caller, id.as_str()).await?;

@@ -162,14 +162,11 @@ pub async fn check_readable(
     let (bytes, _room) = admitted(app, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            app.components.placement(Some(org)).inspect(bytes).await??;
+            app.placement(Some(org)).inspect(bytes).await??;
         }
         Some(picture) => {
             drop(bytes);
-            app.components
-                .documents(Some(org))
-                .picture_to_pdf(picture)
-                .await??;
+            app.documents(Some(org)).picture_to_pdf(picture).await??;
         }
     }
     Ok(())
@@ -202,7 +199,7 @@ async fn admitted(
 /// [`ServiceError::Busy`] when too many wait already.
 pub async fn admit(app: &App, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let turn = app.document_memory.turn(owner, size).await;
+    let turn = app.uploads.turn(owner, app.store.priority(), size).await;
     turn.ok_or(ServiceError::Busy)
 }
 

@@ -181,7 +181,7 @@ fn signed(
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
-    let token = jwt::issue(&app.embed_keys, &claims)?;
+    let token = jwt::issue(&app.access.embed_keys, &claims)?;
     Ok(EmbedToken {
         embed_url: format!("{}/{widget}#token={token}", app.config.embed_url()),
         token,
@@ -207,7 +207,7 @@ async fn read(
     fits: impl FnOnce(Widget) -> bool,
 ) -> Result<Option<Opened>, ServiceError> {
     let (audience, now) = (app.config.embed_url(), app.clock.now());
-    let claims = jwt::read::<Claims>(&app.embed_keys, &audience, token, now);
+    let claims = jwt::read::<Claims>(&app.access.embed_keys, &audience, token, now);
     let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };

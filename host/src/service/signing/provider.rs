@@ -30,7 +30,7 @@ pub struct SigningProvider {
 /// [`ServiceError::NotConfigured`] when there is no such instance.
 pub fn provider(app: &App, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
     let mut lease = app.lease(Slot::Signing, instance)?;
-    let records = (instance == EMBEDDED).then(|| Arc::new(app.room.records(org)));
+    let records = (instance == EMBEDDED).then(|| Arc::new(app.room().records(org)));
     lease.room = records
         .clone()
         .map(|records| records as Arc<dyn RoomRecords>);

@@ -78,7 +78,7 @@ pub async fn of_templates(
     let pdf = if pdfs.len() == 1 {
         pdfs.remove(0)
     } else {
-        let documents = app.components.documents(Some(&caller.org));
+        let documents = app.documents(Some(&caller.org));
         documents.merge(pdfs).await??.into()
     };
     keep(app, caller, composition, Some(pdf), fields).await
@@ -103,11 +103,11 @@ pub async fn of_upload(
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
     let (fields, pdf) = match picture(kind, &bytes) {
         Some(picture) => {
-            let documents = app.components.documents(Some(&caller.org));
+            let documents = app.documents(Some(&caller.org));
             (Vec::new(), documents.picture_to_pdf(picture).await??.into())
         }
         None => {
-            let placement = app.components.placement(Some(&caller.org));
+            let placement = app.placement(Some(&caller.org));
             let tagged = from_tags(app, &placement, &caller.org, bytes).await?;
             (tagged.fields, tagged.pdf)
         }

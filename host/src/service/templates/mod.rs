@@ -177,7 +177,7 @@ pub async fn create(
     answer: &Answering<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
     let (pdf, room) = read_whole(app, &Owner::new(&caller.org, ""), &request.file).await?;
-    let placement = app.components.placement(Some(&caller.org));
+    let placement = app.placement(Some(&caller.org));
     let Tagged {
         fields,
         pdf,
@@ -258,7 +258,7 @@ pub async fn add_fields(
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
     let template = synced(app, get(app, caller, id).await?).await?;
-    let placement = app.components.placement(Some(&caller.org));
+    let placement = app.placement(Some(&caller.org));
     let (added, document, at_provider) = resolve(app, &placement, &template, &request).await?;
     let placed_by = json!(placement.identity()?);
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
@@ -291,7 +291,7 @@ pub async fn dry_run(
     request: AddFields,
 ) -> Result<DryRun, ServiceError> {
     let template = get(app, caller, id).await?;
-    let rules = app.components.placement(Some(&caller.org));
+    let rules = app.placement(Some(&caller.org));
     let (fields, document, _) = resolve(app, &rules, &template, &request).await?;
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
@@ -626,11 +626,7 @@ pub(super) async fn from_tags(
         });
     }
     let fields = unreserved(tags.into_iter().map(resolved).collect())?;
-    let stripped = app
-        .components
-        .documents(Some(org))
-        .strip_tags(pdf)
-        .await??;
+    let stripped = app.documents(Some(org)).strip_tags(pdf).await??;
     Ok(Tagged {
         fields,
         pdf: stripped.into(),

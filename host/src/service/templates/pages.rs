@@ -74,7 +74,7 @@ fn weighed<T: Clone + Send + Sync + 'static>(
 /// The pages of a document in their order.
 pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>, ServiceError> {
     let read = made_of(app, document, async |pdf, owner| {
-        let reader = app.components.placement(None).for_owner(owner);
+        let reader = app.placement(None).for_owner(owner);
         Ok(reader.inspect(pdf).await??.pages.into())
     });
     let key = document.sha256.clone();
@@ -93,7 +93,7 @@ pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Byte
         check_page(app, document, page).await?;
     }
     let draw = made_of(app, document, async |pdf, owner| {
-        let rules = app.components.documents(None).for_owner(owner);
+        let rules = app.documents(None).for_owner(owner);
         Ok(rules.page_image(pdf, page, WIDTH).await??.png.into())
     });
     let key = (document.sha256.clone(), page);
@@ -122,7 +122,7 @@ pub async fn text(
 ) -> Result<Arc<[TextLine]>, ServiceError> {
     check_page(app, document, page).await?;
     let read = made_of(app, document, async |pdf, owner| {
-        let reader = app.components.placement(None).for_owner(owner);
+        let reader = app.placement(None).for_owner(owner);
         Ok(reader.text(pdf, page).await??.into())
     });
     let key = (document.sha256.clone(), page);

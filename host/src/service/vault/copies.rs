@@ -83,7 +83,7 @@ pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy
         }
     };
     let key = (envelope.id.clone(), envelope.copy.is_some());
-    let made = app.copies.0.try_get_with(key, make).await;
+    let made = app.vault.copies.0.try_get_with(key, make).await;
     let made = made.map_err(ServiceError::shared)?;
     Ok(OutgoingCopy {
         pieces: made.pieces(),
@@ -96,9 +96,9 @@ async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, Servi
     let (executed, _) = signed_document(app, envelope).await?;
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
     let owner = Owner::new(&envelope.org, envelope.id.as_str());
-    let documents = app.components.documents(Some(&envelope.org));
+    let documents = app.documents(Some(&envelope.org));
     let documents = documents.for_owner(owner.clone());
-    let reader = app.components.placement(Some(&envelope.org));
+    let reader = app.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
     let copy = non_authoritative(&documents, &reader, envelope, executed, at).await?;
     let mut spool = Spool::new(&app.config.spool_folder())

@@ -98,7 +98,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     let idle = signed && !log::any_pending(&mut connection).await?;
     drop(connection);
     if idle {
-        let head = head.filter(|head| head.size != app.log.kept.load(Ordering::Relaxed));
+        let head = head.filter(|head| head.size != app.vault.log.kept.load(Ordering::Relaxed));
         if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
             keep(app, size, note).await?;
         }
@@ -108,7 +108,14 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
     let now = app.clock.now();
     let mut tx = app.store.begin().await?;
     let lease_until = now + LEASE;
-    let lease = log::lease(&mut tx, &origin(app), &app.log.holder, now, lease_until).await?;
+    let lease = log::lease(
+        &mut tx,
+        &origin(app),
+        &app.vault.log.holder,
+        now,
+        lease_until,
+    )
+    .await?;
     let Some(head) = lease else {
         return Ok(0);
     };
@@ -135,7 +142,7 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
         size,
         root: tiles.root(size)?,
     };
-    let note = app.log.signer.sign(&checkpoint);
+    let note = app.vault.log.signer.sign(&checkpoint);
     log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
     faults::pass("sequence");
     tx.commit().await?;
@@ -173,7 +180,7 @@ async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
         .await
     {
         Ok(()) => {
-            app.log.kept.store(size, Ordering::Relaxed);
+            app.vault.log.kept.store(size, Ordering::Relaxed);
             Ok(())
         }
         Err(FilesError::Tampered { .. }) => {
@@ -228,12 +235,12 @@ async fn size(app: &App) -> Result<u64, ServiceError> {
 fn distrust(app: &App, why: String) -> ServiceError {
     tracing::error!(why, "the log is not to be trusted");
     app.metrics.ledger_forks.inc();
-    ServiceError::Internal(app.log.distrust.get_or_init(|| why).clone())
+    ServiceError::Internal(app.vault.log.distrust.get_or_init(|| why).clone())
 }
 
 /// Whether nothing speaks against the log, as far as this process has seen.
 pub async fn trusted(app: &App) -> Result<String, ServiceError> {
-    if let Some(why) = app.log.distrust.get() {
+    if let Some(why) = app.vault.log.distrust.get() {
         return Err(ServiceError::Internal(why.clone()));
     }
     let mut connection = app.store.read().await?;
@@ -247,7 +254,7 @@ pub async fn trusted(app: &App) -> Result<String, ServiceError> {
 /// Nodes of one installation sign with one key: another one would make its
 /// checkpoints unbelievable. The last succession says which key it is.
 fn own(app: &App, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
-    let own = app.log.signer.verifier(&head.origin).to_string();
+    let own = app.vault.log.signer.verifier(&head.origin).to_string();
     let last = successions
         .last()
         .and_then(|note| Succession::open(note).ok());

@@ -9,3 +9,43 @@ pub mod orphans;
 pub mod timekeeping;
 pub mod vault_in;
 pub mod vault_out;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::domain::id::EnvelopeId;
+use crate::sealing::{SealingKey, TimestampAuthority};
+use copies::Copies;
+use log::Sequencer;
+
+/// What seals and logs, and the copies that were made lately.
+pub struct Vault {
+    /// Seals authoritative copies.
+    pub(crate) sealing: SealingKey,
+    /// Vouches for the time of a seal.
+    pub(crate) timestamps: Option<TimestampAuthority>,
+    /// Extends the log of all ledgers.
+    pub(crate) log: Sequencer,
+    /// Copies that signers asked for lately.
+    pub(crate) copies: Copies,
+    pub(crate) locks: Locks,
+}
+
+/// A lock for each envelope that somebody works on.
+#[derive(Default)]
+pub struct Locks(Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl Locks {
+    /// One vault pipeline at a time per envelope and process: a second call waits and then
+    /// finds the work done. Between processes the database decides.
+    pub(crate) fn of(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(envelope).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        locks.insert(envelope.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}

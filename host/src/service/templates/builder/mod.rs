@@ -97,7 +97,7 @@ pub struct Save {
 /// The session of a token; none when it is not ours or too old.
 pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
     let now = app.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&app.builder_keys, AUDIENCE, token, now) else {
+    let Some(claims) = jwt::read::<Claims>(&app.access.builder_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
     let mut connection = app.store.read().await?;
@@ -171,7 +171,6 @@ pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown,
     let (pdf, _room) =
         read_whole(app, &Owner::new(&template.org, template.id.as_str()), &file).await?;
     let count = app
-        .components
         .placement(Some(&template.org))
         .inspect(pdf.clone())
         .await??

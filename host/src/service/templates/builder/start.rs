@@ -118,7 +118,7 @@ pub async fn start(
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
     };
-    let token = jwt::issue(&app.builder_keys, &claims)?;
+    let token = jwt::issue(&app.access.builder_keys, &claims)?;
     Ok(IssuedSession {
         session_id,
         builder_url: format!("{}/builder#token={token}", app.config.public_url()),

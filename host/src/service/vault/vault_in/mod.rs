@@ -99,7 +99,7 @@ async fn vault(
     entrance: Entrance,
     only: Option<&IntentId>,
 ) -> Result<Envelope, ServiceError> {
-    let lock = app.vaulting(id);
+    let lock = app.vault.locks.of(id);
     let _one_at_a_time = lock.lock().await;
     let Some((envelope, intent)) = intend(app, caller, id, entrance, only).await? else {
         return envelope_service::get(app, caller, id.as_str()).await;

@@ -31,13 +31,18 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn of(app: &App, envelope: &Envelope) -> Self {
         let (components, org) = (&app.components, &envelope.org);
+        let priority = app.store.priority();
         let owner = || Owner::new(org, envelope.id.as_str());
         Self {
-            documents: components.documents(Some(org)).for_owner(owner()),
-            placement: components.placement(Some(org)).for_owner(owner()),
+            documents: app.documents(Some(org)).for_owner(owner()),
+            placement: app.placement(Some(org)).for_owner(owner()),
             compliance: components.compliance(Some(org)),
-            embedded_documents: components.embedded_documents(org).for_owner(owner()),
-            embedded_placement: components.embedded_placement(org).for_owner(owner()),
+            embedded_documents: components
+                .embedded_documents(org, priority)
+                .for_owner(owner()),
+            embedded_placement: components
+                .embedded_placement(org, priority)
+                .for_owner(owner()),
         }
     }
 

@@ -110,7 +110,7 @@ impl Pipeline<'_> {
                 let unstamped = self.sign(pdf).await?;
                 let time = self.time_of(&unstamped, time).await?;
                 let sealed = unstamped.finish(time.token().as_deref())?;
-                let seal = self.app.sealing.fingerprint()?;
+                let seal = self.app.vault.sealing.fingerprint()?;
                 (sealed.into(), Some(seal), time)
             }
         };
@@ -225,7 +225,7 @@ impl Pipeline<'_> {
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
         let now = self.app.clock.now();
-        Ok(self.app.sealing.sign(prepared.into(), place, now)?)
+        Ok(self.app.vault.sealing.sign(prepared.into(), place, now)?)
     }
 
     /// The copy begins with the executed bytes, or with those that replace them:
@@ -268,7 +268,7 @@ impl Pipeline<'_> {
     /// Asks the authority for a token for the signature. Without one the vaulting
     /// continues, and the evidence states the reason.
     async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
-        let Some(authority) = &self.app.timestamps else {
+        let Some(authority) = &self.app.vault.timestamps else {
             return TrustedTime::NotAsked;
         };
         let reason = match authority.stamp(&unstamped.signature_digest()).await {
