@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::domain::bulk::Outcome;
 
@@ -15,6 +15,62 @@ use crate::domain::bulk::Outcome;
 const DURATIONS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
+
+/// Defines a group of metrics, each once: what it counts (its help), its field, its kind, its name, its
+/// unit if it has one, and what it starts with if that is not its default. A group may have other
+/// fields too; they stand in parentheses.
+macro_rules! metrics {
+    (
+        $(#[$about:meta])*
+        $group:ident($(
+            $(#[$other_about:meta])* $other_visibility:vis $other:ident: $other_kind:ty
+        ),*) {$(
+            #[doc = $help:literal]
+            $visibility:vis $field:ident: $kind:ty = $name:literal
+                $(in $unit:expr)? $(, $initial:expr)?;
+        )*}
+    ) => {
+        $(#[$about])*
+        pub struct $group {
+            $($(#[$other_about])* $other_visibility $other: $other_kind,)*
+            $(#[doc = $help] $visibility $field: $kind,)*
+        }
+
+        impl Default for $group {
+            fn default() -> Self {
+                Self {
+                    $($other: Default::default(),)*
+                    $($field: metrics!(@initial $($initial)?),)*
+                }
+            }
+        }
+
+        impl $group {
+            fn register(&self, registry: &mut Registry) {$(
+                let unit = None::<Unit>$(.or(Some($unit)))?;
+                register(registry, $name, $help, unit, self.$field.clone());
+            )*}
+        }
+    };
+    (@initial) => { Default::default() };
+    (@initial $initial:expr) => { $initial };
+}
+
+/// Registers a metric whose help is a doc comment.
+fn register(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    unit: Option<Unit>,
+    metric: impl Metric,
+) {
+    // The registry ends it with a full stop of its own.
+    let help = help.trim().trim_end_matches('.');
+    match unit {
+        None => registry.register(name, help, metric),
+        Some(unit) => registry.register_with_unit(name, help, unit, metric),
+    }
+}
 
 /// Labels of a request: its method, its route as written (never its path, which
 /// holds ids), and its status.
@@ -73,11 +129,15 @@ pub struct ClosedLabels {
     pub reason: String,
 }
 
-/// Connections of clients.
-#[derive(Clone, Default)]
-pub struct ConnectionMetrics {
-    open: Gauge,
-    closed: Family<ClosedLabels, Counter>,
+metrics! {
+    /// Connections of clients.
+    #[derive(Clone)]
+    ConnectionMetrics() {
+        /// Open connections of clients.
+        open: Gauge = "connections_open";
+        /// Connections of clients that the server closed, by reason.
+        closed: Family<ClosedLabels, Counter> = "connections_closed";
+    }
 }
 
 /// One open connection; dropping it ends its count.
@@ -126,11 +186,15 @@ pub struct ComponentLabels {
     pub component: String,
 }
 
-/// What components did, by component.
-#[derive(Clone, Default)]
-pub struct ComponentMetrics {
-    failures: Family<ComponentLabels, Counter>,
-    memory_peak: Family<ComponentLabels, Gauge>,
+metrics! {
+    /// What components did, by component.
+    #[derive(Clone)]
+    ComponentMetrics() {
+        /// Component calls that trapped or used up their budget.
+        failures: Family<ComponentLabels, Counter> = "component_call_failures";
+        /// Most linear memory that a call has had.
+        memory_peak: Family<ComponentLabels, Gauge> = "component_memory_peak" in Unit::Bytes;
+    }
 }
 
 /// What one component did.
@@ -185,126 +249,90 @@ impl ComponentMeter {
     }
 }
 
-/// Every metric of this process.
-pub struct Metrics {
-    registry: Registry,
-    /// Requests answered.
-    pub requests: Family<RequestLabels, Counter>,
-    /// Seconds a request took.
-    pub request_duration: Histogram,
-    /// Requests refused because their key had none left.
-    pub rate_limited: Counter,
-    /// Connections of clients.
-    pub connections: ConnectionMetrics,
-    /// Free bytes of disks, as of the last look.
-    pub disk_free: Family<DiskLabels, Gauge>,
-    /// Requests that failed because a disk was full.
-    pub disk_full: Counter,
-    /// Jobs settled.
-    pub jobs: Family<JobLabels, Counter>,
-    /// Jobs that wait, as of the last look.
-    pub jobs_waiting: Gauge,
-    /// Jobs set aside after their last attempt, as of the last look.
-    pub jobs_failed: Gauge,
-    /// Items of bulk batches that were settled.
-    pub bulk_items: Family<ItemLabels, Counter>,
-    /// Attempts to deliver webhooks.
-    pub webhook_attempts: Family<AttemptLabels, Counter>,
-    /// Deliveries that are due, as of the last look.
-    pub webhook_due: Gauge,
-    /// Seconds since the oldest of them became due, as of the last look.
-    pub webhook_lag: Gauge,
-    /// Endpoints to which nothing but probes is sent, as of the last look.
-    pub webhook_paused: Gauge,
-    /// Endpoints that were disabled for their failures, as of the last look.
-    pub webhook_disabled: Gauge,
-    /// Envelopes that expired.
-    pub expired: Counter,
-    /// Open envelopes read back from their providers by time.
-    pub provider_polls: Counter,
-    /// Open envelopes that could not be read back.
-    pub provider_polls_failed: Counter,
-    /// Seals that no time stamping authority vouches for.
-    pub without_trusted_time: Counter,
-    /// Times that another checkpoint of a size was found published.
-    pub ledger_forks: Counter,
-    /// Ledger entries that wait for their place in the log.
-    pub ledger_pending: Gauge,
-    /// Seconds since the oldest job became due that nobody works on.
-    pub job_lag: Gauge,
-    /// Buckets whose work this node takes up first.
-    pub buckets_held: Gauge,
-    /// Milliseconds that the clock which is followed is ahead.
-    pub clock_offset: Gauge,
-    /// Entries in the log of all ledgers.
-    pub ledger_size: Gauge,
-    /// Vaulted envelopes that were re-read.
-    pub integrity_checked: Counter,
-    /// Vaulted envelopes that could not be re-read.
-    pub integrity_unread: Counter,
-    /// Envelopes in the vault or released from it.
-    pub integrity_total: Gauge,
-    /// Of those, re-read in the last seven days.
-    pub integrity_this_week: Gauge,
-    /// Of those, with something that does not hold.
-    pub integrity_problems: Gauge,
-    /// Components that were activated and that this node cannot load.
-    pub components_broken: Gauge,
-    /// 1 where a provider answered the last request, whatever it said; 0 where it could
-    /// not be reached.
-    pub provider_reachable: Family<ProviderLabels, Gauge>,
-    /// Decisions that were asked of a candidate too.
-    pub shadow_compared: Counter,
-    /// Of those, with another answer.
-    pub shadow_differing: Counter,
-    /// Of those, without an answer.
-    pub shadow_failed: Counter,
-    /// Stored objects removed because no row points to them.
-    pub orphans_removed: Counter,
+metrics! {
+    /// Every metric of this process.
+    Metrics(
+        registry: Registry,
+        /// Connections of clients.
+        pub connections: ConnectionMetrics
+    ) {
+        /// Requests answered.
+        pub requests: Family<RequestLabels, Counter> = "http_requests";
+        /// Time to the head of an answer.
+        pub request_duration: Histogram = "http_request_duration" in Unit::Seconds, Histogram::new(DURATIONS);
+        /// Free room on the disks of the data folder and of the object folder.
+        pub disk_free: Family<DiskLabels, Gauge> = "disk_free" in Unit::Bytes;
+        /// Requests that failed because a disk was full.
+        pub disk_full: Counter = "disk_full";
+        /// Requests refused because their key had none left.
+        pub rate_limited: Counter = "rate_limited_requests";
+        /// Jobs settled.
+        pub jobs: Family<JobLabels, Counter> = "jobs";
+        /// Items of bulk batches that were settled.
+        pub bulk_items: Family<ItemLabels, Counter> = "bulk_items";
+        /// Jobs that wait.
+        pub jobs_waiting: Gauge = "jobs_waiting";
+        /// Jobs set aside after their last attempt.
+        pub jobs_failed: Gauge = "jobs_failed";
+        /// Attempts to deliver webhooks.
+        pub webhook_attempts: Family<AttemptLabels, Counter> = "webhook_attempts";
+        /// Webhook deliveries that are due.
+        pub webhook_due: Gauge = "webhook_deliveries_due";
+        /// Time since the oldest of them became due.
+        pub webhook_lag: Gauge = "webhook_delivery_lag" in Unit::Seconds;
+        /// Webhook endpoints to which nothing but probes is sent.
+        pub webhook_paused: Gauge = "webhook_endpoints_paused";
+        /// Webhook endpoints that were disabled for their failures.
+        pub webhook_disabled: Gauge = "webhook_endpoints_disabled";
+        /// Envelopes that expired.
+        pub expired: Counter = "envelopes_expired";
+        /// Open envelopes read back from their providers by time.
+        pub provider_polls: Counter = "provider_polls";
+        /// Open envelopes that could not be read back from their providers.
+        pub provider_polls_failed: Counter = "provider_polls_failed";
+        /// Seals that no time stamping authority vouches for.
+        pub without_trusted_time: Counter = "seals_without_trusted_time";
+        /// Times that another checkpoint of a size was found published.
+        pub ledger_forks: Counter = "ledger_forks";
+        /// Time since the oldest job became due that nobody works on.
+        pub job_lag: Gauge = "job_lag" in Unit::Seconds;
+        /// Buckets of organizations (64 in all) whose work this node takes up first.
+        pub buckets_held: Gauge = "buckets_held";
+        /// How far the clock that is followed is ahead: the database's, or the machine's.
+        pub clock_offset: Gauge = "clock_offset" in Unit::Other("milliseconds".into());
+        /// Ledger entries that wait for their place in the log.
+        pub ledger_pending: Gauge = "ledger_pending";
+        /// Entries in the log of all ledgers.
+        pub ledger_size: Gauge = "ledger_size";
+        /// Vaulted envelopes that were re-read.
+        pub integrity_checked: Counter = "integrity_checked";
+        /// Vaulted envelopes that could not be re-read.
+        pub integrity_unread: Counter = "integrity_unread";
+        /// Envelopes in the vault or released from it.
+        pub integrity_total: Gauge = "integrity_envelopes";
+        /// Of those, re-read in the last seven days.
+        pub integrity_this_week: Gauge = "integrity_checked_in_a_week";
+        /// Of those, with something that does not hold.
+        pub integrity_problems: Gauge = "integrity_with_problems";
+        /// Components that were activated and that this node cannot load.
+        pub components_broken: Gauge = "components_broken";
+        /// 1 where a configured provider answered the last request.
+        pub provider_reachable: Family<ProviderLabels, Gauge> = "provider_reachable";
+        /// Decisions that were asked of a candidate too.
+        pub shadow_compared: Counter = "shadow_compared";
+        /// Of those, with another answer.
+        pub shadow_differing: Counter = "shadow_differing";
+        /// Of those, without an answer.
+        pub shadow_failed: Counter = "shadow_failed";
+        /// Stored objects removed because no row points to them.
+        pub orphans_removed: Counter = "orphans_removed";
+    }
 }
 
 impl Metrics {
     /// A registry with everything in it.
-    pub fn new(components: ComponentMetrics) -> Self {
-        let mut metrics = Self {
-            registry: Registry::with_prefix("holdfast"),
-            requests: Family::default(),
-            request_duration: Histogram::new(DURATIONS),
-            rate_limited: Counter::default(),
-            connections: ConnectionMetrics::default(),
-            disk_free: Family::default(),
-            disk_full: Counter::default(),
-            jobs: Family::default(),
-            jobs_waiting: Gauge::default(),
-            jobs_failed: Gauge::default(),
-            bulk_items: Family::default(),
-            webhook_attempts: Family::default(),
-            webhook_due: Gauge::default(),
-            webhook_lag: Gauge::default(),
-            webhook_paused: Gauge::default(),
-            webhook_disabled: Gauge::default(),
-            expired: Counter::default(),
-            provider_polls: Counter::default(),
-            provider_polls_failed: Counter::default(),
-            without_trusted_time: Counter::default(),
-            ledger_forks: Counter::default(),
-            ledger_pending: Gauge::default(),
-            job_lag: Gauge::default(),
-            buckets_held: Gauge::default(),
-            clock_offset: Gauge::default(),
-            ledger_size: Gauge::default(),
-            integrity_checked: Counter::default(),
-            integrity_unread: Counter::default(),
-            integrity_total: Gauge::default(),
-            integrity_this_week: Gauge::default(),
-            integrity_problems: Gauge::default(),
-            components_broken: Gauge::default(),
-            provider_reachable: Family::default(),
-            shadow_compared: Counter::default(),
-            shadow_differing: Counter::default(),
-            shadow_failed: Counter::default(),
-            orphans_removed: Counter::default(),
-        };
+    pub fn new(components: &ComponentMetrics) -> Self {
+        let metrics = Self::default();
         // A rate needs a beginning: what has not happened yet is counted as none.
         for outcome in ["sent", "failed", "skipped", "cancelled", "retried"] {
             let outcome = outcome.to_owned();
@@ -315,205 +343,14 @@ impl Metrics {
             let labels = AttemptLabels { outcome };
             drop(metrics.webhook_attempts.get_or_create(&labels));
         }
-        let registry = &mut metrics.registry;
-        registry.register(
-            "http_requests",
-            "Requests answered",
-            metrics.requests.clone(),
-        );
-        registry.register_with_unit(
-            "http_request_duration",
-            "Time to the head of an answer",
-            Unit::Seconds,
-            metrics.request_duration.clone(),
-        );
-        registry.register_with_unit(
-            "disk_free",
-            "Free room on the disks of the data folder and of the object folder",
-            Unit::Bytes,
-            metrics.disk_free.clone(),
-        );
-        registry.register(
-            "disk_full",
-            "Requests that failed because a disk was full",
-            metrics.disk_full.clone(),
-        );
-        registry.register(
-            "connections_open",
-            "Open connections of clients",
-            metrics.connections.open.clone(),
-        );
-        registry.register(
-            "connections_closed",
-            "Connections of clients that the server closed, by reason",
-            metrics.connections.closed.clone(),
-        );
-        registry.register(
-            "rate_limited_requests",
-            "Requests refused because their key had none left",
-            metrics.rate_limited.clone(),
-        );
-        registry.register("jobs", "Jobs settled", metrics.jobs.clone());
-        registry.register(
-            "bulk_items",
-            "Items of bulk batches that were settled",
-            metrics.bulk_items.clone(),
-        );
-        registry.register(
-            "jobs_waiting",
-            "Jobs that wait",
-            metrics.jobs_waiting.clone(),
-        );
-        registry.register(
-            "jobs_failed",
-            "Jobs set aside after their last attempt",
-            metrics.jobs_failed.clone(),
-        );
-        registry.register(
-            "webhook_attempts",
-            "Attempts to deliver webhooks",
-            metrics.webhook_attempts.clone(),
-        );
-        registry.register(
-            "webhook_deliveries_due",
-            "Webhook deliveries that are due",
-            metrics.webhook_due.clone(),
-        );
-        registry.register_with_unit(
-            "webhook_delivery_lag",
-            "Time since the oldest of them became due",
-            Unit::Seconds,
-            metrics.webhook_lag.clone(),
-        );
-        registry.register(
-            "webhook_endpoints_paused",
-            "Webhook endpoints to which nothing but probes is sent",
-            metrics.webhook_paused.clone(),
-        );
-        registry.register(
-            "webhook_endpoints_disabled",
-            "Webhook endpoints that were disabled for their failures",
-            metrics.webhook_disabled.clone(),
-        );
-        registry.register(
-            "envelopes_expired",
-            "Envelopes that expired",
-            metrics.expired.clone(),
-        );
-        registry.register(
-            "provider_polls",
-            "Open envelopes read back from their providers by time",
-            metrics.provider_polls.clone(),
-        );
-        registry.register(
-            "provider_polls_failed",
-            "Open envelopes that could not be read back from their providers",
-            metrics.provider_polls_failed.clone(),
-        );
-        registry.register(
-            "seals_without_trusted_time",
-            "Seals that no time stamping authority vouches for",
-            metrics.without_trusted_time.clone(),
-        );
-        registry.register(
-            "ledger_forks",
-            "Times that another checkpoint of a size was found published",
-            metrics.ledger_forks.clone(),
-        );
-        registry.register_with_unit(
-            "job_lag",
-            "Time since the oldest job became due that nobody works on",
-            Unit::Seconds,
-            metrics.job_lag.clone(),
-        );
-        registry.register(
-            "buckets_held",
-            "Buckets of organizations (64 in all) whose work this node takes up first",
-            metrics.buckets_held.clone(),
-        );
-        registry.register_with_unit(
-            "clock_offset",
-            "How far the clock that is followed is ahead: the database's, or the machine's",
-            Unit::Other("milliseconds".into()),
-            metrics.clock_offset.clone(),
-        );
-        registry.register(
-            "ledger_pending",
-            "Ledger entries that wait for their place in the log",
-            metrics.ledger_pending.clone(),
-        );
-        registry.register(
-            "ledger_size",
-            "Entries in the log of all ledgers",
-            metrics.ledger_size.clone(),
-        );
-        registry.register(
-            "integrity_checked",
-            "Vaulted envelopes that were re-read",
-            metrics.integrity_checked.clone(),
-        );
-        registry.register(
-            "integrity_unread",
-            "Vaulted envelopes that could not be re-read",
-            metrics.integrity_unread.clone(),
-        );
-        registry.register(
-            "integrity_envelopes",
-            "Envelopes in the vault or released from it",
-            metrics.integrity_total.clone(),
-        );
-        registry.register(
-            "integrity_checked_in_a_week",
-            "Of those, re-read in the last seven days",
-            metrics.integrity_this_week.clone(),
-        );
-        registry.register(
-            "integrity_with_problems",
-            "Of those, with something that does not hold",
-            metrics.integrity_problems.clone(),
-        );
-        registry.register(
-            "components_broken",
-            "Components that were activated and that this node cannot load",
-            metrics.components_broken.clone(),
-        );
-        registry.register(
-            "provider_reachable",
-            "1 where a configured provider answered the last request",
-            metrics.provider_reachable.clone(),
-        );
-        registry.register(
-            "shadow_compared",
-            "Decisions that were asked of a candidate too",
-            metrics.shadow_compared.clone(),
-        );
-        registry.register(
-            "shadow_differing",
-            "Of those, with another answer",
-            metrics.shadow_differing.clone(),
-        );
-        registry.register(
-            "shadow_failed",
-            "Of those, without an answer",
-            metrics.shadow_failed.clone(),
-        );
-        registry.register(
-            "orphans_removed",
-            "Stored objects removed because no row points to them",
-            metrics.orphans_removed.clone(),
-        );
-        registry.register(
-            "component_call_failures",
-            "Component calls that trapped or used up their budget",
-            components.failures,
-        );
-        registry.register_with_unit(
-            "component_memory_peak",
-            "Most linear memory that a call has had",
-            Unit::Bytes,
-            components.memory_peak,
-        );
-        metrics
+        let mut registry = Registry::with_prefix("holdfast");
+        metrics.register(&mut registry);
+        metrics.connections.register(&mut registry);
+        components.register(&mut registry);
+        Self {
+            registry,
+            ..metrics
+        }
     }
 
     /// Counts an answered request.

@@ -187,7 +187,7 @@ pub async fn start_over(
         None => None,
     };
     let log = Sequencer::new(keys.log()).ok_or(StartError::Log)?;
-    let metrics = Metrics::new(components.metrics());
+    let metrics = Metrics::new(&components.metrics());
     let issuer = match &config.auth.oidc {
         Some(oidc) => Some(Issuer::new(oidc.clone(), config.providers.allow_insecure)?),
         None => None,
