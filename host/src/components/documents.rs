@@ -56,30 +56,20 @@ pub(super) struct Turns {
 /// Result of a call: the component's answer, or its error about the document.
 pub type Answer<T, E> = Result<Result<T, E>, ComponentError>;
 
-/// Defines methods that each call one function of the component's interface.
-macro_rules! calls {
-    ($interface:ident: $(
-        $(#[$about:meta])*
-        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),*)
-            -> $answer:ty, $error:ty;
-    )*) => {$(
-        $(#[$about])*
-        pub async fn $name(&self, $($argument: $of),*) -> Answer<$answer, $error> {
-            self.work(move |store, instance| instance.$interface().$call(store, $($passed),*))
-                .await
-        }
-    )*};
-}
-
-/// One component of slot `rules.placement`.
+/// One component of a slot that works on documents.
 #[derive(Clone)]
-pub struct Placement {
-    slot: Handle<PlacementPre>,
+pub struct OnDocuments<P> {
+    slot: Handle<P>,
     turns: Turns,
 }
 
-impl Placement {
-    pub(super) fn new(slot: Handle<PlacementPre>, turns: Turns) -> Self {
+/// One component of slot `rules.placement`.
+pub type Placement = OnDocuments<PlacementPre>;
+/// One component of slot `rules.documents`.
+pub type Documents = OnDocuments<DocumentsPre>;
+
+impl<P: World> OnDocuments<P> {
+    pub(super) fn new(slot: Handle<P>, turns: Turns) -> Self {
         Self { slot, turns }
     }
 
@@ -90,11 +80,67 @@ impl Placement {
         self
     }
 
-    /// The component that finds anchors.
+    /// Which component answers.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
 
+    async fn work<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
+    ) -> Result<R, ComponentError> {
+        let held = self.slot.ready().await?;
+        // A default that is still to be loaded is loaded below, off the async threads.
+        if let Some(Err(error)) = LazyLock::get(&held) {
+            return Err(error.again());
+        }
+        let Turns {
+            queue,
+            owner,
+            priority,
+        } = &self.turns;
+        let Some(turn) = queue.turn(owner, *priority, 1).await else {
+            return Err(ComponentError {
+                component: "documents".into(),
+                kind: Failure::Busy,
+                by_document: false,
+            });
+        };
+        let task = background::run(move || {
+            let _turn = turn;
+            active(&held)?
+                .call(work)
+                .map_err(ComponentError::on_document)
+        });
+        task.await.unwrap_or_else(|error| {
+            Err(ComponentError {
+                component: "documents".into(),
+                kind: Failure::Trap(error.to_string()),
+                by_document: false,
+            })
+        })
+    }
+}
+
+/// Defines methods that each call one function of the component's interface.
+macro_rules! calls {
+    ($interface:ident: $(
+        $(#[$about:meta])*
+        fn $name:ident = $call:ident($($argument:ident: $of:ty => $passed:expr),*)
+            -> $answer:ty, $error:ty;
+    )*) => {$(
+        $(#[$about])*
+        pub async fn $name(&self, $($argument: $of),*) -> Answer<$answer, $error> {
+            self.work(move |store, pre| {
+                let instance = pre.instantiate(&mut *store)?;
+                instance.$interface().$call(store, $($passed),*)
+            })
+            .await
+        }
+    )*};
+}
+
+impl Placement {
     calls! { holdfast_placement_placement:
         /// What an upload is; a document that cannot be read is a typed error.
         fn inspect = call_inspect(pdf: Bytes => &pdf)
@@ -115,48 +161,9 @@ impl Placement {
         fn tags = call_tags(pdf: Bytes => &pdf)
             -> Vec<placement::ResolvedField>, placement::PlaceError;
     }
-
-    async fn work<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(
-            &mut Store<Limited<()>>,
-            &bindings::placement::PlacementRules,
-        ) -> wasmtime::Result<R>
-        + Send
-        + 'static,
-    ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.turns, move |store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            work(store, &instance)
-        })
-        .await
-    }
-}
-
-/// One component of slot `rules.documents`.
-#[derive(Clone)]
-pub struct Documents {
-    slot: Handle<DocumentsPre>,
-    turns: Turns,
 }
 
 impl Documents {
-    pub(super) fn new(slot: Handle<DocumentsPre>, turns: Turns) -> Self {
-        Self { slot, turns }
-    }
-
-    /// The same component at work for an organization, on one of its envelopes or
-    /// documents.
-    pub(crate) fn for_owner(mut self, owner: Owner) -> Self {
-        self.turns.owner = owner;
-        self
-    }
-
-    /// Which component answers.
-    pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
-        self.slot.identity()
-    }
-
     calls! { holdfast_documents_documents:
         /// Removes tags from the pages.
         fn strip_tags = call_strip_tags(pdf: Bytes => &pdf) -> Vec<u8>, documents::DocumentError;
@@ -184,57 +191,9 @@ impl Documents {
         fn custody_record = call_custody_record(facts: documents::CustodyFacts => &facts)
             -> Vec<u8>, documents::DocumentError;
     }
-
-    async fn work<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(
-            &mut Store<Limited<()>>,
-            &bindings::documents::DocumentsRules,
-        ) -> wasmtime::Result<R>
-        + Send
-        + 'static,
-    ) -> Result<R, ComponentError> {
-        heavy(&self.slot, &self.turns, move |store, pre| {
-            let instance = pre.instantiate(&mut *store)?;
-            work(store, &instance)
-        })
-        .await
-    }
 }
 
 /// Copies the documents into the lists that the call takes.
 fn copied(pdfs: &[Bytes]) -> Vec<Vec<u8>> {
     pdfs.iter().map(|pdf| pdf.to_vec()).collect()
-}
-
-async fn heavy<P: World, R: Send + 'static>(
-    slot: &Handle<P>,
-    turns: &Turns,
-    work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
-) -> Result<R, ComponentError> {
-    let held = slot.ready().await?;
-    // A default that is still to be loaded is loaded below, off the async threads.
-    if let Some(Err(error)) = LazyLock::get(&held) {
-        return Err(error.again());
-    }
-    let Some(turn) = turns.queue.turn(&turns.owner, turns.priority, 1).await else {
-        return Err(ComponentError {
-            component: "documents".into(),
-            kind: Failure::Busy,
-            by_document: false,
-        });
-    };
-    let task = background::run(move || {
-        let _turn = turn;
-        active(&held)?
-            .call(work)
-            .map_err(ComponentError::on_document)
-    });
-    task.await.unwrap_or_else(|error| {
-        Err(ComponentError {
-            component: "documents".into(),
-            kind: Failure::Trap(error.to_string()),
-            by_document: false,
-        })
-    })
 }

@@ -17,7 +17,7 @@ use crate::metrics::ComponentMeter;
 use crate::traces;
 
 /// What `bindgen!` makes of a slot's world, ready to be instantiated.
-pub(super) trait World: Sized + Send + Sync + 'static {
+pub trait World: Sized + Send + Sync + 'static {
     const SLOT: Slot;
 
     /// Gives a component exactly what its world grants.
@@ -29,7 +29,7 @@ pub(super) trait World: Sized + Send + Sync + 'static {
 }
 
 /// What a canary is asked with.
-pub(super) struct Probe<'a> {
+pub struct Probe<'a> {
     pub engine: &'a Engine,
     pub limits: &'a Limits,
     pub identity: &'a ComponentIdentity,

@@ -31,12 +31,9 @@ pub async fn token(
     ValidJson(request): ValidJson<RequestToken>,
 ) -> Result<Found<EmbedToken>, HttpError> {
     holder.require(request.widget_type.scope())?;
-    once.answer(
-        &app,
-        &holder.caller,
-        EmbedToken::clone,
-        |app, caller, answer| async move { embed::issue(&app, &caller, request, &answer).await },
-    )
+    once.run(&app, &holder.caller, |app, caller, answer| async move {
+        embed::issue(&app, &caller, request, &answer).await
+    })
     .await
 }
 

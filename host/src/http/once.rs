@@ -82,7 +82,24 @@ impl OperationInput for Once {
 }
 
 impl Once {
-    /// Does `work`, or gives the answer that it had before.
+    /// Does `work` and shows its result, or gives the answer that it had before.
+    pub async fn run<const STATUS: u16, T, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        work: F,
+    ) -> Result<Reply<STATUS, T>, HttpError>
+    where
+        T: Serialize + Send + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let body = |result: &T| body(result, &[]);
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The same, where what is shown is made of the result.
     pub async fn answer<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,

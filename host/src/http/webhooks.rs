@@ -48,8 +48,7 @@ pub async fn create(
     once: Once,
     ValidJson(request): ValidJson<CreateEndpoint>,
 ) -> Result<Created<WithSecret>, HttpError> {
-    let show = WithSecret::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         webhooks::create(&app, &caller, request, &answer).await
     })
     .await
@@ -80,8 +79,7 @@ pub async fn rotate(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Found<WithSecret>, HttpError> {
-    let show = WithSecret::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         webhooks::rotate(&app, &caller, &id, &answer).await
     })
     .await
@@ -93,8 +91,7 @@ pub async fn test(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Found<Tested>, HttpError> {
-    let show = Tested::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         webhooks::test(&app, &caller, &id, &answer).await
     })
     .await
@@ -146,8 +143,7 @@ pub async fn redeliver(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Created<DeliveryView>, HttpError> {
-    let show = DeliveryView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         deliveries::redeliver(&app, &caller, &id, &answer).await
     })
     .await

@@ -135,14 +135,9 @@ pub async fn remind(
     once: Once,
     ValidJson(request): ValidJson<RemindRequest>,
 ) -> Result<Found<Reminded>, HttpError> {
-    once.answer(
-        &app,
-        &partner.caller,
-        Reminded::clone,
-        |app, caller, answer| async move {
-            reminders::remind(&app, &caller, &id, request, &answer).await
-        },
-    )
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        reminders::remind(&app, &caller, &id, request, &answer).await
+    })
     .await
 }
 

@@ -91,8 +91,7 @@ pub async fn set_clients(
     once: Once,
     ValidJson(request): ValidJson<SetClients>,
 ) -> Result<Found<AddedClients>, HttpError> {
-    let show = AddedClients::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         bulk::set_clients(&app, &caller, &id, request, &answer).await
     })
     .await
@@ -105,8 +104,7 @@ pub async fn consent(
     once: Once,
     ValidJson(request): ValidJson<VaultConsent>,
 ) -> Result<Found<BatchView>, HttpError> {
-    let show = BatchView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         bulk::consent(&app, &caller, &id, &request, &answer).await
     })
     .await
@@ -118,8 +116,7 @@ pub async fn submit(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Accepted<BatchView>, HttpError> {
-    let show = BatchView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         bulk::submit(&app, &caller, &id, &answer).await
     })
     .await
@@ -131,8 +128,7 @@ pub async fn cancel(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Found<BatchView>, HttpError> {
-    let show = BatchView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         bulk::cancel(&app, &caller, &id, &answer).await
     })
     .await
@@ -144,8 +140,7 @@ pub async fn retry(
     ResourceId(id): ResourceId,
     once: Once,
 ) -> Result<Accepted<BatchView>, HttpError> {
-    let show = BatchView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         bulk::retry(&app, &caller, &id, &answer).await
     })
     .await

@@ -16,8 +16,7 @@ pub async fn create(
     once: Once,
     ValidJson(request): ValidJson<CreateCustomer>,
 ) -> Result<Created<OwnCustomer>, HttpError> {
-    let show = OwnCustomer::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         customers::create(&app, &caller, request, &answer).await
     })
     .await

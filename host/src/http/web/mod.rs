@@ -80,12 +80,9 @@ pub async fn builder_session(
     once: Once,
     ValidJson(request): ValidJson<StartSession>,
 ) -> Result<Created<IssuedSession>, HttpError> {
-    once.answer(
-        &app,
-        &caller,
-        IssuedSession::clone,
-        |app, caller, _| async move { builder::start(&app, &caller, &request).await },
-    )
+    once.run(&app, &caller, |app, caller, _| async move {
+        builder::start(&app, &caller, &request).await
+    })
     .await
 }
 
@@ -122,8 +119,7 @@ pub async fn vault_consent(
     once: Once,
     ValidJson(request): ValidJson<VaultConsent>,
 ) -> Result<Found<EnvelopeConsent>, HttpError> {
-    let show = EnvelopeConsent::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         consent::of_envelope(&app, &caller, &id, &request, &answer).await
     })
     .await

@@ -16,8 +16,7 @@ pub async fn create(
     once: Once,
     ValidJson(request): ValidJson<CreatePackage>,
 ) -> Result<Created<PackageView>, HttpError> {
-    let show = PackageView::clone;
-    once.answer(&app, &caller, show, |app, caller, answer| async move {
+    once.run(&app, &caller, |app, caller, answer| async move {
         packages::create(&app, &caller, request, &answer).await
     })
     .await
