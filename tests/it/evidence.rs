@@ -736,9 +736,11 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
         id: ComponentId::new(),
         org: Some(app.org.clone()),
         slot,
-        name: name.into(),
-        version: "1.0.0".into(),
-        sha256: sha256(bytes),
+        identity: ComponentIdentity {
+            name: name.into(),
+            version: "1.0.0".into(),
+            sha256: sha256(bytes),
+        },
         size: i64::try_from(bytes.len()).unwrap(),
         imports: Vec::new(),
         conformance: Conformance {

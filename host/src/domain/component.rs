@@ -112,11 +112,7 @@ pub struct Component {
     /// None: the installation's, for every organization.
     pub org: Option<OrgId>,
     pub slot: Slot,
-    pub name: String,
-    /// Semantic version.
-    pub version: String,
-    /// Of its bytes, lower-case hex.
-    pub sha256: String,
+    pub identity: ComponentIdentity,
     /// In bytes.
     pub size: i64,
     /// The interfaces that it asks the host for.
@@ -181,10 +177,8 @@ pub struct RolledBack {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     pub slot: Slot,
-    pub name: String,
-    pub version: String,
-    /// SHA-256 of its bytes, lower-case hex.
-    pub sha256: String,
+    #[serde(flatten)]
+    pub identity: ComponentIdentity,
     pub owner: Origin,
     /// The activation that put it into its slot; none for a slot's default.
     pub activation_id: Option<ActivationId>,
@@ -256,15 +250,5 @@ pub struct ComponentIdentity {
 impl fmt::Display for ComponentIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.name, self.version)
-    }
-}
-
-impl From<&Component> for ComponentIdentity {
-    fn from(component: &Component) -> Self {
-        Self {
-            name: component.name.clone(),
-            version: component.version.clone(),
-            sha256: component.sha256.clone(),
-        }
     }
 }

@@ -81,7 +81,7 @@ fn contradiction(
     let decided = evaluated.and_then(|evaluated| evaluated["component"]["sha256"].as_str());
     let compliance = |participant: &&Participant| participant.slot == Slot::Compliance;
     let listed = participants.iter().find(compliance);
-    if listed.map(|listed| listed.sha256.as_str()) != decided {
+    if listed.map(|listed| listed.identity.sha256.as_str()) != decided {
         return Some("the rules that evaluated the record are not among the components".into());
     }
     let certified = certificate["provenance"]["components"].as_array();
@@ -103,18 +103,12 @@ fn listed(participants: &[Participant]) -> String {
         .iter()
         .map(|participant| {
             let owner = match participant.owner {
-                Origin::Default if is_known(&participant.sha256) => "default",
+                Origin::Default if is_known(&participant.identity.sha256) => "default",
                 Origin::Default => "default of another release",
                 Origin::Operator => "the operator's",
                 Origin::Organization => "the organization's own",
             };
-            let Participant {
-                slot,
-                name,
-                version,
-                ..
-            } = participant;
-            format!("{slot}: {name} {version} ({owner})")
+            format!("{}: {} ({owner})", participant.slot, participant.identity)
         })
         .collect();
     lines.join("; ")
@@ -143,8 +137,8 @@ fn activations(
             .any(|entry| activates(entry, participant))
         {
             return Err(format!(
-                "it does not hold the activation of {} {}",
-                participant.name, participant.version
+                "it does not hold the activation of {}",
+                participant.identity
             ));
         }
     }
@@ -176,6 +170,6 @@ fn activates(entry: &ComponentEntry, participant: &Participant) -> bool {
     let id = participant.activation_id.as_ref().map(ToString::to_string);
     matches!(action, "component.activated" | "component.scheduled")
         && details["activation_id"].as_str() == id.as_deref()
-        && details["component"]["sha256"].as_str() == Some(participant.sha256.as_str())
+        && details["component"]["sha256"].as_str() == Some(participant.identity.sha256.as_str())
         && details["slot"].as_str() == Some(participant.slot.as_str())
 }

@@ -19,7 +19,7 @@ use super::openapi;
 use super::reply::{Created, Found, Page, Reply, WasmReply};
 use super::unknown::check_query;
 use crate::components::worlds::{self, World};
-use crate::domain::component::Slot;
+use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::organization::Role;
 use crate::service::access::windows::Credential;
@@ -213,7 +213,8 @@ pub async fn artifact(
 ) -> Result<WasmReply, HttpError> {
     let component = components::get(&app, &officer.owner, &id).await?;
     let bytes = components::kept(&app, &component).await?;
-    let name = format!("{}-{}.wasm", component.name, component.version);
+    let ComponentIdentity { name, version, .. } = &component.identity;
+    let name = format!("{name}-{version}.wasm");
     WasmReply::new(&app, &name, &bytes).await
 }
 

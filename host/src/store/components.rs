@@ -49,9 +49,9 @@ pub async fn insert(tx: &mut Tx, component: &Component) -> Result<bool, StoreErr
     .bind(component.id.as_str())
     .bind(org)
     .bind(component.slot.as_str())
-    .bind(&component.name)
-    .bind(&component.version)
-    .bind(&component.sha256)
+    .bind(&component.identity.name)
+    .bind(&component.identity.version)
+    .bind(&component.identity.sha256)
     .bind(component.size)
     .bind(json_text(&component.imports))
     .bind(json_text(&component.conformance))
@@ -240,9 +240,9 @@ pub async fn activate(
     .bind(activation.slot.as_str())
     .bind(&activation.instance)
     .bind(activation.component.as_str())
-    .bind(&component.name)
-    .bind(&component.version)
-    .bind(&component.sha256)
+    .bind(&component.identity.name)
+    .bind(&component.identity.version)
+    .bind(&component.identity.sha256)
     .bind(activation.config.as_deref())
     .bind(activation.reason.as_deref())
     .bind(&activation.activated_by)
@@ -450,15 +450,16 @@ pub async fn live(
     .fetch_all(connection)
     .await?
     .iter()
-    .map(|row| {
-        let identity = ComponentIdentity {
-            name: row.try_get("name")?,
-            version: row.try_get("version")?,
-            sha256: row.try_get("sha256")?,
-        };
-        Ok((activation(row)?, identity))
-    })
+    .map(|row| Ok((activation(row)?, identity(row)?)))
     .collect()
+}
+
+fn identity(row: &AnyRow) -> Result<ComponentIdentity, StoreError> {
+    Ok(ComponentIdentity {
+        name: row.try_get("name")?,
+        version: row.try_get("version")?,
+        sha256: row.try_get("sha256")?,
+    })
 }
 
 fn component(row: &AnyRow) -> Result<Component, StoreError> {
@@ -471,9 +472,7 @@ fn component(row: &AnyRow) -> Result<Component, StoreError> {
         id: columns.parsed("component_id", ComponentId::parse)?,
         org: columns.parsed("org_id", owner)?,
         slot: columns.parsed("slot", Slot::parse)?,
-        name: columns.text("name")?,
-        version: columns.text("version")?,
-        sha256: columns.text("sha256")?,
+        identity: identity(row)?,
         size: columns.number("size")?,
         imports: columns.json("imports")?,
         conformance: columns.json("conformance")?,

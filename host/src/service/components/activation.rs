@@ -222,14 +222,14 @@ pub async fn activate(
     let component = get(app, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
-            "{} {} is for {}, not for {slot}",
-            component.name, component.version, component.slot
+            "{} is for {}, not for {slot}",
+            component.identity, component.slot
         )));
     }
-    if room_component().is_some_and(|room| room.identity.sha256 == component.sha256) {
+    if room_component().is_some_and(|room| room.identity.sha256 == component.identity.sha256) {
         return Err(ServiceError::Semantic(format!(
-            "{} {} stands behind {EMBEDDED} and no other instance",
-            component.name, component.version
+            "{} stands behind {EMBEDDED} and no other instance",
+            component.identity
         )));
     }
     prepare(app, &component).await?;
@@ -373,11 +373,11 @@ fn superseded<'a>(before: &[&'a Activation], now: Timestamp) -> Vec<&'a Activati
 
 /// A version is raised; whoever wants the one before rolls back.
 fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
-    let version = |component: &Component| Version::parse(&component.version).ok();
-    if active.name == next.name && version(next) < version(active) {
+    let version = |component: &Component| Version::parse(&component.identity.version).ok();
+    if active.identity.name == next.identity.name && version(next) < version(active) {
         return Err(ServiceError::Conflict(format!(
-            "{} {} is older than the active {}: roll back to go back",
-            next.name, next.version, active.version
+            "{} is older than the active {}: roll back to go back",
+            next.identity, active.identity.version
         )));
     }
     Ok(())

@@ -93,9 +93,7 @@ pub async fn upload<E: From<ServiceError>>(
         id: ComponentId::new(),
         org: owner.org.clone(),
         slot: admitted.inspected.slot,
-        name: upload.name.clone(),
-        version: upload.version.clone(),
-        sha256: upload.file.sha256().to_owned(),
+        identity: identity(&upload),
         size: bytes.len() as i64,
         imports: admitted.inspected.imports,
         conformance: admitted.conformance,
@@ -144,7 +142,7 @@ async fn keep(
     component: Component,
 ) -> Result<(ComponentView, bool), ServiceError> {
     app.files
-        .keep(&object_name(&component.sha256), bytes)
+        .keep(&object_name(&component.identity.sha256), bytes)
         .await?;
     let mut tx = app.store.begin().await?;
     components::begin_change(&mut tx).await?;
@@ -168,12 +166,7 @@ async fn examine(
     slot: Slot,
     native: Vec<u8>,
 ) -> Result<Conformance, ServiceError> {
-    let identity = ComponentIdentity {
-        name: upload.name.clone(),
-        version: upload.version.clone(),
-        sha256: upload.file.sha256().to_owned(),
-    };
-    let artifact = Artifact::hashed(slot, identity, bytes.clone());
+    let artifact = Artifact::hashed(slot, identity(upload), bytes.clone());
     app.components
         .keep_native(slot, &artifact.identity, native)
         .await?;
@@ -190,6 +183,14 @@ impl From<CompileError> for ServiceError {
             CompileError::Refused(reasons) => Self::NotAdmitted(reasons),
             CompileError::Io(error) => Self::Internal(format!("the compiler: {error}")),
         }
+    }
+}
+
+fn identity(upload: &Upload) -> ComponentIdentity {
+    ComponentIdentity {
+        name: upload.name.clone(),
+        version: upload.version.clone(),
+        sha256: upload.file.sha256().to_owned(),
     }
 }
 
@@ -240,7 +241,7 @@ async fn known(
     let (org, name) = (owner.org.as_ref(), upload.name.as_str());
     let found = components::by_version(connection, org, name, &upload.version).await?;
     match found {
-        Some(other) if other.sha256 != upload.file.sha256() => {
+        Some(other) if other.identity.sha256 != upload.file.sha256() => {
             Err(ServiceError::Conflict(format!(
                 "{name} {} was uploaded before with other bytes",
                 upload.version
@@ -269,13 +270,13 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
         return vec![Reason::new(
             "version",
             format!(
-                "{} {} is for {}, and this is for {}: give it another name",
-                before.name, before.version, before.slot, now.slot
+                "{} is for {}, and this is for {}: give it another name",
+                before.identity, before.slot, now.slot
             ),
         )];
     }
     let same_major =
-        Version::parse(&before.version).is_ok_and(|before| before.major == version.major);
+        Version::parse(&before.identity.version).is_ok_and(|before| before.major == version.major);
     let interface = |import: &String| import.split('@').next().unwrap_or_default().to_owned();
     let had: Vec<String> = before.imports.iter().map(interface).collect();
     now.imports
@@ -285,8 +286,8 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
             Reason::new(
                 "version",
                 format!(
-                    "asks for `{import}`, which {} {} did not: raise the major version",
-                    before.name, before.version
+                    "asks for `{import}`, which {} did not: raise the major version",
+                    before.identity
                 ),
             )
         })

@@ -43,16 +43,13 @@ pub(super) fn default_component(
 }
 
 fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
-    let identity = &artifact.identity;
     let mut digest = [0; 32];
-    let _ = hex::decode_to_slice(&identity.sha256, &mut digest);
+    let _ = hex::decode_to_slice(&artifact.identity.sha256, &mut digest);
     Component {
         id: ComponentId::of_default(&digest),
         org: None,
         slot: artifact.slot,
-        name: identity.name.clone(),
-        version: identity.version.clone(),
-        sha256: identity.sha256.clone(),
+        identity: artifact.identity.clone(),
         size: artifact.bytes.len() as i64,
         imports: Vec::new(),
         conformance: Conformance {
@@ -82,7 +79,7 @@ pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
         }
         let bytes = Bytes::from(artifact.bytes.into_owned());
         app.files
-            .keep(&object_name(&component.sha256), bytes)
+            .keep(&object_name(&component.identity.sha256), bytes)
             .await?;
         let mut tx = app.store.begin().await?;
         components::insert(&mut tx, &component).await?;
@@ -93,10 +90,9 @@ pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
 
 /// Loads a component on this node, so that what cannot be loaded is not activated.
 pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
-    let identity = ComponentIdentity::from(component);
-    match app.components.has(component.slot, &identity) {
+    match app.components.has(component.slot, &component.identity) {
         true => Ok(()),
-        false => loading::load(app, component.slot, &identity).await,
+        false => loading::load(app, component.slot, &component.identity).await,
     }
 }
 
@@ -114,20 +110,26 @@ pub async fn bytes_of(app: &App, digest: &str, limit: i64) -> Result<Option<Byte
 
 /// The bytes that are kept of a component.
 pub async fn kept(app: &App, component: &Component) -> Result<Bytes, ServiceError> {
-    let name = object_name(&component.sha256);
-    let kept = app.files.kept(&name, &component.sha256, component.size);
+    let name = object_name(&component.identity.sha256);
+    let kept = app
+        .files
+        .kept(&name, &component.identity.sha256, component.size);
     Ok(kept.await?)
 }
 
 /// A component's bytes, with native code for them on this node.
 pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, ServiceError> {
-    let (slot, name, version) = (component.slot, &component.name, &component.version);
-    let artifact = match built_in().find(|one| one.identity.sha256 == component.sha256) {
+    let ComponentIdentity {
+        name,
+        version,
+        sha256,
+    } = &component.identity;
+    let artifact = match built_in().find(|one| one.identity.sha256 == *sha256) {
         Some(built_in) if built_in.is_compiled() => return Ok(built_in),
         Some(built_in) => built_in,
         None => {
             let bytes = kept(app, component).await?;
-            Artifact::uploaded(slot, name, version, bytes)
+            Artifact::uploaded(component.slot, name, version, bytes)
         }
     };
     let looking = app.clone();
@@ -185,14 +187,14 @@ impl Followed {
     /// Compiles what was uploaded at another node, so that this one can follow at once
     /// when it is activated.
     fn compile_ahead(&self, app: &App, component: Component) {
-        if loading::is_at_hand(app, component.slot, &ComponentIdentity::from(&component)) {
+        if loading::is_at_hand(app, component.slot, &component.identity) {
             return;
         }
         let app = app.clone();
         tokio::spawn(async move {
             let _turn = AHEAD_TURN.acquire().await;
             if let Err(error) = artifact(&app, &component).await {
-                let component = ComponentIdentity::from(&component);
+                let component = &component.identity;
                 tracing::warn!(%component, %error, "upload could not be compiled ahead");
             }
         });

@@ -382,8 +382,8 @@ pub async fn start(
     let component = get(app, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
-            "{} {} is for {}, not for {slot}",
-            component.name, component.version, component.slot
+            "{} is for {}, not for {slot}",
+            component.identity, component.slot
         )));
     }
     artifact(app, &component).await?;
@@ -393,7 +393,7 @@ pub async fn start(
         org: org.clone(),
         slot,
         component: component.id.clone(),
-        sha256: component.sha256.clone(),
+        sha256: component.identity.sha256.clone(),
         started_by: owner.actor.clone(),
         started_at: now,
         ended_at: None,

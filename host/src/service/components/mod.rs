@@ -144,9 +144,9 @@ impl From<Component> for ComponentView {
             component_id: component.id,
             world: component.slot.world().into(),
             slot: component.slot,
-            name: component.name,
-            version: component.version,
-            sha256: component.sha256,
+            name: component.identity.name,
+            version: component.identity.version,
+            sha256: component.identity.sha256,
             size: component.size,
             imports: component.imports,
             signed_by: component.signed_by,
@@ -163,10 +163,12 @@ fn object_name(sha256: &str) -> String {
 }
 
 fn named(component: &Component) -> Value {
-    json!({
-        "component_id": component.id, "name": component.name, "version": component.version,
-        "sha256": component.sha256,
-    })
+    let ComponentIdentity {
+        name,
+        version,
+        sha256,
+    } = &component.identity;
+    json!({ "component_id": component.id, "name": name, "version": version, "sha256": sha256 })
 }
 
 pub(super) async fn record(

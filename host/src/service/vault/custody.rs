@@ -140,7 +140,7 @@ async fn files(
     files.push((LEDGER.to_owned(), pretty(&ledger)?));
     files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
     let rules = named.iter().filter(|one| !one.slot.is_provider());
-    let digests: BTreeSet<&str> = rules.map(|one| one.sha256.as_str()).collect();
+    let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
     for digest in digests {
         if let Some(bytes) = components::bytes_of(app, digest, COMPONENT_LIMIT).await? {
             let name = format!("{COMPONENTS}/{digest}.wasm");
@@ -180,7 +180,9 @@ async fn activations(
     };
     let about = |entry: &LedgerEntry| {
         let digest = entry.details["component"]["sha256"].as_str();
-        named.iter().any(|one| Some(one.sha256.as_str()) == digest)
+        named
+            .iter()
+            .any(|one| Some(one.identity.sha256.as_str()) == digest)
     };
     let org = Owner::of(ledger.org_id.clone());
     for owner in [org, Owner::installation()] {

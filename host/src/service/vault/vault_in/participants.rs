@@ -76,10 +76,7 @@ impl Called {
 
     /// Whether `participant` is this component.
     pub(super) fn is(&self, participant: &Participant) -> bool {
-        self.slot == participant.slot
-            && self.identity.sha256 == participant.sha256
-            && self.identity.name == participant.name
-            && self.identity.version == participant.version
+        self.slot == participant.slot && self.identity == participant.identity
     }
 }
 
@@ -122,9 +119,7 @@ pub(super) async fn named(
         let uploaded_by = activated.as_ref().map(|one| one.component_owner.is_some());
         named.push(Participant {
             slot: *slot,
-            name: identity.name.clone(),
-            version: identity.version.clone(),
-            sha256: identity.sha256.clone(),
+            identity: identity.clone(),
             owner: match uploaded_by {
                 _ if came_along => Origin::Default,
                 Some(true) => Origin::Organization,
@@ -135,7 +130,8 @@ pub(super) async fn named(
         });
     }
     named.sort_by(|one, other| {
-        (one.slot, &one.name, &one.version).cmp(&(other.slot, &other.name, &other.version))
+        let (a, b) = (&one.identity, &other.identity);
+        (one.slot, &a.name, &a.version).cmp(&(other.slot, &b.name, &b.version))
     });
     Ok(named)
 }
