@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::EMBEDDED;
 use crate::disk;
 use crate::domain::component::Slot;
-use crate::service::App;
+use crate::service::{App, Core};
 use crate::service::vault::log;
 
 /// One dependency.
@@ -62,9 +62,9 @@ pub async fn readiness(app: &App) -> Vec<Check> {
     ]
 }
 
-async fn database(app: &App) -> Result<String, String> {
-    app.store.check().await.map_err(|error| error.to_string())?;
-    Ok(format!("{:?} answers", app.store.dialect()))
+async fn database(core: &Core) -> Result<String, String> {
+    core.store.check().await.map_err(|error| error.to_string())?;
+    Ok(format!("{:?} answers", core.store.dialect()))
 }
 
 /// Once a second, however many ask, and to its end though nobody waits for it: a probe
@@ -85,24 +85,24 @@ async fn storage_lately(app: &App) -> Result<String, String> {
     look.await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-async fn storage(app: &App) -> Result<String, String> {
-    app.files.check().await.map_err(|error| error.to_string())?;
+async fn storage(core: &Core) -> Result<String, String> {
+    core.files.check().await.map_err(|error| error.to_string())?;
     Ok("written, read and deleted a probe".into())
 }
 
 /// Folders whose disks the service writes to, and what they are called.
-pub(crate) fn folders(app: &App) -> Vec<(&'static str, PathBuf)> {
-    let data = ("data", app.config.data_dir.clone());
-    let objects = app
+pub(crate) fn folders(core: &Core) -> Vec<(&'static str, PathBuf)> {
+    let data = ("data", core.config.data_dir.clone());
+    let objects = core
         .files
         .folder()
         .map(|folder| ("objects", folder.to_owned()));
     [Some(data), objects].into_iter().flatten().collect()
 }
 
-fn disk(app: &App) -> Result<String, String> {
+fn disk(core: &Core) -> Result<String, String> {
     let mut rooms = Vec::new();
-    for (name, folder) in folders(app) {
+    for (name, folder) in folders(core) {
         let free = disk::free(&folder)
             .map_err(|error| format!("the disk of the {name} folder cannot be asked: {error}"))?;
         let room = format!("{name} folder: {} MiB free", free / (1024 * 1024));
@@ -147,16 +147,16 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
 }
 
 /// Whether providers are set up, and whether each answers.
-async fn providers(app: &App) -> Result<String, String> {
-    let set_up = settings_of_providers(app)?;
+async fn providers(core: &Core) -> Result<String, String> {
+    let set_up = settings_of_providers(core)?;
     let slots = [Slot::Signing, Slot::Payment, Slot::Kba];
     let configured = slots.into_iter().flat_map(|slot| {
-        let instances = app.config.providers.instances(slot).into_iter().flatten();
+        let instances = core.config.providers.instances(slot).into_iter().flatten();
         instances.map(move |(name, instance)| (slot, name, instance.base_url.clone()))
     });
     for (slot, name, base_url) in configured {
         // Any status is an answer.
-        let asked = app.http.get(base_url).timeout(PROVIDER_TIMEOUT).send();
+        let asked = core.http.get(base_url).timeout(PROVIDER_TIMEOUT).send();
         if let Err(error) = asked.await {
             let why = error.without_url();
             return Err(format!("{slot} {name} cannot be reached: {why}"));
@@ -165,7 +165,7 @@ async fn providers(app: &App) -> Result<String, String> {
     Ok(set_up)
 }
 
-fn settings_of_providers(app: &App) -> Result<String, String> {
+fn settings_of_providers(core: &Core) -> Result<String, String> {
     let mut kinds = Vec::new();
     for (slot, kind, needed) in [
         (Slot::Signing, "signing", &["api_key", "webhook_secret"][..]),
@@ -174,10 +174,10 @@ fn settings_of_providers(app: &App) -> Result<String, String> {
     ] {
         let mut names = Vec::new();
         // The sandboxes of the other kinds are for development.
-        if slot == Slot::Signing || !app.config.is_production() {
+        if slot == Slot::Signing || !core.config.is_production() {
             names.push(EMBEDDED.to_owned());
         }
-        for (name, instance) in app.config.providers.instances(slot).into_iter().flatten() {
+        for (name, instance) in core.config.providers.instances(slot).into_iter().flatten() {
             let lacking = |secret: &&&str| !instance.secrets.contains_key(**secret);
             if let Some(missing) = needed.iter().find(lacking) {
                 return Err(format!("{kind} provider {name} has no secret {missing}"));

@@ -12,7 +12,7 @@ use crate::fair_queue::Owner;
 use crate::service::envelopes::uploads::{self, Upload};
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 
@@ -79,11 +79,11 @@ impl From<CustomerRow> for CustomerView {
 
 /// The customer with this e-mail address.
 pub async fn by_email(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     email: &str,
 ) -> Result<CustomerView, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let customer = customers::by_email(&mut connection, &caller.org, email).await?;
     Ok(customer.ok_or(ServiceError::NotFound("Customer"))?.into())
 }
@@ -195,12 +195,12 @@ fn set(details: &Details) -> Map<String, Value> {
 
 /// Creates a customer.
 pub async fn create(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: CreateCustomer,
     answer: &Answering<OwnCustomer>,
 ) -> Result<OwnCustomer, ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let customer = CustomerRow {
         id: CustomerId::new(),
         email: address(request.email),
@@ -209,7 +209,7 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     match customers::insert(&mut tx, &caller.org, &customer).await {
         Err(error) if error.is_unique_violation() => {
             return Err(ServiceError::Conflict(TAKEN.into()));
@@ -223,14 +223,14 @@ pub async fn create(
 
 /// Changes a customer.
 pub async fn change(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: ChangeCustomer,
 ) -> Result<OwnCustomer, ServiceError> {
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let found = customers::lock(&mut tx, &caller.org, &id).await?;
     let mut customer = found.ok_or_else(unknown)?;
     if let Some(name) = request.name {
@@ -249,7 +249,7 @@ pub async fn change(
             value => customer.details.insert(name, value),
         };
     }
-    customer.updated_at = app.clock.now();
+    customer.updated_at = core.clock.now();
     match customers::update(&mut tx, &caller.org, &customer).await {
         Err(error) if error.is_unique_violation() => {
             return Err(ServiceError::Conflict(TAKEN.into()));
@@ -261,22 +261,22 @@ pub async fn change(
 }
 
 /// A customer of the caller's organization.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<OwnCustomer, ServiceError> {
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OwnCustomer, ServiceError> {
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = customers::get(&mut connection, &caller.org, &id).await?;
     Ok(found.ok_or_else(unknown)?.into())
 }
 
 /// A page of customers, newest first, and how many there are.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<OwnCustomer>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let (found, total) = customers::list(&mut connection, &caller.org, page, limit).await?;
     Ok((found.into_iter().map(OwnCustomer::from).collect(), total))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::domain::clock::Timestamp;
-use crate::service::App;
+use crate::service::{App, Core};
 use crate::service::vault::integrity;
 use crate::store::{self, StoreError, jobs};
 
@@ -34,29 +34,29 @@ pub async fn update(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn count(app: &App) -> Result<(), StoreError> {
-    let mut connection = app.store.read().await?;
+async fn count(core: &Core) -> Result<(), StoreError> {
+    let mut connection = core.store.read().await?;
     let waiting = store::log::pending_count(&mut connection).await?;
-    app.metrics.ledger_pending.set(waiting);
+    core.metrics.ledger_pending.set(waiting);
     if let Some(head) = store::log::head(&mut connection).await? {
-        app.metrics.ledger_size.set(head.size.cast_signed());
+        core.metrics.ledger_size.set(head.size.cast_signed());
     }
-    let since = app.clock.now() - integrity::PERIOD;
+    let since = core.clock.now() - integrity::PERIOD;
     let progress = store::integrity::progress(&mut connection, since).await?;
-    app.metrics.integrity_total.set(progress.total);
-    app.metrics.integrity_this_week.set(progress.checked);
-    app.metrics.integrity_problems.set(progress.with_problems);
-    let now = app.clock.now();
+    core.metrics.integrity_total.set(progress.total);
+    core.metrics.integrity_this_week.set(progress.checked);
+    core.metrics.integrity_problems.set(progress.with_problems);
+    let now = core.clock.now();
     let lag = |since: Option<Timestamp>| since.map_or(0, |at| now.as_seconds() - at.as_seconds());
     let counts = jobs::counts(&mut connection, now).await?;
-    app.metrics.jobs_waiting.set(counts.waiting);
-    app.metrics.jobs_failed.set(counts.failed);
-    app.metrics.job_lag.set(lag(counts.due_since));
+    core.metrics.jobs_waiting.set(counts.waiting);
+    core.metrics.jobs_failed.set(counts.failed);
+    core.metrics.job_lag.set(lag(counts.due_since));
     let due = store::deliveries::counts(&mut connection, now).await?;
-    app.metrics.webhook_due.set(due.due);
-    app.metrics.webhook_lag.set(lag(due.oldest));
+    core.metrics.webhook_due.set(due.due);
+    core.metrics.webhook_lag.set(lag(due.oldest));
     let endpoints = store::webhooks::counts(&mut connection).await?;
-    app.metrics.webhook_paused.set(endpoints.paused);
-    app.metrics.webhook_disabled.set(endpoints.disabled);
+    core.metrics.webhook_paused.set(endpoints.paused);
+    core.metrics.webhook_disabled.set(endpoints.disabled);
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::domain::id::RequestId;
 use crate::domain::seal::Sealer;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 
@@ -44,7 +44,7 @@ struct Claimed {
 
 /// Claims `key` for a request with this fingerprint.
 pub async fn claim(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     key: &str,
     fingerprint: &str,
@@ -54,12 +54,12 @@ pub async fn claim(
         actor: caller.actor.clone(),
         key: key.into(),
     };
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let kept = idempotency::get(&mut tx, &key).await?;
     let replaced = match kept {
         Some(kept) if kept.created_at + LIFE > now => {
-            if let Some(known) = known(app, &key, &kept, fingerprint)? {
+            if let Some(known) = known(core, &key, &kept, fingerprint)? {
                 return Ok(known);
             }
             if kept.lease_until > now {
@@ -91,14 +91,14 @@ pub async fn claim(
     Ok(Claim::Go(Receipt(Some(Arc::new(Claimed {
         key,
         claim,
-        sealer: app.sealer.clone(),
+        sealer: core.sealer.clone(),
         settled: AtomicBool::new(false),
     })))))
 }
 
 /// The kept answer; none while there is none yet.
 fn known(
-    app: &App,
+    core: &Core,
     key: &RequestKey,
     kept: &Kept,
     fingerprint: &str,
@@ -111,7 +111,7 @@ fn known(
     let Some((status, body)) = &kept.answer else {
         return Ok(None);
     };
-    let body = app
+    let body = core
         .sealer
         .open(body, &key.key)
         .ok_or_else(|| ServiceError::Internal("a kept answer cannot be opened".into()))?;
@@ -138,10 +138,10 @@ impl Receipt {
     }
 
     /// Keeps an answer that came without a change of its own, if none is kept yet.
-    pub async fn keep(&self, app: &App, status: u16, body: &str) -> Result<(), StoreError> {
+    pub async fn keep(&self, core: &Core, status: u16, body: &str) -> Result<(), StoreError> {
         match &self.0 {
             Some(claimed) if !claimed.settled.load(Ordering::Acquire) => {
-                let tx = app.store.begin().await?;
+                let tx = core.store.begin().await?;
                 self.commit(tx, status, || body.to_owned()).await
             }
             _ => Ok(()),
@@ -149,11 +149,11 @@ impl Receipt {
     }
 
     /// Gives the key back, so that the request can be made again.
-    pub async fn release(&self, app: &App) -> Result<(), StoreError> {
+    pub async fn release(&self, core: &Core) -> Result<(), StoreError> {
         let Some(claimed) = &self.0 else {
             return Ok(());
         };
-        let mut tx = app.store.begin().await?;
+        let mut tx = core.store.begin().await?;
         idempotency::release(&mut tx, &claimed.key, &claimed.claim).await?;
         tx.commit().await
     }

@@ -23,7 +23,7 @@ use crate::sandbox;
 use crate::service::events;
 use crate::service::signing::CallbackError;
 use crate::service::vault::vault_in;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::payments::Payment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
@@ -86,7 +86,7 @@ pub struct Due {
 }
 
 /// What is still to be paid of an envelope, and by whom; none when there is nothing.
-pub async fn due(app: &App, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
+pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
     let open = match envelope.status {
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
         EnvelopeStatus::Uploaded => envelope.kind == EnvelopeKind::Paper,
@@ -101,7 +101,7 @@ pub async fn due(app: &App, envelope: &Envelope) -> Result<Option<Due>, ServiceE
     if !open || envelope.payment != Some(PaymentStatus::RequiresPayment) {
         return Ok(None);
     }
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
@@ -129,30 +129,30 @@ fn payer(role: &str, mut signers: Vec<Signer>) -> Option<Signer> {
 
 /// Asks for the payment that `email` owes, if it does.
 pub async fn intent(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     email: &str,
 ) -> Result<PaymentIntent, ServiceError> {
-    let due = due(app, envelope).await?;
+    let due = due(core, envelope).await?;
     match due.filter(|due| due.payer_email.eq_ignore_ascii_case(email)) {
-        Some(due) => begun(app, &due).await,
+        Some(due) => begun(core, &due).await,
         None => Ok(PaymentIntent::default()),
     }
 }
 
 /// Asks for the payment of an envelope, whoever owes it: for its organization's back
 /// office, when the payer comes by no link any more, or never did.
-pub async fn collect(app: &App, caller: &Caller, id: &str) -> Result<PaymentIntent, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
-    match due(app, &envelope).await? {
-        Some(due) => begun(app, &due).await,
+pub async fn collect(core: &Core, caller: &Caller, id: &str) -> Result<PaymentIntent, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
+    match due(core, &envelope).await? {
+        Some(due) => begun(core, &due).await,
         None => Ok(PaymentIntent::default()),
     }
 }
 
-async fn begun(app: &App, due: &Due) -> Result<PaymentIntent, ServiceError> {
-    let (payment, intent) = asked(app, due).await?;
-    let status = settle(app, &payment, &intent).await?;
+async fn begun(core: &Core, due: &Due) -> Result<PaymentIntent, ServiceError> {
+    let (payment, intent) = asked(core, due).await?;
+    let status = settle(core, &payment, &intent).await?;
     if status == PaymentStatus::Paid {
         return Ok(PaymentIntent::default());
     }
@@ -178,16 +178,16 @@ fn is_operators(payment: &Payment) -> bool {
 }
 
 /// Where the payment stands, as its provider says.
-pub async fn standing(app: &App, envelope: &Envelope) -> Result<Standing, ServiceError> {
+pub async fn standing(core: &Core, envelope: &Envelope) -> Result<Standing, ServiceError> {
     let mut status = envelope.payment;
     if status == Some(PaymentStatus::RequiresPayment) {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
         drop(connection);
         if let Some(payment) = payment
             && payment.intent.is_some()
         {
-            status = Some(reconcile(app, &payment).await?);
+            status = Some(reconcile(core, &payment).await?);
         }
     }
     Ok(Standing { status })
@@ -195,18 +195,18 @@ pub async fn standing(app: &App, envelope: &Envelope) -> Result<Standing, Servic
 
 /// The payment at its provider: as it was begun, or begun now. The payment's id is the
 /// key by which the provider knows a repetition.
-async fn asked(app: &App, due: &Due) -> Result<(Payment, seen::Intent), ServiceError> {
+async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), ServiceError> {
     let payment = &due.payment;
     if payment.intent.is_some() {
-        let intent = read(app, payment).await?;
+        let intent = read(core, payment).await?;
         // One that was cancelled at the provider can never be paid.
         if intent.status != seen::PaymentStatus::Canceled {
             return Ok((payment.clone(), intent));
         }
     }
     let org = &payment.org;
-    let instance = app.instance(Slot::Payment, org);
-    let asked = provider(app, Some(org), &instance)?;
+    let instance = core.instance(Slot::Payment, org);
+    let asked = provider(core, Some(org), &instance)?;
     let request = seen::IntentRequest {
         payment_id: match payment.begun {
             0 => payment.id.to_string(),
@@ -220,8 +220,8 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, seen::Intent), ServiceE
         payer_email: Some(due.payer_email.clone()),
     };
     let intent = asked.create_intent(request).await.map_err(failed)?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     if payments::set_intent(&mut tx, payment, &instance, &intent.intent_id, now).await? {
@@ -254,20 +254,20 @@ async fn asked(app: &App, due: &Due) -> Result<(Payment, seen::Intent), ServiceE
     }
     drop(tx);
     // Somebody else began it at the same time: theirs is on record.
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let now = payments::get(&mut connection, org, &payment.envelope).await?;
     drop(connection);
     let payment = now.ok_or(ServiceError::NotFound("Envelope"))?;
-    let intent = read(app, &payment).await?;
+    let intent = read(core, &payment).await?;
     Ok((payment, intent))
 }
 
 /// The payment as its provider has it.
-async fn read(app: &App, payment: &Payment) -> Result<seen::Intent, ServiceError> {
+async fn read(core: &Core, payment: &Payment) -> Result<seen::Intent, ServiceError> {
     let Some((instance, intent)) = &payment.intent else {
         return Err(ServiceError::NotFound("Payment"));
     };
-    let asked = provider(app, Some(&payment.org), instance)?;
+    let asked = provider(core, Some(&payment.org), instance)?;
     asked.read_intent(intent).await.map_err(failed)
 }
 
@@ -276,17 +276,17 @@ async fn read(app: &App, payment: &Payment) -> Result<seen::Intent, ServiceError
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
 fn provider(
-    app: &App,
+    core: &Core,
     org: Option<&OrgId>,
     instance: &str,
 ) -> Result<Box<dyn PaymentProvider>, ServiceError> {
     if instance == EMBEDDED {
-        return Ok(app.sandbox(Slot::Payment)?.payment(org));
+        return Ok(core.sandbox(Slot::Payment)?.payment(org));
     }
-    let lease = app.lease(Slot::Payment, instance)?;
+    let lease = core.lease(Slot::Payment, instance)?;
     let plugin = match org {
-        Some(org) => app.components.payment(Some(org), instance),
-        None => app.components.payment_callbacks(instance),
+        Some(org) => core.components.payment(Some(org), instance),
+        None => core.components.payment_callbacks(instance),
     };
     Ok(Box::new(Leased { plugin, lease }))
 }
@@ -296,14 +296,14 @@ fn failed(error: ProviderError) -> ServiceError {
 }
 
 /// Brings a payment up to what its provider says.
-async fn reconcile(app: &App, payment: &Payment) -> Result<PaymentStatus, ServiceError> {
-    let intent = read(app, payment).await?;
-    settle(app, payment, &intent).await
+async fn reconcile(core: &Core, payment: &Payment) -> Result<PaymentStatus, ServiceError> {
+    let intent = read(core, payment).await?;
+    settle(core, payment, &intent).await
 }
 
 /// Notes that it was paid, if it was: the whole amount, in its currency. Once.
 async fn settle(
-    app: &App,
+    core: &Core,
     payment: &Payment,
     intent: &seen::Intent,
 ) -> Result<PaymentStatus, ServiceError> {
@@ -318,8 +318,8 @@ async fn settle(
     if intent.status != seen::PaymentStatus::Paid {
         return Ok(PaymentStatus::RequiresPayment);
     }
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     if !payments::set_paid(&mut tx, payment, now).await? {
@@ -356,20 +356,20 @@ async fn settle(
 
 /// Takes a provider's callback.
 pub async fn callback(
-    app: &App,
+    core: &Core,
     instance: &str,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 ) -> Result<(), CallbackError> {
-    let subject = provider(app, None, instance)?
+    let subject = provider(core, None, instance)?
         .read_callback(seen::Callback { headers, body })
         .await
         .map_err(ServiceError::from)?;
     match subject {
-        Ok(seen::CallbackSubject::Intent(intent)) => catch_up(app, instance, &intent).await?,
+        Ok(seen::CallbackSubject::Intent(intent)) => catch_up(core, instance, &intent).await?,
         Ok(seen::CallbackSubject::Reversal((intent, amount, word))) => {
-            if let Some(payment) = of_intent(app, instance, &intent).await? {
-                note_reversal(app, &payment, amount, &word).await?;
+            if let Some(payment) = of_intent(core, instance, &intent).await? {
+                note_reversal(core, &payment, amount, &word).await?;
             }
         }
         Ok(seen::CallbackSubject::Ignored) => {}
@@ -380,34 +380,34 @@ pub async fn callback(
 }
 
 /// Brings the payment of an intent up to what its provider says.
-pub async fn catch_up(app: &App, instance: &str, intent: &str) -> Result<(), ServiceError> {
-    match of_intent(app, instance, intent).await? {
-        Some(payment) => reconcile(app, &payment).await.map(drop),
+pub async fn catch_up(core: &Core, instance: &str, intent: &str) -> Result<(), ServiceError> {
+    match of_intent(core, instance, intent).await? {
+        Some(payment) => reconcile(core, &payment).await.map(drop),
         None => Ok(()),
     }
 }
 
 /// None for another service's payment at the same processor.
 async fn of_intent(
-    app: &App,
+    core: &Core,
     instance: &str,
     intent: &str,
 ) -> Result<Option<Payment>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(payments::by_intent(&mut connection, instance, intent).await?)
 }
 
 /// Money went back, or somebody wants it back: that is recorded, once, and changes no state.
 /// What was vaulted is signed all the same.
 async fn note_reversal(
-    app: &App,
+    core: &Core,
     payment: &Payment,
     amount: u64,
     word: &str,
 ) -> Result<(), ServiceError> {
     const ACTION: &str = "payment.reversal_reported";
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let details = json!({
@@ -431,14 +431,14 @@ async fn note_reversal(
 
 /// Looks at the payments that were begun and not looked at for the longest time: what a
 /// lost callback would have told is found out all the same.
-pub async fn round(app: &App) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let interval = app.config.sweep_interval.unwrap_or(INTERVAL);
+pub async fn round(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let interval = core.config.sweep_interval.unwrap_or(INTERVAL);
     loop {
-        let due = payments::claim(&app.store, now - GIVEN_UP, now - interval, now, BATCH).await?;
-        let more = due.len() as i64 == BATCH && !app.stopping.is_cancelled();
+        let due = payments::claim(&core.store, now - GIVEN_UP, now - interval, now, BATCH).await?;
+        let more = due.len() as i64 == BATCH && !core.stopping.is_cancelled();
         stream::iter(due)
-            .for_each_concurrent(AT_ONCE, |due| look(app, due))
+            .for_each_concurrent(AT_ONCE, |due| look(core, due))
             .await;
         if !more {
             return Ok(());
@@ -446,18 +446,18 @@ pub async fn round(app: &App) -> Result<(), ServiceError> {
     }
 }
 
-async fn look(app: &App, due: OwnedEnvelope) {
+async fn look(core: &Core, due: OwnedEnvelope) {
     let looked = async {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let payment = payments::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
         let payment = payment.ok_or(ServiceError::NotFound("Payment"))?;
-        reconcile(app, &payment).await
+        reconcile(core, &payment).await
     };
     match looked.await {
-        Ok(_) => drop(app.metrics.provider_polls.inc()),
+        Ok(_) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {
-            app.metrics.provider_polls_failed.inc();
+            core.metrics.provider_polls_failed.inc();
             tracing::warn!(envelope = %due.envelope, %error, "a payment could not be read back");
         }
     }

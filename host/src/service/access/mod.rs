@@ -22,7 +22,7 @@ use crate::service::access::issuer::Issuer;
 use crate::service::access::jwt::Expiring;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::Windows;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::{api_keys, tokens};
 
 /// Keys of tokens, and what is known of credentials that were used lately.
@@ -139,8 +139,8 @@ pub async fn flush_key_usage(app: &App) -> Result<(), ServiceError> {
 }
 
 /// In the order of the ids, so that two nodes never wait for each other.
-async fn write_key_usage(app: &App, seen: &BTreeMap<KeyId, Timestamp>) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
+async fn write_key_usage(core: &Core, seen: &BTreeMap<KeyId, Timestamp>) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
     for (key, at) in seen {
         api_keys::touch(&mut tx, key, *at).await?;
     }
@@ -284,8 +284,8 @@ async fn own(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
 }
 
 /// Forgets revoked tokens once no clock takes them any more.
-pub async fn forget_revoked(app: &App) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
-    tokens::forget(&mut tx, app.clock.now() - KEPT_BEHIND_ITS_END).await?;
+pub async fn forget_revoked(core: &Core) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    tokens::forget(&mut tx, core.clock.now() - KEPT_BEHIND_ITS_END).await?;
     Ok(tx.commit().await?)
 }

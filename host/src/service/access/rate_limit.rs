@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::KeyId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
 
 /// Length of a window.

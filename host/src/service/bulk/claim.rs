@@ -16,7 +16,7 @@ use crate::domain::organization::Organization;
 use crate::domain::prefill;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::events;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::customers::CustomerRow;
 use crate::store::{
     Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,
@@ -33,14 +33,14 @@ pub(super) struct Parcel {
 
 /// Leases the next items. Those that have no envelope yet get one.
 pub(super) async fn claim(
-    app: &App,
+    core: &Core,
     batch: &Batch,
     master: &SubmittedMaster,
     limit: i64,
 ) -> Result<Vec<Parcel>, ServiceError> {
-    let organization = dispatch::organization(app, &batch.org).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let organization = dispatch::organization(core, &batch.org).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let items = bulk::claim(&mut tx, batch, now, LEASE, limit).await?;
     if items.is_empty() {
         return Ok(Vec::new());
@@ -72,7 +72,7 @@ pub(super) async fn claim(
         let signers = signers(batch, master, client, email);
         let envelope = match envelope {
             Some(envelope) => envelope,
-            None => create(app, &mut tx, batch, &item, client, &signers, &organization).await?,
+            None => create(core, &mut tx, batch, &item, client, &signers, &organization).await?,
         };
         let role = master.roles.first().map(String::as_str).unwrap_or_default();
         let values = prefill::values(&master.fields, role, |datum| client.datum(datum));
@@ -136,7 +136,7 @@ fn signers(
 
 /// The envelope of an item: from now on it is in the client's documents.
 async fn create(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     batch: &Batch,
     item: &Item,
@@ -144,7 +144,7 @@ async fn create(
     signers: &[Signer],
     organization: &Organization,
 ) -> Result<Envelope, ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let mut metadata = serde_json::Map::new();
     metadata.insert("document_source".into(), json!(batch.source));
     if let Some(source) = &batch.source_template {
@@ -181,7 +181,7 @@ async fn create(
         kba_required: batch.kba_required,
         ..new
     };
-    let begun = lifecycle::first_status_in_bulk(app, &envelope).await?;
+    let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;
     envelope.status = begun.status;
     envelope_store::insert(tx, &envelope).await?;
     bulk::set_envelope(tx, item, &envelope.id).await?;

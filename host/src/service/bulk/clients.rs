@@ -11,7 +11,7 @@ use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
 use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::{bulk, customers};
 
 /// Body of `POST /bulk-send/{id}/items`.
@@ -41,17 +41,17 @@ pub struct AddedClients {
 
 /// Puts these clients in the place of those the batch has.
 pub async fn set_clients(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: SetClients,
     answer: &Answering<AddedClients>,
 ) -> Result<AddedClients, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::SetItems;
-    let ready = lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
+    let ready = lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     let mut added = AddedClients {
         added: 0,
         skipped_no_email: Vec::new(),

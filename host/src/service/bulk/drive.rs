@@ -27,7 +27,7 @@ use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
 use crate::service::envelopes::{self, dispatch, lifecycle};
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, ServiceError, kba};
+use crate::service::{App, Core, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 
 /// Items claimed at once, at most.
@@ -119,17 +119,17 @@ async fn turns(app: &App, batch: &Batch) -> Option<OwnedSemaphorePermit> {
     free.await.ok()?.ok()
 }
 
-async fn wait_or_finish(app: &App, batch: &Batch) -> Result<Next, ServiceError> {
-    let mut connection = app.store.read().await?;
+async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<Next, ServiceError> {
+    let mut connection = core.store.read().await?;
     let due = bulk::next_due(&mut connection, batch).await?;
     drop(connection);
-    let now = app.clock.now();
+    let now = core.clock.now();
     match due {
         Some(at) => Ok(Next::Again(
             at.clamp(now + SHORTEST_WAIT, now + LONGEST_WAIT),
         )),
         None => {
-            finish(app, batch).await?;
+            finish(core, batch).await?;
             Ok(Next::Done)
         }
     }
@@ -150,7 +150,7 @@ enum NotSent {
 
 /// Has all of a chunk submitted and settles it.
 async fn send(
-    app: &App,
+    core: &Core,
     batch: &Batch,
     master: &SubmittedMaster,
     mut chunk: Vec<Parcel>,
@@ -161,7 +161,7 @@ async fn send(
     let submit_all = join_all(chunk.iter_mut().map(|parcel| {
         let turn = turns.split(1);
         async move {
-            let submission = submit(app, batch, master, parcel).await;
+            let submission = submit(core, batch, master, parcel).await;
             drop(turn);
             submission
         }
@@ -170,8 +170,8 @@ async fn send(
     let renewals = async {
         loop {
             tokio::time::sleep(RENEWAL).await;
-            let until = app.clock.now() + LEASE;
-            if let Err(error) = bulk::renew(&app.store, &items, until).await {
+            let until = core.clock.now() + LEASE;
+            if let Err(error) = bulk::renew(&core.store, &items, until).await {
                 tracing::warn!(batch = %batch.id, %error, "leases of items were not renewed");
             }
         }
@@ -181,19 +181,19 @@ async fn send(
         never = renewals => never,
     };
     faults::pass("bulk submitted");
-    settle(app, batch, chunk, submissions).await
+    settle(core, batch, chunk, submissions).await
 }
 
 /// Clones the master for one client and has the provider invite its signers. Each of
 /// the two is found again when it was done before.
 async fn submit(
-    app: &App,
+    core: &Core,
     batch: &Batch,
     master: &SubmittedMaster,
     parcel: &mut Parcel,
 ) -> Result<Submitted, NotSent> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
-    let signing = provider(app, &batch.org, instance).map_err(NotSent::Other)?;
+    let signing = provider(core, &batch.org, instance).map_err(NotSent::Other)?;
     let Parcel {
         item,
         envelope,
@@ -214,7 +214,7 @@ async fn submit(
         external_id: dispatch::external_id(&envelope.id, &what),
         values: vec![(role, values.clone())],
     };
-    let id = dispatch::submit(app, &signing, envelope, request, signers).await;
+    let id = dispatch::submit(core, &signing, envelope, request, signers).await;
     Ok(Submitted {
         id: id.map_err(NotSent::Other)?,
         signing,
@@ -223,15 +223,15 @@ async fn submit(
 
 /// Writes what became of a chunk, all at once.
 async fn settle(
-    app: &App,
+    core: &Core,
     batch: &Batch,
     chunk: Vec<Parcel>,
     submissions: Vec<Result<Submitted, NotSent>>,
 ) -> Result<(), ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let mut lost_master = false;
     let mut outcomes = Vec::new();
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     for (parcel, submission) in chunk.into_iter().zip(submissions) {
         if !bulk::holds(&mut tx, &parcel.item).await? {
             // Too slow: somebody else has it by now. They find this submission, unless
@@ -242,7 +242,7 @@ async fn settle(
             continue;
         }
         let outcome = match submission {
-            Ok(submission) => sent(app, &mut tx, batch, &parcel, submission, now).await?,
+            Ok(submission) => sent(core, &mut tx, batch, &parcel, submission, now).await?,
             Err(NotSent::Master) => {
                 lost_master = true;
                 Outcome::Failed(NO_MASTER.into())
@@ -254,10 +254,10 @@ async fn settle(
     }
     tx.commit().await?;
     for outcome in &outcomes {
-        app.metrics.bulk_items.get_or_create(&outcome.into()).inc();
+        core.metrics.bulk_items.get_or_create(&outcome.into()).inc();
     }
     if lost_master {
-        lose_master(app, batch).await?;
+        lose_master(core, batch).await?;
     }
     Ok(())
 }
@@ -281,7 +281,7 @@ async fn put_aside(
 /// Brings an envelope out that its provider has. One that was sent by hand meanwhile,
 /// or ended, stays as it is, and the submission is nobody's.
 async fn sent(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     batch: &Batch,
     parcel: &Parcel,
@@ -295,7 +295,7 @@ async fn sent(
         return Ok(outcome);
     }
     submission.signing.write(tx).await?;
-    let decided = lifecycle::decide(app, &before, EnvelopeTrigger::Send).await?;
+    let decided = lifecycle::decide(core, &before, EnvelopeTrigger::Send).await?;
     let from = before.status;
     let sent = Envelope {
         status: decided.status,

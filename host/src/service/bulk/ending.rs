@@ -11,17 +11,17 @@ use crate::domain::event::{Event, EventType};
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::Next;
 use crate::service::envelopes::{self, lifecycle};
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::{bulk, deliveries, events as event_store};
 
 /// How long envelopes wait that the rules do not let go.
 const REFUSED_WAIT: Duration = Duration::from_secs(300);
 
 /// Without its master a batch sends nothing more: it ends as failed.
-pub(super) async fn lose_master(app: &App, batch: &Batch) -> Result<(), ServiceError> {
+pub(super) async fn lose_master(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
     tracing::error!(batch = %batch.id, "a batch's master template cannot be read any more");
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
         return Ok(());
     };
@@ -39,9 +39,9 @@ pub(super) async fn lose_master(app: &App, batch: &Batch) -> Result<(), ServiceE
 
 /// Ends a batch that has no unfinished item, and tells of it: once, as one of those who
 /// find it so has the row first.
-pub(super) async fn finish(app: &App, batch: &Batch) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
         return Ok(());
     };
@@ -55,7 +55,7 @@ pub(super) async fn finish(app: &App, batch: &Batch) -> Result<(), ServiceError>
         false => BatchTrigger::Finish,
     };
     batch.status =
-        lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
+        lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
     let data = json!({ "batch_id": batch.id, "status": batch.status, "counts": counts });
@@ -70,21 +70,21 @@ pub(super) async fn finish(app: &App, batch: &Batch) -> Result<(), ServiceError>
 
 /// Ends what a cancelled batch has left: items whose worker died, and envelopes of
 /// cancelled items, which nobody will send.
-pub async fn tidy(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
-    let now = app.clock.now();
-    let mut connection = app.store.read().await?;
+pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
+    let now = core.clock.now();
+    let mut connection = core.store.read().await?;
     let batch = bulk::get(&mut connection, org, id).await?;
     drop(connection);
     let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Cancelled) else {
         return Ok(Next::Done);
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let forsaken = bulk::claim(&mut tx, &batch, now, LEASE, CHUNK as i64).await?;
     for item in &forsaken {
         bulk::settle(&mut tx, item, &Outcome::Cancelled).await?;
     }
     tx.commit().await?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let abandoned = bulk::abandoned(&mut connection, org, id, CHUNK as i64).await?;
     let due = bulk::next_due(&mut connection, &batch).await?;
     drop(connection);
@@ -92,7 +92,7 @@ pub async fn tidy(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, ServiceE
     for envelope in &abandoned {
         let caller = Caller::system(org.clone());
         let reason = "Bulk send was cancelled".to_owned();
-        match envelopes::void_unsent(app, &caller, envelope.as_str(), reason).await {
+        match envelopes::void_unsent(core, &caller, envelope.as_str(), reason).await {
             Ok(()) => voided += 1,
             Err(ServiceError::Refused(refusal)) => {
                 tracing::error!(%envelope, %refusal.message, "an envelope that is not sent stays");

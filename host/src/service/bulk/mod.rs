@@ -26,7 +26,7 @@ use crate::service::envelopes::consent::VaultConsent;
 use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
 use crate::service::templates::selection::Selection;
-use crate::service::{App, Caller, ServiceError, templates as template_service};
+use crate::service::{App, Core, Caller, ServiceError, templates as template_service};
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
@@ -232,13 +232,13 @@ const UNKNOWN: ServiceError = ServiceError::NotFound("Batch");
 
 /// Sets a batch up.
 pub async fn create(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: CreateBatch,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
     let source = source(&request)?;
-    let selected = source.read(app, caller).await?;
+    let selected = source.read(core, caller).await?;
     if let Some(selected) = &selected {
         check_priced(&selected.templates())?;
     }
@@ -246,8 +246,8 @@ pub async fn create(
         Some(selected) => selected.kba_required(),
         None => request.kba_required,
     };
-    let status = lifecycle::next_batch_status(app, &caller.org, None, BatchTrigger::Create).await?;
-    let now = app.clock.now();
+    let status = lifecycle::next_batch_status(core, &caller.org, None, BatchTrigger::Create).await?;
+    let now = core.clock.now();
     let id = |text: Option<String>| text.and_then(|text| TemplateId::parse(&text));
     let batch = Batch {
         id: BatchId::new(),
@@ -263,7 +263,7 @@ pub async fn create(
         terms: None,
         tags: request.tag_ids,
         master: None,
-        provider_instance: Some(app.signing_instance(&caller.org, kba_required)),
+        provider_instance: Some(core.signing_instance(&caller.org, kba_required)),
         submitted: None,
         status,
         runs: 0,
@@ -272,7 +272,7 @@ pub async fn create(
         updated_at: now,
     };
     let view = BatchView::of(&batch, &Counts::default());
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     bulk::insert(&mut tx, &batch).await?;
     answer.commit(tx, &view).await?;
     Ok(view)
@@ -318,20 +318,20 @@ fn source(request: &CreateBatch) -> Result<Selection, ServiceError> {
 
 /// Changes a batch that was not submitted.
 pub async fn change(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: ChangeBatch,
 ) -> Result<BatchView, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     if let Some(master) = &request.master_template_id {
         let unknown = || ServiceError::NotFound("Template");
         let master = TemplateId::parse(master).ok_or_else(unknown)?;
         let master = templates::get(&mut tx, &caller.org, &master).await?;
         let master = master.ok_or_else(unknown)?;
-        check_open(app, &batch).await?;
+        check_open(core, &batch).await?;
         check_priced(&[&master])?;
         if batch.kba_required && !master.kba_required {
             return Err(ServiceError::Conflict(
@@ -340,7 +340,7 @@ pub async fn change(
         }
         use_master(&mut batch, &master);
     }
-    check_open(app, &batch).await?;
+    check_open(core, &batch).await?;
     if let Some(wanted) = request.kba_required
         && wanted != batch.kba_required
     {
@@ -352,7 +352,7 @@ pub async fn change(
             ));
         }
         batch.kba_required = wanted;
-        batch.provider_instance = Some(app.signing_instance(&caller.org, wanted));
+        batch.provider_instance = Some(core.signing_instance(&caller.org, wanted));
     }
     if let Some(name) = request.name {
         batch.name = name;
@@ -373,17 +373,17 @@ pub async fn change(
 
 /// Records the acceptance of unattended vaulting, or that it is taken back.
 pub async fn consent(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: &VaultConsent,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let terms = request.terms(caller, now)?;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
-    check_open(app, &batch).await?;
+    check_open(core, &batch).await?;
     set_vaulting(&mut batch, request.auto_vault_enabled, terms);
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
@@ -405,21 +405,21 @@ fn use_master(batch: &mut Batch, master: &Template) {
 }
 
 /// Notes what the builder works on.
-pub async fn set_master(app: &App, batch: &Batch, master: &Template) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+pub async fn set_master(core: &Core, batch: &Batch, master: &Template) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let batch = bulk::lock(&mut tx, &batch.org, &batch.id).await?;
     let mut batch = batch.ok_or(UNKNOWN)?;
-    check_open(app, &batch).await?;
+    check_open(core, &batch).await?;
     use_master(&mut batch, master);
     bulk::update(&mut tx, &batch, now).await?;
     Ok(tx.commit().await?)
 }
 
 /// Refuses to change a batch that was submitted.
-pub async fn check_open(app: &App, batch: &Batch) -> Result<(), ServiceError> {
+pub async fn check_open(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
     let change = BatchTrigger::Update;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), change).await?;
+    lifecycle::next_batch_status(core, &batch.org, Some(batch.status), change).await?;
     Ok(())
 }
 
@@ -437,17 +437,17 @@ async fn lock(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Batch, ServiceEr
 }
 
 /// A batch of the caller's organization.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Batch, ServiceError> {
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Batch, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     found.ok_or(UNKNOWN)
 }
 
 /// A batch with its counts and items.
-pub async fn overview(app: &App, caller: &Caller, id: &str) -> Result<Overview, ServiceError> {
+pub async fn overview(core: &Core, caller: &Caller, id: &str) -> Result<Overview, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let items = bulk::items(&mut connection, &batch.org, &batch.id).await?;
@@ -464,9 +464,9 @@ pub async fn overview(app: &App, caller: &Caller, id: &str) -> Result<Overview, 
 }
 
 /// How far a batch is.
-pub async fn progress(app: &App, caller: &Caller, id: &str) -> Result<Progress, ServiceError> {
+pub async fn progress(core: &Core, caller: &Caller, id: &str) -> Result<Progress, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let counts = bulk::counts_of(&mut connection, &batch.org, &batch.id).await?;
@@ -479,12 +479,12 @@ pub async fn progress(app: &App, caller: &Caller, id: &str) -> Result<Progress, 
 
 /// A page of batches, newest first, and how many there are.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<BatchView>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let (found, total) = bulk::list(&mut connection, &caller.org, page, limit).await?;
     let ids: Vec<&BatchId> = found.iter().map(|batch| &batch.id).collect();
     let counts = bulk::counts(&mut connection, &caller.org, &ids).await?;
@@ -495,12 +495,12 @@ pub async fn list(
 
 /// Deletes a batch that was not submitted; the master template that was made for it
 /// is archived.
-pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<DeletedBatch, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBatch, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Delete;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
+    lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     bulk::delete(&mut tx, &batch, now).await?;
     if let Some(master) = &batch.master
         && let Some(master) = templates::get(&mut tx, &batch.org, master).await?

@@ -9,7 +9,7 @@ use crate::domain::template::Template;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Caller, Issue, ServiceError, kba};
+use crate::service::{App, Core, Caller, Issue, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 
 /// Jobs that work on one batch: as many chunks of it can be in hand at once, on one
@@ -63,11 +63,11 @@ pub async fn submit(
 }
 
 /// What is missing in the setup, each with its sentence; else the master template.
-async fn check_setup(app: &App, batch: &Batch) -> Result<Template, ServiceError> {
+async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceError> {
     let refuse = |code: &str, path: &str, expected: &str, message: &str| {
         Issue::new(code, &[path], expected, "none", message)
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let master = match &batch.master {
         None => None,
         Some(master) => templates::get(&mut connection, &batch.org, master).await?,
@@ -115,13 +115,13 @@ async fn check_setup(app: &App, batch: &Batch) -> Result<Template, ServiceError>
 /// The provider's own copy of the master, which nobody changes any more; what each
 /// client's is cloned from. A batch that is submitted again after a lost answer finds
 /// the one it made, unless the master is another by now.
-async fn frozen(app: &App, batch: &Batch, master: &Template) -> Result<String, ServiceError> {
-    let signing = provider(app, &batch.org, &master.provider_instance)?;
+async fn frozen(core: &Core, batch: &Batch, master: &Template) -> Result<String, ServiceError> {
+    let signing = provider(core, &batch.org, &master.provider_instance)?;
     let source = master.provider_template.as_deref().unwrap_or_default();
     let external_id = format!("{}.{}", batch.id, &master.content()[..16]);
     let clone = signing.clone_template(source, &batch.name, &external_id);
     let clone = clone.await?;
-    signing.keep(app).await?;
+    signing.keep(core).await?;
     Ok(clone.template_id)
 }
 
@@ -159,17 +159,17 @@ async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView,
 
 /// Cancels a running batch: what was not begun is not sent any more.
 pub async fn cancel(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Cancel;
     batch.status =
-        lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
+        lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     let (from, to) = (ItemStatus::Pending, ItemStatus::Cancelled);
     bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
     batch.updated_at = now;
@@ -190,13 +190,13 @@ pub async fn cancel(
 /// A retry is a second submission of what failed, and the rules are asked as for the
 /// first one: of a batch that is ready.
 pub async fn retry(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut batch = lock(&mut tx, caller, id).await?;
     if !matches!(batch.status, BatchStatus::Completed | BatchStatus::Failed) {
         return Err(ServiceError::Conflict(format!(
@@ -204,7 +204,7 @@ pub async fn retry(
             batch.status
         )));
     }
-    if app.config.bulk.concurrency == 0 {
+    if core.config.bulk.concurrency == 0 {
         return Err(ServiceError::NotConfigured(
             "Bulk send is not configured".into(),
         ));
@@ -219,7 +219,7 @@ pub async fn retry(
         master.lost = false;
     }
     let (ready, trigger) = (Some(BatchStatus::Ready), BatchTrigger::Submit);
-    batch.status = lifecycle::next_batch_status(app, &batch.org, ready, trigger).await?;
+    batch.status = lifecycle::next_batch_status(core, &batch.org, ready, trigger).await?;
     let view = run(&mut tx, batch, now).await?;
     answer.commit(tx, &view).await?;
     Ok(view)

@@ -13,7 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
-use crate::service::{App, Issue, ServiceError};
+use crate::service::{App, Core, Issue, ServiceError};
 use crate::store::components;
 
 /// Activations that a slot's history shows.
@@ -43,7 +43,7 @@ pub struct ActivationView {
     pub callback_url: Option<String>,
 }
 
-fn shown(app: &App, activation: Activation) -> ActivationView {
+fn shown(core: &Core, activation: Activation) -> ActivationView {
     let (rolled_back_at, rolled_back_by, rollback_reason) = match activation.rolled_back {
         Some(back) => (Some(back.at), Some(back.by), back.reason),
         None => (None, None, None),
@@ -56,7 +56,7 @@ fn shown(app: &App, activation: Activation) -> ActivationView {
     let callback_url = match (&activation.org, &activation.config, calls_back) {
         (Some(org), Some(_), Some(kind)) => Some(format!(
             "{}/callbacks/{kind}/{}",
-            app.config.base_url(),
+            core.config.base_url(),
             Instance::own(org, &activation.instance)
         )),
         _ => None,
@@ -385,7 +385,7 @@ fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
 
 /// The instance that a request is about; empty for rules.
 fn instance_of(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     slot: Slot,
     named: Option<&str>,
@@ -415,7 +415,7 @@ fn instance_of(
             "Not an instance's name".into(),
         ));
     }
-    let instances = app.config.providers.instances(slot);
+    let instances = core.config.providers.instances(slot);
     let configured = instances.is_some_and(|instances| instances.contains_key(name));
     if configured && owner.org.is_some() {
         return Err(refused(

@@ -18,7 +18,7 @@ use crate::config::{Config, Uploads};
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, Spooled};
-use crate::service::{App, Issue, ServiceError};
+use crate::service::{App, Core, Issue, ServiceError};
 use crate::store::components;
 
 /// The largest component that is taken, in bytes.
@@ -135,44 +135,44 @@ async fn compiled_and_examined<E: From<ServiceError>>(
 
 /// Its bytes first: what a row names is there.
 async fn keep(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     upload: &Upload,
     bytes: Bytes,
     component: Component,
 ) -> Result<(ComponentView, bool), ServiceError> {
-    app.files
+    core.files
         .keep(&object_name(&component.identity.sha256), bytes)
         .await?;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
     if let Some(known) = known(&mut tx, owner, upload).await? {
         return Ok((known.into(), false));
     }
     // Others may have been admitted meanwhile.
-    quota::check_size(app, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
+    quota::check_size(core, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
     components::insert(&mut tx, &component).await?;
     let details = json!({ "component": named(&component) });
-    record(app, &mut tx, owner, "component.uploaded", details).await?;
+    record(core, &mut tx, owner, "component.uploaded", details).await?;
     tx.commit().await?;
     Ok((component.into(), true))
 }
 
 /// Puts the questions of its slot to a component that is compiled.
 async fn examine(
-    app: &App,
+    core: &Core,
     upload: &Upload,
     bytes: &Bytes,
     slot: Slot,
     native: Vec<u8>,
 ) -> Result<Conformance, ServiceError> {
     let artifact = Artifact::hashed(slot, identity(upload), bytes.clone());
-    app.components
+    core.components
         .keep_native(slot, &artifact.identity, native)
         .await?;
-    let examined = app.components.examine(artifact.clone()).await;
+    let examined = core.components.examine(artifact.clone()).await;
     examined.map_err(|reasons| {
-        app.components.forget_native(&artifact);
+        core.components.forget_native(&artifact);
         ServiceError::NotAdmitted(reasons)
     })
 }

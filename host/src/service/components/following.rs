@@ -18,7 +18,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::service::components::live_shadow;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::components;
 
 /// How often a node looks whether something was changed.
@@ -68,20 +68,20 @@ fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
 
 /// Keeps the components that came with this binary, so that what they decide can be
 /// asked again when another binary serves.
-pub async fn keep_defaults(app: &App) -> Result<(), ServiceError> {
+pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
     for artifact in built_in() {
-        let component = of_default(&artifact, app.clock.now());
-        let mut connection = app.store.read().await?;
+        let component = of_default(&artifact, core.clock.now());
+        let mut connection = core.store.read().await?;
         let there = components::get(&mut connection, None, &component.id).await?;
         drop(connection);
         if there.is_some() {
             continue;
         }
         let bytes = Bytes::from(artifact.bytes.into_owned());
-        app.files
+        core.files
             .keep(&object_name(&component.identity.sha256), bytes)
             .await?;
-        let mut tx = app.store.begin().await?;
+        let mut tx = core.store.begin().await?;
         components::insert(&mut tx, &component).await?;
         tx.commit().await?;
     }
@@ -98,20 +98,20 @@ pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), Serv
 
 /// The bytes of a component by their digest; none where they are larger than `limit`,
 /// or not kept here.
-pub async fn bytes_of(app: &App, digest: &str, limit: i64) -> Result<Option<Bytes>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn bytes_of(core: &Core, digest: &str, limit: i64) -> Result<Option<Bytes>, ServiceError> {
+    let mut connection = core.store.read().await?;
     let component = components::by_sha256(&mut connection, digest).await?;
     drop(connection);
     match component.filter(|component| component.size <= limit) {
-        Some(component) => Ok(Some(kept(app, &component).await?)),
+        Some(component) => Ok(Some(kept(core, &component).await?)),
         None => Ok(None),
     }
 }
 
 /// The bytes that are kept of a component.
-pub async fn kept(app: &App, component: &Component) -> Result<Bytes, ServiceError> {
+pub async fn kept(core: &Core, component: &Component) -> Result<Bytes, ServiceError> {
     let name = object_name(&component.identity.sha256);
-    let kept = app
+    let kept = core
         .files
         .kept(&name, &component.identity.sha256, component.size);
     Ok(kept.await?)

@@ -21,7 +21,7 @@ use crate::service::components::shadow::{
     Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
 };
 use crate::service::components::{ComponentView, Owner, artifact, by_digest, get, record};
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::components as rows;
 use crate::store::shadows::{self, Counts, Shadow};
 
@@ -267,12 +267,12 @@ impl Work {
 
     async fn note(
         &self,
-        app: &App,
+        core: &Core,
         counts: &Counts,
         found: &[Difference],
     ) -> Result<(), ServiceError> {
-        let now = app.clock.now();
-        let mut tx = app.store.begin().await?;
+        let now = core.clock.now();
+        let mut tx = core.store.begin().await?;
         shadows::count(&mut tx, &self.org, &self.id, counts).await?;
         for one in found {
             let found = (
@@ -310,7 +310,7 @@ fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>
 
 /// The same for documents, one after the other: none when they cannot be read.
 async fn compare_placed(
-    app: &App,
+    core: &Core,
     rules: &Placement,
     asked: Vec<Asked>,
 ) -> Option<(Counts, Vec<Difference>)> {
@@ -320,7 +320,7 @@ async fn compare_placed(
         let Question::Placement { document, fields } = &one.question else {
             continue;
         };
-        let pdf = match app.files.get(document).await {
+        let pdf = match core.files.get(document).await {
             Ok(pdf) => pdf,
             Err(error) => {
                 tracing::warn!(%error, "a document for a candidate could not be read");
@@ -431,18 +431,18 @@ pub async fn stop(
 
 /// The last one of a slot.
 pub async fn view(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     org: &OrgId,
     slot: Slot,
 ) -> Result<LiveShadow, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let shadow = shadows::last(&mut connection, org, slot)
         .await?
         .ok_or_else(|| ServiceError::NotFoundText("No candidate has run".into()))?;
     let differences = shadows::differences(&mut connection, org, &shadow.id, SHOWN).await?;
     drop(connection);
-    let candidate = get(app, owner, shadow.component.as_str()).await?;
+    let candidate = get(core, owner, shadow.component.as_str()).await?;
     Ok(LiveShadow {
         slot,
         candidate: candidate.into(),

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use super::artifact;
 use crate::components::{ComponentError, built_in};
 use crate::domain::component::{ComponentIdentity, Slot};
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::components;
 
 /// Components that are read from disk and linked at once.
@@ -93,9 +93,9 @@ pub(super) fn progress(app: &App, slot: Slot, identity: &ComponentIdentity) -> P
 }
 
 /// Whether a component needs no compiling on this node.
-pub(super) fn is_at_hand(app: &App, slot: Slot, identity: &ComponentIdentity) -> bool {
+pub(super) fn is_at_hand(core: &Core, slot: Slot, identity: &ComponentIdentity) -> bool {
     built_in().any(|one| one.identity.sha256 == identity.sha256)
-        || app.components.keeps_native(slot, &identity.sha256)
+        || core.components.keeps_native(slot, &identity.sha256)
 }
 
 /// Loads a component for a call that needs it, and waits for that, but not for long.

@@ -20,7 +20,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
 use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
@@ -172,14 +172,14 @@ fn named(component: &Component) -> Value {
 }
 
 pub(super) async fn record(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     owner: &Owner,
     action: &str,
     details: Value,
 ) -> Result<(), ServiceError> {
     let entry = NewEntry {
-        at: app.clock.now(),
+        at: core.clock.now(),
         actor: owner.actor.clone(),
         action: action.into(),
         details,
@@ -190,31 +190,31 @@ pub(super) async fn record(
 
 /// What was decided about an organization's components, or the installation's,
 /// chained as the custody ledgers are.
-pub async fn history(app: &App, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn history(core: &Core, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
+    let mut connection = core.store.read().await?;
     Ok(ledger::list(&mut connection, owner.org.as_ref(), owner).await?)
 }
 
 /// One of the organization's, or of the installation's.
-pub async fn get(app: &App, owner: &Owner, id: &str) -> Result<Component, ServiceError> {
+pub async fn get(core: &Core, owner: &Owner, id: &str) -> Result<Component, ServiceError> {
     let missing = ServiceError::NotFound("Component");
     let Some(id) = ComponentId::parse(id) else {
         return Err(missing);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = components::get(&mut connection, owner.org.as_ref(), &id).await?;
     found.ok_or(missing)
 }
 
 /// The organization's and the installation's.
 pub async fn list(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     slot: Option<Slot>,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ComponentView>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
     let (found, total) = components::list(&mut connection, org, slot, page, limit).await?;
     Ok((found.into_iter().map(ComponentView::from).collect(), total))

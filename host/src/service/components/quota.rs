@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 
 use crate::domain::id::OrgId;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::components;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -15,7 +15,7 @@ const RETRY: u32 = 300;
 
 /// Refuses a component for which there is no room.
 pub(super) async fn check_size(
-    app: &App,
+    core: &Core,
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
     size: u64,
@@ -23,7 +23,7 @@ pub(super) async fn check_size(
     let Some(org) = org else {
         return Ok(());
     };
-    let quotas = &app.config.components;
+    let quotas = &core.config.components;
     let (bytes, versions) = components::usage(connection, org).await?;
     if versions >= i64::from(quotas.quota_versions) {
         return Err(ServiceError::Conflict(format!(
@@ -44,13 +44,13 @@ pub(super) async fn check_size(
 }
 
 /// Refuses to compile for an organization that has used up its minutes.
-pub(super) async fn check_compile_time(app: &App, org: Option<&OrgId>) -> Result<(), ServiceError> {
+pub(super) async fn check_compile_time(core: &Core, org: Option<&OrgId>) -> Result<(), ServiceError> {
     let Some(org) = org else {
         return Ok(());
     };
-    let minutes = app.config.components.quota_compile_minutes;
-    let since = app.clock.now() - HOUR;
-    let mut connection = app.store.read().await?;
+    let minutes = core.config.components.quota_compile_minutes;
+    let since = core.clock.now() - HOUR;
+    let mut connection = core.store.read().await?;
     let used = components::compiled_since(&mut connection, org, since).await?;
     if used >= i64::from(minutes) * 60_000 {
         return Err(ServiceError::QuotaUsed {
@@ -65,16 +65,16 @@ pub(super) async fn check_compile_time(app: &App, org: Option<&OrgId>) -> Result
 
 /// Adds what compiling took.
 pub(super) async fn note_compile_time(
-    app: &App,
+    core: &Core,
     org: Option<&OrgId>,
     took: Duration,
 ) -> Result<(), ServiceError> {
     let Some(org) = org else {
         return Ok(());
     };
-    let now = app.clock.now();
+    let now = core.clock.now();
     let millis = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     components::note_compile(&mut tx, org, now, millis, now - HOUR).await?;
     Ok(tx.commit().await?)
 }

@@ -12,7 +12,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::service::components::{self, shadow};
 use crate::service::envelopes::facts;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
 /// A compliance result as the API shows it.
@@ -123,10 +123,10 @@ async fn in_force_at_release(
 }
 
 /// The stored certificate, byte for byte.
-pub async fn certificate(app: &App, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
+pub async fn certificate(core: &Core, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
     let file = envelope
         .certificate
         .ok_or_else(|| ServiceError::NotFoundText("Certificate not yet generated".into()))?;
-    Ok(app.files.get(&file).await?)
+    Ok(core.files.get(&file).await?)
 }

@@ -13,7 +13,7 @@ use crate::domain::job::VaultEnvelope;
 use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::vault::vault_in;
-use crate::service::{App, Caller, Issue, ServiceError};
+use crate::service::{App, Core, Caller, Issue, ServiceError};
 use crate::store::{envelopes, jobs, vault};
 
 /// Body of `POST /envelopes/{id}/vault-consent` and of the one for a batch.
@@ -72,7 +72,7 @@ pub struct EnvelopeConsent {
 /// Records consent for one envelope, or that it is taken back. One that everybody has
 /// signed already is vaulted with the consent.
 pub async fn of_envelope(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: &VaultConsent,
@@ -80,9 +80,9 @@ pub async fn of_envelope(
 ) -> Result<EnvelopeConsent, ServiceError> {
     let unknown = || ServiceError::NotFound("Envelope");
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     let terms = request.terms(caller, now)?;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     check_unvaulted(&envelope)?;

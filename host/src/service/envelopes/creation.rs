@@ -20,7 +20,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, Caller, Issue, ServiceError, kba};
+use crate::service::{App, Core, Caller, Issue, ServiceError, kba};
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -249,7 +249,7 @@ fn draft(
 }
 
 async fn save(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     plan: Plan,
     request: &CreateEnvelope,
@@ -263,7 +263,7 @@ async fn save(
         signing,
         payment,
     } = plan;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     if let Some(signing) = &signing {
         signing.write(&mut tx).await?;
     }
@@ -287,7 +287,7 @@ async fn save(
     let mut sign_url = None;
     if let (Some(first), Some(_)) = (signers.first(), &envelope.submission) {
         dispatch::announce(&mut tx, &envelope, &signers, actor, now).await?;
-        sign_url = Some(links::make(app, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
+        sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }
     let warnings = warnings::of_envelope(request, envelope.kind, known.is_none());
     let created = Created {

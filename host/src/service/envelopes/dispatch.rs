@@ -20,7 +20,7 @@ use crate::domain::template::Template;
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, Caller, Issue, ServiceError, mails, templates as template_service};
+use crate::service::{App, Core, Caller, Issue, ServiceError, mails, templates as template_service};
 use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
 
 /// One of `signers[]`.
@@ -167,8 +167,8 @@ pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
 }
 
 /// The caller's organization.
-pub async fn organization(app: &App, org: &OrgId) -> Result<Organization, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn organization(core: &Core, org: &OrgId) -> Result<Organization, ServiceError> {
+    let mut connection = core.store.read().await?;
     organizations::get(&mut connection, org)
         .await?
         .ok_or(ServiceError::NotFound("Organization"))
@@ -234,7 +234,7 @@ pub fn external_id(envelope: &EnvelopeId, what: &impl serde::Serialize) -> Strin
 /// returns its submission. The caller's transaction writes what the signing room keeps
 /// ([`SigningProvider::write`]).
 pub async fn submit(
-    app: &App,
+    core: &Core,
     signing: &SigningProvider,
     envelope: &Envelope,
     request: Request<'_>,
@@ -269,7 +269,7 @@ pub async fn submit(
     }
     let invited = |signer: &Signer| signer.provider_submitter.is_some();
     if !signers.iter().all(invited) {
-        withdraw(app, signing, &submission.submission_id).await;
+        withdraw(core, signing, &submission.submission_id).await;
         let why = "a signer is missing from the submission".into();
         return Err(ProviderError::Rejected(why).into());
     }
@@ -305,20 +305,20 @@ pub async fn announce(
 
 /// Best effort: the submission was never told to anybody, so that a provider
 /// that cannot be reached now leaves nothing that could be signed.
-async fn withdraw(app: &App, signing: &SigningProvider, submission: &str) {
-    if let Err(error) = archive(app, signing, submission).await {
+async fn withdraw(core: &Core, signing: &SigningProvider, submission: &str) {
+    if let Err(error) = archive(core, signing, submission).await {
         tracing::warn!(%error, "a submission without an envelope could not be archived");
     }
 }
 
 /// Archives a submission that its provider may not have.
 async fn archive(
-    app: &App,
+    core: &Core,
     signing: &SigningProvider,
     submission: &str,
 ) -> Result<(), ServiceError> {
     match signing.archive_submission(submission).await {
-        Ok(()) => Ok(signing.keep(app).await?),
+        Ok(()) => Ok(signing.keep(core).await?),
         Err(ProviderError::NotFound) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -327,14 +327,14 @@ async fn archive(
 /// Archives a submission whose envelope could not be written. A commit that failed may
 /// have happened all the same, when only its answer was lost: then it stays.
 pub async fn withdraw_unless_named(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     envelope: &EnvelopeId,
     instance: &str,
     submission: &str,
 ) {
     let look = async {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         envelopes::get(&mut connection, org, envelope).await
     };
     let named = match look.await {
@@ -342,8 +342,8 @@ pub async fn withdraw_unless_named(
         Ok(Some(now)) => now.submission.as_deref() == Some(submission),
         Err(_) => true,
     };
-    if !named && let Ok(signing) = provider(app, org, instance) {
-        withdraw(app, &signing, submission).await;
+    if !named && let Ok(signing) = provider(core, org, instance) {
+        withdraw(core, &signing, submission).await;
     }
 }
 
@@ -362,11 +362,11 @@ pub async fn insert_stray(
 
 /// Archives a submission, unless its envelope names it by now.
 pub async fn withdraw_stray(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     stray: &WithdrawSubmission,
 ) -> Result<Next, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, org, &stray.envelope).await?;
     drop(connection);
     let Some(envelope) = envelope else {
@@ -377,9 +377,9 @@ pub async fn withdraw_stray(
     }
     // Whoever sends it now may have found this one.
     if envelope.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
-        return Ok(Next::Again(app.clock.now() + STRAY_WAIT));
+        return Ok(Next::Again(core.clock.now() + STRAY_WAIT));
     }
-    let signing = provider(app, org, &stray.instance)?;
-    archive(app, &signing, &stray.submission).await?;
+    let signing = provider(core, org, &stray.instance)?;
+    archive(core, &signing, &stray.submission).await?;
     Ok(Next::Done)
 }

@@ -10,7 +10,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::ArchiveSubmission;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service, signing};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service, signing};
 use crate::store::{Tx, envelopes, jobs, signers};
 
 /// Envelopes looked at in one go.
@@ -20,17 +20,17 @@ const AT_ONCE: i64 = 100;
 ///
 /// Several nodes may sweep at once: the row's lock and its status let one of
 /// them act.
-pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
+pub async fn sweep(core: &Core) -> Result<usize, ServiceError> {
     let mut expired = 0;
     let mut after = None;
     loop {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let due =
-            envelopes::expiring(&mut connection, app.clock.now(), after.as_ref(), AT_ONCE).await?;
+            envelopes::expiring(&mut connection, core.clock.now(), after.as_ref(), AT_ONCE).await?;
         drop(connection);
         for envelope in &due {
             // One that cannot expire now must not keep the others from it.
-            match expire_unless_signed(app, &envelope.org, &envelope.id).await {
+            match expire_unless_signed(core, &envelope.org, &envelope.id).await {
                 Ok(done) => expired += usize::from(done),
                 Err(error) => {
                     let id = envelope.id.as_str();
@@ -48,25 +48,25 @@ pub async fn sweep(app: &App) -> Result<usize, ServiceError> {
 /// What was signed in time is looked for first: the news of it may be late. An
 /// envelope whose provider cannot be asked does not expire before it can.
 async fn expire_unless_signed(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<bool, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = envelopes::get(&mut connection, org, id).await?;
     drop(connection);
     let Some(envelope) = found else {
         return Ok(false);
     };
     if envelope.submission.is_some() {
-        signing::reconcile(app, &envelope).await?;
+        signing::reconcile(core, &envelope).await?;
     }
-    expire(app, org, id).await
+    expire(core, org, id).await
 }
 
-async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+async fn expire(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(false);
     };
@@ -78,7 +78,7 @@ async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, Service
     if all_signed || envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
-    match end(app, &mut tx, &envelope, "system", now).await {
+    match end(core, &mut tx, &envelope, "system", now).await {
         Ok(()) => {}
         Err(ServiceError::Refused(_)) => return Ok(false),
         Err(error) => return Err(error),
@@ -89,13 +89,13 @@ async fn expire(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<bool, Service
 
 /// Makes an envelope expired, and has its signing ended at its provider.
 pub async fn end(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &Envelope,
     actor: &str,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let decided = lifecycle::decide(app, envelope, EnvelopeTrigger::Expire).await?;
+    let decided = lifecycle::decide(core, envelope, EnvelopeTrigger::Expire).await?;
     envelopes::set_status(tx, envelope, decided.status, now).await?;
     decided.record(tx, envelope, now).await?;
     let data = json!({ "expired_at": now });
@@ -111,8 +111,8 @@ pub async fn end(
 }
 
 /// Ends the signing of an expired envelope at its provider.
-pub async fn archive(app: &App, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
+pub async fn archive(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
     let caller = Caller::system(org.clone());
-    let envelope = envelope_service::get(app, &caller, id.as_str()).await?;
-    envelope_service::archive_submission(app, &envelope).await
+    let envelope = envelope_service::get(core, &caller, id.as_str()).await?;
+    envelope_service::archive_submission(core, &envelope).await
 }

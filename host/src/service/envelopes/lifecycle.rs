@@ -11,7 +11,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
 use crate::service::components::shadow;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::decisions::{self, Move};
 use crate::store::{StoreError, Tx, envelopes};
 
@@ -35,39 +35,39 @@ impl Decision {
 }
 
 /// The status in which an envelope begins.
-pub async fn first_status(app: &App, envelope: &Envelope) -> Result<Decision, ServiceError> {
-    ask(app, envelope, None, EnvelopeTrigger::Create).await
+pub async fn first_status(core: &Core, envelope: &Envelope) -> Result<Decision, ServiceError> {
+    ask(core, envelope, None, EnvelopeTrigger::Create).await
 }
 
 /// Where `trigger` leads the envelope.
 pub async fn decide(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
 ) -> Result<Decision, ServiceError> {
-    ask(app, envelope, Some(envelope.status), trigger).await
+    ask(core, envelope, Some(envelope.status), trigger).await
 }
 
 /// As [`decide`], of what is not done yet, or never changes anything.
 pub async fn next_status(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     trigger: EnvelopeTrigger,
 ) -> Result<EnvelopeStatus, ServiceError> {
-    Ok(decide(app, envelope, trigger).await?.status)
+    Ok(decide(core, envelope, trigger).await?.status)
 }
 
 async fn ask(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     from: Option<EnvelopeStatus>,
     trigger: EnvelopeTrigger,
 ) -> Result<Decision, ServiceError> {
-    let rules = app.components.lifecycle(Some(&envelope.org));
+    let rules = core.components.lifecycle(Some(&envelope.org));
     let facts = facts(envelope);
     let led_to = rules.envelope_for_change(from, trigger, &facts).await;
     let (org, record) = (&envelope.org, envelope.id.as_str());
-    app.shadows.moved(org, record, from, trigger, &facts, || {
+    core.shadows.moved(org, record, from, trigger, &facts, || {
         shadow::move_answer(from, trigger, &led_to)
     });
     let status = led_to?;
@@ -94,12 +94,12 @@ async fn ask(
 
 /// Where `trigger` leads a bulk batch.
 pub async fn next_batch_status(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     current: Option<BatchStatus>,
     trigger: BatchTrigger,
 ) -> Result<BatchStatus, ServiceError> {
-    Ok(app
+    Ok(core
         .components
         .lifecycle(Some(org))
         .batch_for_change(current, trigger)
@@ -108,10 +108,10 @@ pub async fn next_batch_status(
 
 /// The status in which the envelope of a bulk item begins.
 pub async fn first_status_in_bulk(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
 ) -> Result<Decision, ServiceError> {
-    ask(app, envelope, None, EnvelopeTrigger::CreateInBulk).await
+    ask(core, envelope, None, EnvelopeTrigger::CreateInBulk).await
 }
 
 /// Whether a move puts a document into custody or gives it out.
@@ -149,7 +149,7 @@ fn trigger_name(trigger: EnvelopeTrigger) -> String {
 
 /// The envelope, locked until the transaction ends, and where `trigger` leads it.
 pub async fn lock_for(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     org: &OrgId,
     id: &EnvelopeId,
@@ -158,7 +158,7 @@ pub async fn lock_for(
     let envelope = envelopes::lock(tx, org, id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    let next = decide(app, &envelope, trigger).await?;
+    let next = decide(core, &envelope, trigger).await?;
     Ok((envelope, next))
 }
 

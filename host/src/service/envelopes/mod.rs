@@ -22,7 +22,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Caller, ServiceError, mails};
+use crate::service::{App, Core, Caller, ServiceError, mails};
 use crate::store::{StoreError, Tx, envelopes, signers};
 
 /// With signing order the first who has not signed; without it everybody who
@@ -48,9 +48,9 @@ pub fn signer_view(signer: &Signer) -> Value {
 }
 
 /// An envelope of the caller's organization.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     envelopes::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))
@@ -59,25 +59,25 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Envelope, Servi
 /// An envelope of the organization of a remembered key, and whether that key is
 /// still what it was.
 pub async fn get_with_key(
-    app: &App,
+    core: &Core,
     key: &ApiKeyRecord,
     id: &str,
 ) -> Result<envelopes::Confirmed, ServiceError> {
     // The key is confirmed even when nobody can have the envelope.
     let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
 }
 
 /// A page of the caller's envelopes, newest first, and how many there are.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     filter: &envelopes::Filter,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<ListedEnvelope>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(envelopes::list(&mut connection, &caller.org, filter, page, limit).await?)
 }
 
@@ -87,25 +87,25 @@ pub async fn list(
 /// the envelope is still open can be voided again; the reverse would let people
 /// sign a voided contract.
 pub async fn void(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     reason: Option<String>,
     answer: &Answering<Envelope>,
 ) -> Result<Envelope, ServiceError> {
-    let (tx, voided) = voiding(app, caller, id, json!({ "reason": reason }), false).await?;
+    let (tx, voided) = voiding(core, caller, id, json!({ "reason": reason }), false).await?;
     answer.commit(tx, &voided).await?;
     Ok(voided)
 }
 
 /// Voids an envelope unless somebody has sent it.
 pub async fn void_unsent(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     reason: String,
 ) -> Result<(), ServiceError> {
-    match voiding(app, caller, id, json!({ "reason": reason }), true).await {
+    match voiding(core, caller, id, json!({ "reason": reason }), true).await {
         Ok((tx, _)) => Ok(tx.commit().await?),
         Err(ServiceError::Store(StoreError::Conflict)) => Ok(()),
         Err(error) => Err(error),
@@ -115,23 +115,23 @@ pub async fn void_unsent(
 /// The voided envelope, and the transaction that voids it; a conflict when it was to be
 /// voided only while it is `unsent`.
 async fn voiding(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     data: Value,
     unsent: bool,
 ) -> Result<(Tx, Envelope), ServiceError> {
     let sent = |envelope: &Envelope| unsent && envelope.submission.is_some();
-    let envelope = get(app, caller, id).await?;
+    let envelope = get(core, caller, id).await?;
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
-    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Void).await?;
-    archive_submission(app, &envelope).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    lifecycle::next_status(core, &envelope, EnvelopeTrigger::Void).await?;
+    archive_submission(core, &envelope).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let (envelope, decided) = lifecycle::lock_for(
-        app,
+        core,
         &mut tx,
         &caller.org,
         &envelope.id,
@@ -164,12 +164,12 @@ async fn voiding(
 
 /// Ends the signing at the provider. An archived submission can be archived
 /// again.
-pub async fn archive_submission(app: &App, envelope: &Envelope) -> Result<(), ServiceError> {
+pub async fn archive_submission(core: &Core, envelope: &Envelope) -> Result<(), ServiceError> {
     if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     {
-        let signing = provider(app, &envelope.org, instance)?;
+        let signing = provider(core, &envelope.org, instance)?;
         signing.archive_submission(submission).await?;
-        signing.keep(app).await?;
+        signing.keep(core).await?;
     }
     Ok(())
 }
@@ -182,21 +182,21 @@ pub struct SignerLink {
 
 /// One short-lived link per signer. Who fetched them is recorded.
 pub async fn signing_links(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
 ) -> Result<Vec<SignerLink>, ServiceError> {
-    let id = get(app, caller, id).await?.id;
-    let mut tx = app.store.begin().await?;
+    let id = get(core, caller, id).await?.id;
+    let mut tx = core.store.begin().await?;
     let fetch = EnvelopeTrigger::SigningLinks;
-    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, fetch).await?;
+    let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, fetch).await?;
     let mut fetched = Vec::new();
     for signer in signers::list(&mut tx, &envelope.org, &envelope.id).await? {
-        let url = links::make(app, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;
+        let url = links::make(core, &mut tx, &envelope, &signer, links::EMBED_LIFE).await?;
         fetched.push(SignerLink { signer, url });
     }
     let details = json!({ "signers": fetched.len() });
-    let now = app.clock.now();
+    let now = core.clock.now();
     events::record(
         &mut tx,
         &envelope,

@@ -16,7 +16,7 @@ use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
 use crate::service::templates::selection::{Selected, Selection};
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service, kba};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service, kba};
 use crate::store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
@@ -134,13 +134,13 @@ async fn document(
 
 /// Who signs: whom the request names, else whom the creation named, else the customer.
 async fn planned(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     template: &Template,
     request: &SendEnvelope,
     prefilled: Option<&Map<String, Value>>,
 ) -> Result<Vec<Signer>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let kept = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
@@ -195,7 +195,7 @@ fn note_source(sent: &mut Envelope, selected: Option<&Selected>) {
 }
 
 async fn save(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     before: &Envelope,
     signing: &SigningProvider,
@@ -203,8 +203,8 @@ async fn save(
     mut signers: Vec<Signer>,
     answer: &Answering<Created>,
 ) -> Result<Created, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
     let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
     // Another document was attached, or something else of it changed, meanwhile.
@@ -217,7 +217,7 @@ async fn save(
         template: sent.template.clone(),
         ..locked.clone()
     };
-    let decided = lifecycle::decide(app, &asked, EnvelopeTrigger::Send).await?;
+    let decided = lifecycle::decide(core, &asked, EnvelopeTrigger::Send).await?;
     if !same(&locked) {
         return Err(ServiceError::Conflict(
             "The envelope was changed meanwhile; send it again".into(),
@@ -235,7 +235,7 @@ async fn save(
     }
     dispatch::announce(&mut tx, &sent, &signers, &caller.actor, now).await?;
     let sign_url = match signers.first() {
-        Some(first) => Some(links::make(app, &mut tx, &sent, first, links::EMBED_LIFE).await?),
+        Some(first) => Some(links::make(core, &mut tx, &sent, first, links::EMBED_LIFE).await?),
         None => None,
     };
     let created = Created {

@@ -11,7 +11,7 @@ use crate::files::{Area, FilesError, Spooled};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::{Tx, envelopes, jobs, vault};
 use bytes::Bytes;
 use serde_json::json;
@@ -88,14 +88,14 @@ pub async fn upload(
 
 /// Puts an upload where it stays until vault-in.
 pub async fn store(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     envelope: &EnvelopeId,
     file_type: FileType,
     upload: &Upload,
 ) -> Result<StoredFile, FilesError> {
     let (owner, content_type) = (envelope.as_str(), file_type.as_str());
-    app.files
+    core.files
         .put_spooled(Area::Uploads, org, owner, &upload.file, content_type)
         .await
 }

@@ -8,7 +8,7 @@ use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
 use crate::room::form::Origin;
 use crate::service::events;
-use crate::service::{App, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// What an unknown browser is called in the ledger.
@@ -17,21 +17,21 @@ const REBOUND: &str = "identity.rebound";
 /// Recognises the browser of a signer who has passed. Returns what a browser that is new
 /// has to be given: the value of its cookie.
 pub async fn recognise(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
     cookie: Option<&str>,
     origin: &Origin,
 ) -> Result<Option<LinkToken>, ServiceError> {
     let cookie = cookie.and_then(LinkToken::parse);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let known = kba::browsers(&mut connection, envelope, signer).await?;
     drop(connection);
     if is_known(&known, cookie.as_ref(), origin) {
         return Ok(None);
     }
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = kba::browsers(&mut tx, &envelope, signer).await?;

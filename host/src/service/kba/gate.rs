@@ -14,7 +14,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::KbaId;
 use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{envelopes, kba};
 
 /// How long one attempt may take, from its beginning.
@@ -131,14 +131,14 @@ struct Kept {
 
 /// Whether the document may be shown to this signer.
 pub async fn is_open(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<bool, ServiceError> {
     if !signer.challenged {
         return Ok(true);
     }
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let sessions = kba::of_signer(&mut connection, envelope, signer).await?;
     Ok(has_passed(&sessions))
 }

@@ -31,16 +31,16 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::{StoreError, api_keys, kba, signers};
 
 /// A document whose signers are asked goes out only when there is somebody to ask them.
-pub async fn check_step(app: &App, org: &OrgId, kba_required: bool) -> Result<(), ServiceError> {
+pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<(), ServiceError> {
     if !kba_required {
         return Ok(());
     }
-    let instance = app.instance(Slot::Kba, org);
-    provider(app, org, &instance)?
+    let instance = core.instance(Slot::Kba, org);
+    provider(core, org, &instance)?
         .required_identity()
         .await
         .map_err(|error| ServiceError::OtherProvider(Slot::Kba, ProviderError::from(error)))?;
@@ -51,12 +51,12 @@ pub async fn check_step(app: &App, org: &OrgId, kba_required: bool) -> Result<()
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
-fn provider(app: &App, org: &OrgId, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
+fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
     if instance == EMBEDDED {
-        return Ok(app.sandbox(Slot::Kba)?.kba());
+        return Ok(core.sandbox(Slot::Kba)?.kba());
     }
-    let lease = app.lease(Slot::Kba, instance)?;
-    let plugin = app.components.kba(Some(org), instance);
+    let lease = core.lease(Slot::Kba, instance)?;
+    let plugin = core.components.kba(Some(org), instance);
     Ok(Box::new(Leased { plugin, lease }))
 }
 
@@ -136,9 +136,9 @@ pub struct AnsweredBy {
 }
 
 /// An envelope's results, oldest first.
-pub async fn results(app: &App, caller: &Caller, id: &str) -> Result<Vec<KbaResult>, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
-    let mut connection = app.store.read().await?;
+pub async fn results(core: &Core, caller: &Caller, id: &str) -> Result<Vec<KbaResult>, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
     let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;
     let signers = signers::list(&mut connection, &envelope.org, &envelope.id).await?;
     let told = |session: KbaSession| {
@@ -177,9 +177,9 @@ pub fn is_result(status: KbaStatus) -> bool {
 const LONGEST_CALL: Duration = Duration::from_secs(120);
 
 /// Ends what nobody went on with in time.
-pub async fn forget(app: &App) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+pub async fn forget(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     kba::forget(&mut tx, now - LONGEST_CALL, now).await?;
     Ok(tx.commit().await?)
 }

@@ -8,7 +8,7 @@ use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::sandbox;
 use crate::service::events;
-use crate::service::{App, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// For a signer's first pass in a calendar month (specification, "Limits").
@@ -20,15 +20,15 @@ const ACTION: &str = "envelope.kba_verified";
 
 /// Ends a session. Told once, whoever tells it.
 pub(super) async fn record(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
     session: &KbaSession,
     status: KbaStatus,
     provider_session: Option<&str>,
 ) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let first = status == KbaStatus::Passed && kba::bill(&mut tx, session, &now.month()).await?;

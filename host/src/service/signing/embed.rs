@@ -20,7 +20,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::vault::custody;
-use crate::service::{App, Caller, Issue, ServiceError};
+use crate::service::{App, Core, Caller, Issue, ServiceError};
 use crate::store::{envelopes, organizations, signers};
 
 /// Life of a token (specification, "Limits").
@@ -254,15 +254,15 @@ pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceEr
 
 /// A fresh link to the signing form of whom the token is for; none when they are no
 /// signer any more. That it was fetched is recorded.
-pub async fn signing_link(app: &App, opened: &Opened) -> Result<Option<String>, ServiceError> {
+pub async fn signing_link(core: &Core, opened: &Opened) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let Some(signer) = who_signs(envelope, &signers, &opened.email) else {
         return Ok(None);
     };
-    let url = links::make(app, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
-    let (actor, now) = (opened.caller().actor, app.clock.now());
+    let url = links::make(core, &mut tx, envelope, signer, links::EMBED_LIFE).await?;
+    let (actor, now) = (opened.caller().actor, core.clock.now());
     let details = json!({ "signers": 1, "widget_type": Widget::Sign });
     let action = "signing_links.fetched";
     events::record(&mut tx, envelope, &actor, action, details, now).await?;

@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
-use crate::service::App;
+use crate::service::{App, Core};
 use crate::store::StoreError;
 use crate::store::signers::{self, LinkTarget};
 
@@ -17,14 +17,14 @@ pub const MAIL_LIFE: Duration = Duration::from_secs(7 * 86_400);
 
 /// Makes a link for one signer and returns its URL.
 pub async fn make(
-    app: &App,
+    core: &Core,
     connection: &mut AnyConnection,
     envelope: &Envelope,
     signer: &Signer,
     life: Duration,
 ) -> Result<String, StoreError> {
     let token = LinkToken::generate(envelope.org.bucket());
-    let now = app.clock.now();
+    let now = core.clock.now();
     let target = LinkTarget {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
@@ -32,5 +32,5 @@ pub async fn make(
         expires_at: now + life,
     };
     signers::insert_link(connection, &token, &target, now).await?;
-    Ok(format!("{}/{}", app.config.signing_url(), token.reveal()))
+    Ok(format!("{}/{}", core.config.signing_url(), token.reveal()))
 }

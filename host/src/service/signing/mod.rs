@@ -32,7 +32,7 @@ use crate::service::envelopes::{expiry, lifecycle};
 use crate::service::events;
 use crate::service::signing::completed_fields::completed_fields;
 use crate::service::vault::vault_in;
-use crate::service::{App, ServiceError, envelopes as envelope_service, kba, mails};
+use crate::service::{App, Core, ServiceError, envelopes as envelope_service, kba, mails};
 use crate::store::{self, StoreError, Tx, envelopes, ledger, organizations, signers, templates};
 
 /// How long an open envelope's submission may be archived before that is told.
@@ -56,13 +56,13 @@ pub enum CallbackError {
 
 /// Takes a provider's callback.
 pub async fn callback(
-    app: &App,
+    core: &Core,
     instance: &str,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 ) -> Result<(), CallbackError> {
-    let lease = app.lease(Slot::Signing, instance)?;
-    let subject = app
+    let lease = core.lease(Slot::Signing, instance)?;
+    let subject = core
         .components
         .signing_callbacks(instance)
         .read_callback(lease, seen::Callback { headers, body })
@@ -77,16 +77,16 @@ pub async fn callback(
         }
         Err(seen::CallbackError::Malformed(why)) => return Err(CallbackError::Malformed(why)),
     };
-    Ok(catch_up(app, instance, &submission).await?)
+    Ok(catch_up(core, instance, &submission).await?)
 }
 
 /// Brings the envelope of a submission up to what its provider says.
-pub async fn catch_up(app: &App, instance: &str, submission: &str) -> Result<(), ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn catch_up(core: &Core, instance: &str, submission: &str) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::by_submission(&mut connection, instance, submission).await?;
     drop(connection);
     match envelope {
-        Some(envelope) => reconcile(app, &envelope).await.map(drop),
+        Some(envelope) => reconcile(core, &envelope).await.map(drop),
         // Somebody else's submission at the same provider.
         None => Ok(()),
     }
@@ -95,14 +95,14 @@ pub async fn catch_up(app: &App, instance: &str, submission: &str) -> Result<(),
 /// Brings an envelope up to what its provider says, and returns that; nothing of
 /// one that was not sent.
 pub async fn reconcile(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
 ) -> Result<Option<seen::Submission>, ServiceError> {
     for _ in 0..LOOKS {
-        let Some(look) = look(app, envelope).await? else {
+        let Some(look) = look(core, envelope).await? else {
             return Ok(None);
         };
-        match apply(app, envelope, &look).await {
+        match apply(core, envelope, &look).await {
             // Overtaken: what was read may be older than what is on record.
             Err(ServiceError::Store(StoreError::Conflict)) => {}
             Err(error) => return Err(error),
@@ -118,15 +118,15 @@ struct Look {
     before: Option<Timestamp>,
 }
 
-async fn look(app: &App, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
+async fn look(core: &Core, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
     else {
         return Ok(None);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let before = store::provider_poll::looked_at(&mut connection, envelope).await?;
     drop(connection);
-    let signing = provider::provider(app, &envelope.org, instance)?;
+    let signing = provider::provider(core, &envelope.org, instance)?;
     let submission = signing.read_submission(submission).await?;
     Ok(Some(Look { submission, before }))
 }
@@ -146,14 +146,14 @@ pub enum Destination {
 /// The provider lets in whoever has its link, at any time: whose turn it is, and
 /// whether the link is still for the same person, is decided here.
 pub async fn destination(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     visitor: &Signer,
 ) -> Result<Destination, ServiceError> {
-    let submission = reconcile(app, envelope)
+    let submission = reconcile(core, envelope)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &envelope.org, &envelope.id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
@@ -189,12 +189,12 @@ pub async fn destination(
 
 /// Who signed, as the provider has it now: the last look before vault-in. Returns
 /// the ledger entry up to which the envelope's record tells of it.
-pub async fn confirm_signers(app: &App, envelope: &Envelope) -> Result<i64, ServiceError> {
-    let look = look(app, envelope)
+pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, ServiceError> {
+    let look = look(core, envelope)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
@@ -234,10 +234,10 @@ fn seen_of<'a>(submission: &'a seen::Submission, signer: &Signer) -> Option<&'a 
 }
 
 /// Applies every difference between an open envelope and its submission.
-async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
+async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), ServiceError> {
     let submission = &look.submission;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };
@@ -253,7 +253,7 @@ async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), Servic
         if note_delegation(&mut tx, &envelope, signer, seen, look, now).await? {
             new_to_it.push(signer.position);
         }
-        finished |= follow(app, &mut tx, &mut envelope, signer, seen, now).await?;
+        finished |= follow(core, &mut tx, &mut envelope, signer, seen, now).await?;
     }
     let archived = submission.archived;
     let archived_since = store::provider_poll::looked(&mut tx, &envelope, archived, now).await?;
@@ -261,17 +261,17 @@ async fn apply(app: &App, envelope: &Envelope, look: &Look) -> Result<(), Servic
         .iter()
         .find(|signer| signer.status == SignerStatus::Declined)
     {
-        decline(app, &mut tx, &mut envelope, declined, now).await?;
+        decline(core, &mut tx, &mut envelope, declined, now).await?;
     } else if submission.status == seen::SubmissionStatus::Completed
         && signers
             .iter()
             .all(|signer| signer.status == SignerStatus::Completed)
     {
-        complete(app, &mut tx, &mut envelope, &signers, submission, now).await?;
+        complete(core, &mut tx, &mut envelope, &signers, submission, now).await?;
     } else if submission.status == seen::SubmissionStatus::Expired {
-        expiry::end(app, &mut tx, &envelope, "provider", now).await?;
+        expiry::end(core, &mut tx, &envelope, "provider", now).await?;
     } else if let Some(since) = archived_since {
-        note_archived(app, &mut tx, &envelope, since, now).await?;
+        note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
         let next = finished && envelope.preserve_signing_order;
         for signer in envelope_service::invited_now(&envelope, &signers) {
@@ -323,13 +323,13 @@ async fn note_delegation(
 /// the envelope is closed. One that is still open a while later was archived by
 /// somebody else, or its void broke off: nobody can sign it, and that is said once.
 async fn note_archived(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &Envelope,
     since: Timestamp,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let patience = app.config.sweep_interval.unwrap_or(ARCHIVED_PATIENCE);
+    let patience = core.config.sweep_interval.unwrap_or(ARCHIVED_PATIENCE);
     if now < since + patience {
         return Ok(());
     }
@@ -349,7 +349,7 @@ async fn note_archived(
 
 /// Applies what one signer has done since. True when the signer has finished now.
 async fn follow(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &mut Envelope,
     signer: &mut Signer,
@@ -388,7 +388,7 @@ async fn follow(
     }
     signers::update(tx, envelope, signer).await?;
     if envelope.status == EnvelopeStatus::Sent {
-        advance(app, tx, envelope, EnvelopeTrigger::View, now).await?;
+        advance(core, tx, envelope, EnvelopeTrigger::View, now).await?;
     }
     // A step that was passed over is told of too: a signer who has completed
     // has viewed and started.
@@ -508,13 +508,13 @@ fn progress(status: SignerStatus) -> u8 {
 }
 
 async fn advance(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &mut Envelope,
     trigger: EnvelopeTrigger,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    let decided = lifecycle::decide(app, envelope, trigger).await?;
+    let decided = lifecycle::decide(core, envelope, trigger).await?;
     envelopes::set_status(tx, envelope, decided.status, now).await?;
     decided.record(tx, envelope, now).await?;
     envelope.status = decided.status;
@@ -522,13 +522,13 @@ async fn advance(
 }
 
 async fn decline(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &mut Envelope,
     signer: &Signer,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    advance(app, tx, envelope, EnvelopeTrigger::Decline, now).await?;
+    advance(core, tx, envelope, EnvelopeTrigger::Decline, now).await?;
     let data = json!({
         "signer": envelope_service::signer_view(signer),
         "reason": signer.decline_reason,
@@ -539,14 +539,14 @@ async fn decline(
 }
 
 async fn complete(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     envelope: &mut Envelope,
     signers: &[Signer],
     submission: &seen::Submission,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
-    advance(app, tx, envelope, EnvelopeTrigger::Complete, now).await?;
+    advance(core, tx, envelope, EnvelopeTrigger::Complete, now).await?;
     let (fields, fields_truncated) = completed_fields(submission);
     let data = json!({
         "completed_at": now,

@@ -11,7 +11,7 @@ use crate::config::EMBEDDED;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::OrgId;
 use crate::room::Records;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{StoreError, Tx};
 
 /// The plugin of a signing instance with its lease.
@@ -28,14 +28,14 @@ pub struct SigningProvider {
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
-pub fn provider(app: &App, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
-    let mut lease = app.lease(Slot::Signing, instance)?;
-    let records = (instance == EMBEDDED).then(|| Arc::new(app.room().records(org)));
+pub fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
+    let mut lease = core.lease(Slot::Signing, instance)?;
+    let records = (instance == EMBEDDED).then(|| Arc::new(core.room().records(org)));
     lease.room = records
         .clone()
         .map(|records| records as Arc<dyn RoomRecords>);
     Ok(SigningProvider {
-        plugin: app.components.signing(Some(org), instance),
+        plugin: core.components.signing(Some(org), instance),
         lease,
         records,
     })
@@ -56,10 +56,10 @@ impl SigningProvider {
     }
 
     /// The same in a transaction of its own.
-    pub async fn keep(&self, app: &App) -> Result<(), StoreError> {
+    pub async fn keep(&self, core: &Core) -> Result<(), StoreError> {
         match &self.records {
             Some(records) if !records.is_written() => {
-                let mut tx = app.store.begin().await?;
+                let mut tx = core.store.begin().await?;
                 records.write(&mut tx).await?;
                 tx.commit().await
             }

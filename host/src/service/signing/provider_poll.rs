@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::service::{App, ServiceError, signing};
+use crate::service::{App, Core, ServiceError, signing};
 use crate::store::envelopes;
 use crate::store::provider_poll;
 use crate::store::row::OwnedEnvelope;
@@ -22,29 +22,29 @@ const AT_ONCE: usize = 4;
 /// Looks at the open envelopes that were not looked at for the longest time.
 ///
 /// Several nodes may poll at once: each envelope is taken by one.
-pub async fn round(app: &App) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    let interval = app.config.sweep_interval.unwrap_or(INTERVAL);
-    let due = provider_poll::claim(&app.store, now - interval, now, BATCH).await?;
+pub async fn round(core: &Core) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    let interval = core.config.sweep_interval.unwrap_or(INTERVAL);
+    let due = provider_poll::claim(&core.store, now - interval, now, BATCH).await?;
     stream::iter(due)
-        .for_each_concurrent(AT_ONCE, |due| look(app, due))
+        .for_each_concurrent(AT_ONCE, |due| look(core, due))
         .await;
     Ok(())
 }
 
 /// What goes wrong with one envelope is said, and tried again at its next turn.
-async fn look(app: &App, due: OwnedEnvelope) {
+async fn look(core: &Core, due: OwnedEnvelope) {
     let looked = async {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
         let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-        signing::reconcile(app, &envelope).await.map(drop)
+        signing::reconcile(core, &envelope).await.map(drop)
     };
     match looked.await {
-        Ok(()) => drop(app.metrics.provider_polls.inc()),
+        Ok(()) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {
-            app.metrics.provider_polls_failed.inc();
+            core.metrics.provider_polls_failed.inc();
             tracing::warn!(envelope = %due.envelope, %error, "it could not be read back from its provider");
         }
     }

@@ -10,7 +10,7 @@ use crate::domain::event::EventType;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, Issue, ServiceError, envelopes as envelope_service, mails};
+use crate::service::{App, Core, Caller, Issue, ServiceError, envelopes as envelope_service, mails};
 use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.
@@ -34,17 +34,17 @@ pub struct Reminded {
 
 /// Reminds those who can sign now and have not.
 pub async fn remind(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: RemindRequest,
     answer: &Answering<Reminded>,
 ) -> Result<Reminded, ServiceError> {
-    let id = envelope_service::get(app, caller, id).await?.id;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let id = envelope_service::get(core, caller, id).await?.id;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let remind = EnvelopeTrigger::Remind;
-    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, remind).await?;
+    let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, remind).await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let chosen = chosen(&envelope, &signers, request.signer_email.as_deref())?;
     for signer in &chosen {

@@ -6,7 +6,7 @@ use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::organization::{Organization, written_amount};
 use crate::domain::token::LinkToken;
 use crate::service::envelopes::invited_now;
-use crate::service::{App, ServiceError, mails, payments};
+use crate::service::{App, Core, ServiceError, mails, payments};
 use crate::store::{envelopes, organizations, signers};
 
 /// Time between two mails that a signer asks for.
@@ -36,8 +36,8 @@ pub enum Renewal {
 }
 
 /// Whose link it is; none when it is nobody's.
-pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
+    let mut connection = core.store.read().await?;
     let Some(target) = signers::link(&mut connection, token).await? else {
         return Ok(None);
     };
@@ -52,7 +52,7 @@ pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, Servi
         return Ok(None);
     };
     drop(connection);
-    let due = payments::due(app, &envelope).await?;
+    let due = payments::due(core, &envelope).await?;
     let owed = due.filter(|due| due.position == Some(signer.position));
     Ok(Some(Visitor {
         owes: owed.map(|due| {
@@ -62,19 +62,19 @@ pub async fn find(app: &App, token: &LinkToken) -> Result<Option<Visitor>, Servi
         organization,
         envelope,
         signer,
-        expired: target.expires_at <= app.clock.now(),
+        expired: target.expires_at <= core.clock.now(),
     }))
 }
 
 /// Mails a fresh link, or the copy, to the address on record, never to one that is
 /// typed in. One mail at a time, however often the button is pressed.
 pub async fn renew(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Renewal, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
     let turn = invited_now(envelope, &signers).any(|now| now.position == signer.position);
     let signed = signer.status == SignerStatus::Completed && envelope.status.is_signed();

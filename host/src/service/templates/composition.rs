@@ -12,7 +12,7 @@ use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
 use crate::service::templates::{from_tags, pages};
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::{StoreError, templates};
 
 /// Most fields of a document.
@@ -117,32 +117,32 @@ pub async fn of_upload(
 
 /// A template that has no document yet.
 pub async fn empty(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     composition: Composition,
 ) -> Result<Template, ServiceError> {
-    keep(app, caller, composition, None, Vec::new()).await
+    keep(core, caller, composition, None, Vec::new()).await
 }
 
 /// What was made for this owner of this source before.
 pub async fn made_before(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     made_for: &MadeFor,
 ) -> Result<Option<Template>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(templates::made_for(&mut connection, org, made_for).await?)
 }
 
 async fn keep(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     composition: Composition,
     pdf: Option<Bytes>,
     fields: Vec<Field>,
 ) -> Result<Template, ServiceError> {
-    let instance = app.signing_instance(&caller.org, composition.kba_required);
-    let now = app.clock.now();
+    let instance = core.signing_instance(&caller.org, composition.kba_required);
+    let now = core.clock.now();
     let mut template = Template {
         kba_required: composition.kba_required,
         origin: composition.origin,
@@ -152,17 +152,17 @@ async fn keep(
     };
     if let Some(pdf) = pdf {
         let (area, id) = (FileArea::Templates, template.id.as_str());
-        let put = app.files.put(area, &caller.org, id, pdf, "application/pdf");
+        let put = core.files.put(area, &caller.org, id, pdf, "application/pdf");
         template.document = Some(put.await?);
     }
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     match templates::insert(&mut tx, &template).await {
         Ok(()) => tx.commit().await?,
         Err(error) if error.is_unique_violation() => {
             drop(tx);
             let made_for = template.made_for.as_ref();
             let made_for = made_for.ok_or(StoreError::Conflict)?;
-            let first = made_before(app, &caller.org, made_for).await?;
+            let first = made_before(core, &caller.org, made_for).await?;
             return first.ok_or(StoreError::Conflict.into());
         }
         Err(error) => return Err(error.into()),
@@ -172,11 +172,11 @@ async fn keep(
 
 /// Templates of the caller's organization in this order, deleted ones too.
 pub async fn found(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     ids: &[TemplateId],
 ) -> Result<Vec<Template>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let known = templates::by_ids(&mut connection, &caller.org, ids).await?;
     let find = |id: &TemplateId| {
         let found = known.iter().find(|template| template.id == *id);

@@ -30,7 +30,7 @@ use crate::service::envelopes::uploads::{Upload, admit, read_whole};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Caller, Issue, ServiceError};
+use crate::service::{App, Core, Caller, Issue, ServiceError};
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
 
 /// Different anchors a dry run looks for: each is a search of the document.
@@ -237,9 +237,9 @@ pub async fn create(
 }
 
 /// A candidate beside the placement rules is asked the same.
-fn shadow_placement(app: &App, template: &Template, requested: &[RequestedField], to: &[Field]) {
+fn shadow_placement(core: &Core, template: &Template, requested: &[RequestedField], to: &[Field]) {
     if let Some(document) = &template.document {
-        app.shadows.placed(
+        core.shadows.placed(
             &template.org,
             template.id.as_str(),
             document,
@@ -359,9 +359,9 @@ async fn resolve(
 }
 
 /// A template of the caller's organization.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     templates::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Template"))
@@ -387,13 +387,13 @@ pub struct DraftTemplate {
 
 /// Creates a template without a document; the field builder gives it one.
 pub async fn draft(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: DraftTemplate,
     answer: &Answering<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
-    let instance = app.signing_instance(&caller.org, request.kba_required);
-    let now = app.clock.now();
+    let instance = core.signing_instance(&caller.org, request.kba_required);
+    let now = core.clock.now();
     let template = Template {
         external_id: request.external_id,
         kba_required: request.kba_required,
@@ -401,7 +401,7 @@ pub async fn draft(
         pricing_table: request.pricing_table,
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     templates::insert(&mut tx, &template).await?;
     let created = CreatedTemplate {
         template,
@@ -425,19 +425,19 @@ pub struct ChangeTemplate {
 
 /// Changes what a template is called.
 pub async fn change(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: ChangeTemplate,
 ) -> Result<Template, ServiceError> {
-    let mut template = get(app, caller, id).await?;
+    let mut template = get(core, caller, id).await?;
     check_fixed(template.kba_required, request.kba_required)?;
     if let Some(name) = request.name {
         template.name = name;
     }
     template.external_id = request.external_id.or(template.external_id);
-    template.updated_at = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    template.updated_at = core.clock.now();
+    let mut tx = core.store.begin().await?;
     templates::rename(&mut tx, &template, template.updated_at).await?;
     tx.commit().await?;
     Ok(template)
@@ -455,10 +455,10 @@ pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceE
 }
 
 /// Deletes a template: nothing more is sent of it. What was sent stays as it is.
-pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
-    let template = get(app, caller, id).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    let template = get(core, caller, id).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     remove(&mut tx, &template, now).await?;
     tx.commit().await?;
     Ok(template)
@@ -485,8 +485,8 @@ const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
 
 /// Archives a deleted template at its provider, once nothing that was sent of it is out
 /// for signing: a provider may show nobody a document whose template is archived.
-pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
+    let mut connection = core.store.read().await?;
     let template = templates::find(&mut connection, org, id).await?;
     let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
     drop(connection);
@@ -494,13 +494,13 @@ pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, Se
         return Ok(Next::Done);
     };
     if in_use {
-        let wait = app.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
-        return Ok(Next::Again(app.clock.now() + wait));
+        let wait = core.config.sweep_interval.unwrap_or(ARCHIVE_WAIT);
+        return Ok(Next::Again(core.clock.now() + wait));
     }
     if let Some(at_provider) = &template.provider_template {
-        let signing = provider(app, org, &template.provider_instance)?;
+        let signing = provider(core, org, &template.provider_instance)?;
         match signing.archive_template(at_provider).await {
-            Ok(()) => signing.keep(app).await?,
+            Ok(()) => signing.keep(core).await?,
             Err(ProviderError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
@@ -510,12 +510,12 @@ pub async fn archive(app: &App, org: &OrgId, id: &TemplateId) -> Result<Next, Se
 
 /// A page of the library, newest first, and how many there are.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<Template>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(templates::list(&mut connection, &caller.org, page, limit).await?)
 }
 
@@ -610,7 +610,7 @@ pub(super) struct Tagged {
 
 /// Fields from `{{…}}` tags. A document without tags gives an empty template.
 pub(super) async fn from_tags(
-    app: &App,
+    core: &Core,
     rules: &PlacementRules,
     org: &OrgId,
     pdf: Bytes,
@@ -626,7 +626,7 @@ pub(super) async fn from_tags(
         });
     }
     let fields = unreserved(tags.into_iter().map(resolved).collect())?;
-    let stripped = app.documents(Some(org)).strip_tags(pdf).await??;
+    let stripped = core.documents(Some(org)).strip_tags(pdf).await??;
     Ok(Tagged {
         fields,
         pdf: stripped.into(),

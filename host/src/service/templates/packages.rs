@@ -20,7 +20,7 @@ use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
 use crate::service::templates::composition::found;
 use crate::service::templates::{provider_fields, synced};
-use crate::service::{App, Caller, Issue, ServiceError};
+use crate::service::{App, Core, Caller, Issue, ServiceError};
 use crate::store::{StoreError, packages, templates};
 
 /// Most members of a package (specification, "Templates combined").
@@ -90,8 +90,8 @@ pub struct Members {
 }
 
 impl Members {
-    async fn read(app: &App, caller: &Caller, package: Package) -> Result<Self, ServiceError> {
-        let templates = found(app, caller, &package.templates).await?;
+    async fn read(core: &Core, caller: &Caller, package: Package) -> Result<Self, ServiceError> {
+        let templates = found(core, caller, &package.templates).await?;
         Ok(Self { package, templates })
     }
 
@@ -99,7 +99,7 @@ impl Members {
         self.templates.iter().any(|member| member.kba_required)
     }
 
-    fn view(&self, app: &App) -> PackageView {
+    fn view(&self, core: &Core) -> PackageView {
         let kba_required = self.kba_required();
         let member = |template: &Template| MemberView {
             template_id: template.id.clone(),
@@ -112,7 +112,7 @@ impl Members {
             package_id: self.package.id.clone(),
             name: self.package.name.clone(),
             kba_required,
-            provider_instance: app.signing_instance(&self.package.org, kba_required),
+            provider_instance: core.signing_instance(&self.package.org, kba_required),
             items: self.templates.iter().map(member).collect(),
             created_at: self.package.created_at,
             updated_at: self.package.updated_at,
@@ -183,39 +183,39 @@ pub async fn change(
 }
 
 /// A package of the caller's organization.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<PackageView, ServiceError> {
-    Ok(with_members(app, caller, id).await?.view(app))
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<PackageView, ServiceError> {
+    Ok(with_members(core, caller, id).await?.view(core))
 }
 
 /// A page of packages, newest first, and how many there are.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     page: i64,
     limit: i64,
 ) -> Result<(Vec<PackageView>, i64), ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let (found, total) = packages::list(&mut connection, &caller.org, page, limit).await?;
     drop(connection);
     let mut views = Vec::new();
     for package in found {
-        views.push(Members::read(app, caller, package).await?.view(app));
+        views.push(Members::read(core, caller, package).await?.view(core));
     }
     Ok((views, total))
 }
 
-async fn read(app: &App, caller: &Caller, id: &str) -> Result<Package, ServiceError> {
+async fn read(core: &Core, caller: &Caller, id: &str) -> Result<Package, ServiceError> {
     let unknown = || ServiceError::NotFound("Package");
     let id = PackageId::parse(id).ok_or_else(unknown)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = packages::get(&mut connection, &caller.org, &id).await?;
     found.ok_or_else(unknown)
 }
 
 /// A package and the templates that it names, deleted ones too.
-pub async fn with_members(app: &App, caller: &Caller, id: &str) -> Result<Members, ServiceError> {
-    let package = read(app, caller, id).await?;
-    Members::read(app, caller, package).await
+pub async fn with_members(core: &Core, caller: &Caller, id: &str) -> Result<Members, ServiceError> {
+    let package = read(core, caller, id).await?;
+    Members::read(core, caller, package).await
 }
 
 /// What a document is made of that keeps these of the package's members, in its
@@ -261,8 +261,8 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
 }
 
 /// The package, when all its members may be in one.
-async fn usable(app: &App, caller: &Caller, package: Package) -> Result<Members, ServiceError> {
-    let members = Members::read(app, caller, package).await?;
+async fn usable(core: &Core, caller: &Caller, package: Package) -> Result<Members, ServiceError> {
+    let members = Members::read(core, caller, package).await?;
     let mut issues = Vec::new();
     for (index, member) in members.templates.iter().enumerate() {
         if member.deleted_at.is_some() {

@@ -15,7 +15,7 @@ use crate::domain::envelope::StoredFile;
 use crate::fair_queue::Owner;
 use crate::files::Key;
 use crate::service::envelopes::uploads::admit;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 
 /// Pixels across a page's picture; sharp enough for a phone held close.
 pub const WIDTH: u32 = 1_100;

@@ -9,7 +9,7 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::service::templates::composition::{self, Composition, found};
 use crate::service::templates::packages::{self, Members};
-use crate::service::{App, Caller, ServiceError, templates as template_service};
+use crate::service::{App, Core, Caller, ServiceError, templates as template_service};
 
 /// Templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
@@ -58,14 +58,14 @@ impl Selection {
     }
 
     /// What it names; none when it names nothing.
-    pub async fn read(&self, app: &App, caller: &Caller) -> Result<Option<Selected>, ServiceError> {
+    pub async fn read(&self, core: &Core, caller: &Caller) -> Result<Option<Selected>, ServiceError> {
         self.check()?;
         if let Some(id) = &self.template_id {
-            let template = template_service::get(app, caller, id).await?;
+            let template = template_service::get(core, caller, id).await?;
             return Ok(Some(Selected::Template(Box::new(template))));
         }
         if let Some(id) = &self.package_id {
-            let members = packages::with_members(app, caller, id).await?;
+            let members = packages::with_members(core, caller, id).await?;
             return Ok(Some(match &self.package_template_ids {
                 None => Selected::Package(all_of(members)?),
                 Some(kept) => Selected::Package(some_of(members, kept)?),
@@ -78,7 +78,7 @@ impl Selection {
         let ids = ids
             .iter()
             .map(|id| TemplateId::parse(id).ok_or_else(unknown));
-        let templates = found(app, caller, &ids.collect::<Result<Vec<_>, _>>()?).await?;
+        let templates = found(core, caller, &ids.collect::<Result<Vec<_>, _>>()?).await?;
         if let Some(deleted) = templates.iter().find(|one| one.deleted_at.is_some()) {
             return Err(deleted_template(deleted));
         }

@@ -17,7 +17,7 @@ use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
 use crate::service::signing::provider::provider;
 use crate::service::vault::downloads::untouched;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 
 /// How long a copy that was asked for is kept.
 const KEPT: Duration = Duration::from_secs(120);
@@ -92,16 +92,16 @@ pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy
 }
 
 /// Makes the copy of an envelope that is not vaulted yet.
-async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
-    let (executed, _) = signed_document(app, envelope).await?;
+async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
+    let (executed, _) = signed_document(core, envelope).await?;
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
     let owner = Owner::new(&envelope.org, envelope.id.as_str());
-    let documents = app.documents(Some(&envelope.org));
+    let documents = core.documents(Some(&envelope.org));
     let documents = documents.for_owner(owner.clone());
-    let reader = app.placement(Some(&envelope.org));
+    let reader = core.placement(Some(&envelope.org));
     let reader = reader.for_owner(owner);
     let copy = non_authoritative(&documents, &reader, envelope, executed, at).await?;
-    let mut spool = Spool::new(&app.config.spool_folder())
+    let mut spool = Spool::new(&core.config.spool_folder())
         .await
         .map_err(FilesError::Spool)?;
     spool.write(&copy).await.map_err(FilesError::Spool)?;
@@ -110,7 +110,7 @@ async fn unvaulted(app: &App, envelope: &Envelope) -> Result<Arc<Spooled>, Servi
 
 /// The document as its signing provider executed it, and the plugin that fetched it.
 pub async fn signed_document(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
 ) -> Result<(Bytes, ComponentIdentity), ServiceError> {
     let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
@@ -119,7 +119,7 @@ pub async fn signed_document(
             "Envelope has no signed document".into(),
         ));
     };
-    let signing = provider(app, &envelope.org, instance)?;
+    let signing = provider(core, &envelope.org, instance)?;
     let identity = signing.identity()?;
     Ok((signing.signed_document(submission).await?, identity))
 }

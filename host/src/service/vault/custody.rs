@@ -19,7 +19,7 @@ use crate::evidence::formats::{
 use crate::files::{FilesError, Spooled};
 use crate::service::components::{self, Owner};
 use crate::service::vault::log;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
 /// How long the newest entries may take to get their places.
@@ -169,7 +169,7 @@ fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
 /// The component ledgers' entries about those that were uploaded or activated, with
 /// proofs that lead to the custody ledger's checkpoint.
 async fn activations(
-    app: &App,
+    core: &Core,
     ledger: &CustodyLedger,
     named: &[Participant],
 ) -> Result<ComponentLedger, ServiceError> {
@@ -186,9 +186,9 @@ async fn activations(
     };
     let org = Owner::of(ledger.org_id.clone());
     for owner in [org, Owner::installation()] {
-        let history = components::history(app, &owner).await?;
+        let history = components::history(core, &owner).await?;
         let history: Vec<LedgerEntry> = history.into_iter().filter(about).collect();
-        let proofs = log::inclusions(app, &owner, &evidence.checkpoint).await?;
+        let proofs = log::inclusions(core, &owner, &evidence.checkpoint).await?;
         for entry in history {
             let proof = proofs.iter().find(|proof| proof.sequence == entry.sequence);
             if let Some(proof) = proof {

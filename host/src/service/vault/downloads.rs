@@ -14,7 +14,7 @@ use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 
@@ -30,12 +30,12 @@ pub struct IssuedLink {
 
 /// A link to the authoritative copy, good for one complete read.
 pub async fn authoritative(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
 ) -> Result<IssuedLink, ServiceError> {
     issue_for(
-        app,
+        core,
         caller,
         id,
         EnvelopeTrigger::DownloadAuthoritative,
@@ -45,9 +45,9 @@ pub async fn authoritative(
 }
 
 /// A link to the non-authoritative copy.
-pub async fn copy(app: &App, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
+pub async fn copy(core: &Core, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
     issue_for(
-        app,
+        core,
         caller,
         id,
         EnvelopeTrigger::DownloadCopy,
@@ -57,17 +57,17 @@ pub async fn copy(app: &App, caller: &Caller, id: &str) -> Result<IssuedLink, Se
 }
 
 async fn issue_for(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     trigger: EnvelopeTrigger,
     file: LinkedFile,
 ) -> Result<IssuedLink, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
-    lifecycle::next_status(app, &envelope, trigger).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
-    let link = issue(app, &mut tx, &envelope, file).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
+    lifecycle::next_status(core, &envelope, trigger).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
+    let link = issue(core, &mut tx, &envelope, file).await?;
     let details = json!({ "file": file });
     events::record(
         &mut tx,
@@ -84,7 +84,7 @@ async fn issue_for(
 
 /// Makes a link.
 pub async fn issue(
-    app: &App,
+    core: &Core,
     connection: &mut AnyConnection,
     envelope: &Envelope,
     file: LinkedFile,
@@ -95,7 +95,7 @@ pub async fn issue(
         LinkedFile::Certificate => formats::CERTIFICATE,
         LinkedFile::CustodyRecord => formats::CUSTODY_RECORD,
     };
-    let now = app.clock.now();
+    let now = core.clock.now();
     let link = DownloadLink {
         org: envelope.org.clone(),
         envelope: envelope.id.clone(),
@@ -108,7 +108,7 @@ pub async fn issue(
     let token = LinkToken::generate(envelope.org.bucket());
     downloads::insert(connection, &token, &link, now).await?;
     Ok(IssuedLink {
-        url: format!("{}/downloads/{}", app.config.base_url(), token.reveal()),
+        url: format!("{}/downloads/{}", core.config.base_url(), token.reveal()),
         filename: link.filename,
         expires_at: link.expires_at,
     })
@@ -128,14 +128,14 @@ pub struct Download {
 /// What a link gives. With `peek` (a HEAD request) nothing is used up.
 ///
 /// The bytes are re-hashed before the first of them leaves.
-pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, ServiceError> {
+pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, ServiceError> {
     let unknown = || ServiceError::NotFound("Download");
     let token = LinkToken::parse(token).ok_or_else(unknown)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let link = downloads::get(&mut connection, &token)
         .await?
         .ok_or_else(unknown)?;
-    if link.used || link.expires_at <= app.clock.now() {
+    if link.used || link.expires_at <= core.clock.now() {
         return Err(gone());
     }
     let envelope = envelopes::get(&mut connection, &link.org, &link.envelope)
@@ -143,11 +143,11 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
         .ok_or_else(unknown)?;
     drop(connection);
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
-    let pieces = untouched(app, &envelope, app.files.read_in_pieces(&file).await).await?;
+    let pieces = untouched(core, &envelope, core.files.read_in_pieces(&file).await).await?;
     let mut redeemed = None;
     if link.single_use && !peek {
-        let now = app.clock.now();
-        let mut tx = app.store.begin().await?;
+        let now = core.clock.now();
+        let mut tx = core.store.begin().await?;
         if !downloads::redeem(&mut tx, &token, now).await? {
             return Err(gone());
         }
@@ -164,13 +164,13 @@ pub async fn redeem(app: &App, token: &str, peek: bool) -> Result<Download, Serv
 }
 
 /// The read is complete: recorded, and the link stays used.
-pub async fn completed(app: &App, token: &LinkToken) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
+pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
     if let Some(link) = downloads::get(&mut tx, token).await?
         && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
     {
         let details = json!({ "file": link.file });
-        let now = app.clock.now();
+        let now = core.clock.now();
         events::record(
             &mut tx,
             &envelope,
@@ -186,8 +186,8 @@ pub async fn completed(app: &App, token: &LinkToken) -> Result<(), ServiceError>
 
 /// The read broke off: the link can be used again. Recorded, as most of the copy may have
 /// been read all the same.
-pub async fn broken_off(app: &App, token: &LinkToken) -> Result<(), ServiceError> {
-    let mut tx = app.store.begin().await?;
+pub async fn broken_off(core: &Core, token: &LinkToken) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
     downloads::release(&mut tx, token).await?;
     if let Some(link) = downloads::get(&mut tx, token).await?
         && let Some(envelope) = envelopes::lock(&mut tx, &link.org, &link.envelope).await?
@@ -196,7 +196,7 @@ pub async fn broken_off(app: &App, token: &LinkToken) -> Result<(), ServiceError
             "authoritative.download_broken_off",
             json!({ "file": link.file }),
         );
-        let now = app.clock.now();
+        let now = core.clock.now();
         events::record(&mut tx, &envelope, "download", action, details, now).await?;
     }
     Ok(tx.commit().await?)
@@ -219,13 +219,13 @@ fn gone() -> ServiceError {
 /// What was read of an envelope's file. One that was changed is told everywhere,
 /// and handed to nobody.
 pub async fn untouched<T>(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     read: Result<T, FilesError>,
 ) -> Result<T, ServiceError> {
     match read {
         Err(FilesError::Tampered { expected, actual }) => {
-            report_tampering(app, envelope, &expected, &actual).await?;
+            report_tampering(core, envelope, &expected, &actual).await?;
             Err(ServiceError::Conflict(
                 "Document integrity check failed".into(),
             ))
@@ -235,15 +235,15 @@ pub async fn untouched<T>(
 }
 
 async fn report_tampering(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     expected: &str,
     actual: &str,
 ) -> Result<(), ServiceError> {
     tracing::error!(envelope = %envelope.id, "stored bytes do not match their hash");
     let data = json!({ "expected_hash": expected, "actual_hash": actual });
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let Some(envelope) = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await? else {
         return Ok(());
     };

@@ -18,7 +18,7 @@ use crate::domain::merkle;
 use crate::files::FilesError;
 use crate::service::events;
 use crate::service::vault::vault_in;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::integrity::{self, Progress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
@@ -84,16 +84,16 @@ pub struct Looked {
 /// Looks at up to 16 envelopes whose turn it is; none when it is nobody's.
 ///
 /// Several nodes may sweep at once: each envelope is taken by one.
-pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
-    let now = app.clock.now();
-    let due = integrity::claim(&app.store, now, now + LEASE, BATCH).await?;
+pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
+    let now = core.clock.now();
+    let due = integrity::claim(&core.store, now, now + LEASE, BATCH).await?;
     let mut looked = Vec::new();
     for due in due {
-        let outcome = look(app, &due).await;
+        let outcome = look(core, &due).await;
         match &outcome {
-            Ok(()) => drop(app.metrics.integrity_checked.inc()),
+            Ok(()) => drop(core.metrics.integrity_checked.inc()),
             Err(error) => {
-                app.metrics.integrity_unread.inc();
+                core.metrics.integrity_unread.inc();
                 tracing::error!(envelope = %due.envelope, %error, "it could not be re-read");
             }
         }
@@ -106,24 +106,24 @@ pub async fn sweep(app: &App) -> Result<Vec<Looked>, ServiceError> {
 }
 
 /// Looks at one envelope, records what was found, and tells of what is new.
-async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
-    let mut connection = app.store.read().await?;
+async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
     drop(connection);
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
-    let mut problems = problems(app, &envelope).await?;
+    let mut problems = problems(core, &envelope).await?;
     if !problems.is_empty() {
         // It may have been released meanwhile, and its live copy be gone.
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
         if let Some(again) = again.filter(|again| again.vault != envelope.vault) {
-            problems = self::problems(app, &again).await?;
+            problems = self::problems(core, &again).await?;
         }
     }
-    let now = app.clock.now();
+    let now = core.clock.now();
     let found = (!problems.is_empty()).then(|| json!(problems).to_string());
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     // Whoever looks at it at the same time tells of it, or finds it told.
     let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
@@ -148,8 +148,8 @@ async fn look(app: &App, due: &OwnedEnvelope) -> Result<(), ServiceError> {
 }
 
 /// Everything about an envelope's stored record that does not hold.
-async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
-    let mut connection = app.store.read().await?;
+async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
+    let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let source = vault::source(&mut connection, envelope, vault_in::SOURCE).await?;
@@ -196,7 +196,7 @@ async fn problems(app: &App, envelope: &Envelope) -> Result<Vec<Problem>, Servic
         ),
     ] {
         let recorded = stored.and_then(|stored| stored[member].as_str());
-        problems.extend(file_problem(app, check, file, recorded).await?);
+        problems.extend(file_problem(core, check, file, recorded).await?);
     }
     Ok(problems)
 }
@@ -233,7 +233,7 @@ fn place_problem(
 
 /// That a file's bytes are those that the ledger tells of.
 async fn file_problem(
-    app: &App,
+    core: &Core,
     check: &str,
     file: Option<&StoredFile>,
     recorded: Option<&str>,
@@ -249,7 +249,7 @@ async fn file_problem(
             Problem::new(check, detail).with_hashes(recorded, &file.sha256),
         ));
     }
-    match app.files.verify(file).await {
+    match core.files.verify(file).await {
         Ok(()) => Ok(None),
         Err(FilesError::Tampered { expected, actual }) => {
             let detail = format!("the stored {check} was changed");
@@ -266,20 +266,20 @@ async fn file_problem(
 }
 
 /// Makes it every envelope's turn that was not looked at since `since`.
-pub async fn make_due(app: &App, since: Timestamp) -> Result<(), StoreError> {
-    let mut tx = app.store.begin().await?;
-    integrity::make_due(&mut tx, since, app.clock.now()).await?;
+pub async fn make_due(core: &Core, since: Timestamp) -> Result<(), StoreError> {
+    let mut tx = core.store.begin().await?;
+    integrity::make_due(&mut tx, since, core.clock.now()).await?;
     tx.commit().await
 }
 
 /// How far the looks since `since` have come.
-pub async fn progress(app: &App, since: Timestamp) -> Result<Progress, StoreError> {
-    let mut connection = app.store.read().await?;
+pub async fn progress(core: &Core, since: Timestamp) -> Result<Progress, StoreError> {
+    let mut connection = core.store.read().await?;
     integrity::progress(&mut connection, since).await
 }
 
 /// Every envelope whose last look found something, whoever looked.
-pub async fn with_problems(app: &App) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
-    let mut connection = app.store.read().await?;
+pub async fn with_problems(core: &Core) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
+    let mut connection = core.store.read().await?;
     integrity::with_problems(&mut connection).await
 }

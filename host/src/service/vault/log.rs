@@ -19,7 +19,7 @@ use crate::evidence::formats::{Consistency, Inclusion, LogEvidence, LogHead};
 use crate::faults;
 use crate::files::FilesError;
 use crate::service::components::Owner;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{log, vault};
 
 /// A checkpoint comes each second or each so many entries.
@@ -210,14 +210,14 @@ pub async fn check(app: &App) -> Result<(), ServiceError> {
 
 /// What is found behind a head may be of a later one: heads are committed before they are
 /// published, so that the head is read once more after it.
-async fn ahead_of_database(app: &App) -> Result<bool, ServiceError> {
-    let mut known = size(app).await?;
+async fn ahead_of_database(core: &Core) -> Result<bool, ServiceError> {
+    let mut known = size(core).await?;
     loop {
         let name = checkpoint_name(known);
-        let Some(found) = app.files.one_behind(CHECKPOINTS, &name).await? else {
+        let Some(found) = core.files.one_behind(CHECKPOINTS, &name).await? else {
             return Ok(false);
         };
-        known = size(app).await?;
+        known = size(core).await?;
         if found > checkpoint_name(known) {
             return Ok(true);
         }
@@ -225,8 +225,8 @@ async fn ahead_of_database(app: &App) -> Result<bool, ServiceError> {
 }
 
 /// How many entries the database has.
-async fn size(app: &App) -> Result<u64, ServiceError> {
-    let mut connection = app.store.read().await?;
+async fn size(core: &Core) -> Result<u64, ServiceError> {
+    let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     Ok(head.map_or(0, |head| head.size))
 }
@@ -274,15 +274,15 @@ fn checkpoint_name(size: u64) -> String {
 
 /// The log's name: this installation's address without its scheme. Fixed with
 /// the first checkpoint.
-fn origin(app: &App) -> String {
-    let url = app.config.base_url();
+fn origin(core: &Core) -> String {
+    let url = core.config.base_url();
     let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     format!("{address}/ledger")
 }
 
 /// The head, and with `since` that it goes on from the tree of that size.
-pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceError> {
+    let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     let (head, checkpoint) = head
         .and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
@@ -310,9 +310,9 @@ pub async fn head(app: &App, since: Option<u64>) -> Result<LogHead, ServiceError
 }
 
 /// The first `width` hashes of a tile, one behind the other; all of a full one.
-pub async fn tile(app: &App, id: TileId, width: Option<u64>) -> Result<Vec<u8>, ServiceError> {
+pub async fn tile(core: &Core, id: TileId, width: Option<u64>) -> Result<Vec<u8>, ServiceError> {
     let missing = || ServiceError::NotFound("Tile");
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let tiles = log::tiles(&mut connection, [id]).await?;
     let hashes = tiles.get(id).ok_or_else(missing)?;
     let width = usize::try_from(width.unwrap_or(TILE)).map_err(|_| missing())?;
@@ -322,11 +322,11 @@ pub async fn tile(app: &App, id: TileId, width: Option<u64>) -> Result<Vec<u8>, 
 /// That an envelope's entries are in the log, as far as they have their places.
 /// None before the first checkpoint.
 pub async fn evidence(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<LogEvidence>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     // Places first: a head that is read later has them all.
     let places = log::places(&mut connection, Some(org), envelope).await?;
     let head = log::head(&mut connection).await?;
@@ -348,12 +348,12 @@ pub async fn evidence(
 /// Proofs that the entries of another ledger of the organization, or of the
 /// installation, are in the tree of `checkpoint`: a note of this log.
 pub async fn inclusions(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     checkpoint: &str,
 ) -> Result<Vec<Inclusion>, ServiceError> {
     let size = size_of(checkpoint).unwrap_or_default();
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, owner.org.as_ref(), owner).await?;
     proofs(&mut connection, &places, size).await
 }

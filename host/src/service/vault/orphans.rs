@@ -9,7 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::job::{DeleteObject, Job as _};
 use crate::files::{Area, Key, PROBES};
 use crate::service::vault::log;
-use crate::service::{App, ServiceError};
+use crate::service::{App, Core, ServiceError};
 use crate::store::{StoreError, chores, objects};
 
 /// Younger bytes may be about to be pointed to.
@@ -53,8 +53,8 @@ pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
     Ok(removed)
 }
 
-async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
-    let mut connection = app.store.read().await?;
+async fn wanted(core: &Core, key: &Key) -> Result<bool, StoreError> {
+    let mut connection = core.store.read().await?;
     let (org, text) = (&key.org, key.text());
     if !objects::knows(&mut connection, org).await? {
         return Ok(true);
@@ -75,7 +75,7 @@ async fn wanted(app: &App, key: &Key) -> Result<bool, StoreError> {
 }
 
 /// Until when no object may be removed: a backup is copying them.
-pub async fn held(app: &App) -> Result<Option<Timestamp>, ServiceError> {
-    let until = chores::due(&app.store, chores::BACKUP).await?;
-    Ok(until.filter(|until| *until > app.clock.now()))
+pub async fn held(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
+    let until = chores::due(&core.store, chores::BACKUP).await?;
+    Ok(until.filter(|until| *until > core.clock.now()))
 }

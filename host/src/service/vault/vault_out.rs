@@ -13,7 +13,7 @@ use crate::files::Area;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
-use crate::service::{App, Caller, Issue, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, Issue, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
 
@@ -56,34 +56,34 @@ pub struct Release {
 /// The archive is written and read back before the live pointer goes, and the
 /// live bytes go last, by a job: at no point is there neither.
 pub async fn vault_out(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     form: ReleaseForm,
 ) -> Result<Release, ServiceError> {
     check(&form)?;
-    let envelope = envelope_service::get(app, caller, id).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
     let release = EnvelopeTrigger::VaultOut;
-    lifecycle::next_status(app, &envelope, release).await?;
+    lifecycle::next_status(core, &envelope, release).await?;
     let archive = match &envelope.vault {
         Some(live) => {
-            let bytes = untouched(app, &envelope, app.files.get(live).await).await?;
+            let bytes = untouched(core, &envelope, core.files.get(live).await).await?;
             let (org, owner) = (&envelope.org, envelope.id.as_str());
-            let put = app
+            let put = core
                 .files
                 .put(Area::Archive, org, owner, bytes, "application/pdf");
             let archive = put.await?;
-            app.files.retain(&archive, app.clock.now()).await?;
+            core.files.retain(&archive, core.clock.now()).await?;
             Some(archive)
         }
         None => None,
     };
 
     faults::pass("archived");
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let (envelope, decided) =
-        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, release).await?;
+        lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, release).await?;
     if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
             return Err(ServiceError::Internal(
@@ -95,7 +95,7 @@ pub async fn vault_out(
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
         let mut details = json!({ "form": form, "document_hash": archive.sha256 });
         // Later evaluations of the released record ask these again.
-        if let Ok(rules) = app.components.compliance(Some(&caller.org)).identity() {
+        if let Ok(rules) = core.components.compliance(Some(&caller.org)).identity() {
             details["rules_component"] = json!(rules);
         }
         let action = EventType::VaultReleased.as_str();
@@ -109,10 +109,10 @@ pub async fn vault_out(
         jobs::insert(&mut tx, &envelope.org, &job, Some(&live.key), now).await?;
     }
     let release = Release {
-        authoritative: issue(app, &mut tx, &envelope, LinkedFile::Archive).await?,
-        copy: issue(app, &mut tx, &envelope, LinkedFile::Copy).await?,
-        certificate: issue(app, &mut tx, &envelope, LinkedFile::Certificate).await?,
-        custody_record: issue(app, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
+        authoritative: issue(core, &mut tx, &envelope, LinkedFile::Archive).await?,
+        copy: issue(core, &mut tx, &envelope, LinkedFile::Copy).await?,
+        certificate: issue(core, &mut tx, &envelope, LinkedFile::Certificate).await?,
+        custody_record: issue(core, &mut tx, &envelope, LinkedFile::CustodyRecord).await?,
     };
     if envelope.status == EnvelopeStatus::VaultedOut {
         let details = json!({ "recipient_organization": form.recipient_organization });

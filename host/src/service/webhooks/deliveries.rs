@@ -12,7 +12,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use crate::domain::webhook::DeliveryStatus;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{App, Core, Caller, ServiceError};
 use crate::store::deliveries::{self, Attempt, Delivery, Filter};
 use crate::store::{chores, webhooks};
 
@@ -117,7 +117,7 @@ impl From<Attempt> for AttemptView {
 /// One page of an endpoint's log, newest first, and how many rows it has. A deleted
 /// endpoint keeps its log.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     endpoint: &str,
     filter: &Filter,
@@ -126,7 +126,7 @@ pub async fn list(
 ) -> Result<(Vec<DeliveryView>, i64), ServiceError> {
     let not_found = || ServiceError::NotFound("Webhook endpoint");
     let id = EndpointId::parse(endpoint).ok_or_else(not_found)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     if !webhooks::was_there(&mut connection, &caller.org, &id).await? {
         return Err(not_found());
     }
@@ -136,10 +136,10 @@ pub async fn list(
 }
 
 /// One delivery.
-pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<DeliveryDetails, ServiceError> {
+pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<DeliveryDetails, ServiceError> {
     let not_found = || ServiceError::NotFound("Webhook delivery");
     let id = DeliveryId::parse(id).ok_or_else(not_found)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let delivery = deliveries::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or_else(not_found)?;
@@ -154,15 +154,15 @@ pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<DeliveryDetails
 
 /// Sends an event to its endpoint again, as a delivery of its own.
 pub async fn redeliver(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     answer: &Answering<DeliveryView>,
 ) -> Result<DeliveryView, ServiceError> {
     let not_found = || ServiceError::NotFound("Webhook delivery");
     let id = DeliveryId::parse(id).ok_or_else(not_found)?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let original = deliveries::get(&mut tx, &caller.org, &id)
         .await?
         .ok_or_else(not_found)?;
@@ -196,21 +196,21 @@ pub async fn redeliver(
 }
 
 /// Settles what no node will, and removes what was kept long enough.
-pub async fn tidy(app: &App, stop: &CancellationToken) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    deliveries::give_up_left_behind(&app.store, now).await?;
-    if !chores::claim(&app.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
+pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    deliveries::give_up_left_behind(&core.store, now).await?;
+    if !chores::claim(&core.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
         return Ok(());
     }
-    let before = now - app.config.webhooks.retention;
+    let before = now - core.config.webhooks.retention;
     let limit = PRUNED_AT_ONCE;
     while !stop.is_cancelled()
-        && deliveries::prune(&app.store, before, limit).await? >= limit.unsigned_abs()
+        && deliveries::prune(&core.store, before, limit).await? >= limit.unsigned_abs()
     {}
-    if let Some(kept) = app.config.webhooks.log_retention {
+    if let Some(kept) = core.config.webhooks.log_retention {
         for bucket in 0..i64::from(BUCKETS) {
             while !stop.is_cancelled()
-                && deliveries::forget(&app.store, bucket, now - kept, limit).await? > 0
+                && deliveries::forget(&core.store, bucket, now - kept, limit).await? > 0
             {
             }
         }

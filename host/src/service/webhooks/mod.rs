@@ -19,7 +19,7 @@ use crate::domain::webhook::{
     Selector,
 };
 use crate::service::idempotency::Answering;
-use crate::service::{App, Caller, Issue, ServiceError, mails};
+use crate::service::{App, Core, Caller, Issue, ServiceError, mails};
 use crate::store::deliveries::{Attempt, Delivery};
 use crate::store::webhooks::OwnedEndpoint;
 use crate::store::{self, Tx, api_keys, events, organizations, webhooks};
@@ -202,7 +202,7 @@ pub struct Tested {
 
 /// The caller's endpoints, oldest first; of one key only, when one is named.
 pub async fn list(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     key: Option<&str>,
 ) -> Result<Vec<EndpointView>, ServiceError> {
@@ -212,9 +212,9 @@ pub async fn list(
         // A malformed id is one that nobody has.
         Some(None) => return Ok(Vec::new()),
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let found = webhooks::list(&mut connection, &caller.org, key.as_ref()).await?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     Ok(found
         .iter()
         .map(|endpoint| EndpointView::of(endpoint, now))
@@ -421,10 +421,10 @@ pub struct Deleted {
 }
 
 /// Deletes an endpoint. What waits for it and what is under way is given up.
-pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Deleted, ServiceError> {
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Deleted, ServiceError> {
     let id = parse(id)?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let endpoint = locked(&mut tx, &caller.org, &id).await?;
     webhooks::delete(&mut tx, &endpoint, now).await?;
     store::deliveries::give_up(&mut tx, &endpoint, now).await?;
@@ -438,17 +438,17 @@ pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<Deleted, Ser
 
 /// Gives an endpoint a new secret. The one before signs for 48 hours more.
 pub async fn rotate(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     answer: &Answering<WithSecret>,
 ) -> Result<WithSecret, ServiceError> {
     let id = parse(id)?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
     let secret = Secret::generate();
-    let sealed = SealedSecret::seal(&secret, &id, &app.sealer);
+    let sealed = SealedSecret::seal(&secret, &id, &core.sealer);
     endpoint.previous = endpoint.secret.replace(sealed).map(|old| Previous {
         secret: old,
         until: now + GRACE,
@@ -596,14 +596,14 @@ pub async fn set_legacy(
 
 /// Disables an endpoint for what its receiver at `url` does, and tells its owner.
 pub async fn disable(
-    app: &App,
+    core: &Core,
     disabled: &OwnedEndpoint,
     url: &str,
     reason: DisableReason,
 ) -> Result<(), ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let (org, id) = (&disabled.org, &disabled.endpoint);
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let found = webhooks::lock(&mut tx, org, id).await?;
     let Some(mut endpoint) = found.filter(|found| found.is_active && found.url == url) else {
         return Ok(());

@@ -20,7 +20,7 @@ use crate::files::Area as FileArea;
 use crate::service::access::jwt::{self, Expiring};
 use crate::service::envelopes::uploads::{Upload, read_whole};
 use crate::service::templates::{pages, reserved_names};
-use crate::service::{App, Issue, ServiceError, templates as template_service};
+use crate::service::{App, Core, Issue, ServiceError, templates as template_service};
 use crate::store::{StoreError, templates};
 
 /// `aud` of session tokens, so that no other token of ours passes for one.

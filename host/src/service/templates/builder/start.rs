@@ -17,7 +17,7 @@ use crate::service::access::jwt;
 use crate::service::templates::composition::{self, Composition, made_before};
 use crate::service::templates::selection::{Selected, Selection};
 use crate::service::templates::{check_fixed, synced};
-use crate::service::{App, Caller, ServiceError, bulk, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, bulk, envelopes as envelope_service};
 use crate::store::{StoreError, envelopes, templates};
 
 /// Life of a session.
@@ -216,11 +216,11 @@ async fn for_batch(
 }
 
 /// The template that the batch has as its master, if there still is one.
-async fn current_master(app: &App, batch: &Batch) -> Result<Option<Template>, ServiceError> {
+async fn current_master(core: &Core, batch: &Batch) -> Result<Option<Template>, ServiceError> {
     let Some(master) = &batch.master else {
         return Ok(None);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     Ok(templates::get(&mut connection, &batch.org, master).await?)
 }
 
@@ -308,7 +308,7 @@ fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
 
 /// The template that was built in the builder for an envelope, of this source.
 async fn built(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     source: String,
 ) -> Result<(MadeFor, Option<Template>), ServiceError> {
@@ -316,7 +316,7 @@ async fn built(
         owner: envelope.id.to_string(),
         source,
     };
-    let before = made_before(app, &envelope.org, &made_for).await?;
+    let before = made_before(core, &envelope.org, &made_for).await?;
     Ok((made_for, before))
 }
 

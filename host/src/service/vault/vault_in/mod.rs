@@ -30,7 +30,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
-use crate::service::{App, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{Failure, Intent};
 use crate::store::{StoreError, Tx, jobs, ledger, log, vault};
 use pipeline::{Pipeline, Step};
@@ -132,16 +132,16 @@ async fn vault(
 ///
 /// A job that goes on with it, should this process die, is committed with it.
 async fn intend(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &EnvelopeId,
     entrance: Entrance,
     only: Option<&IntentId>,
 ) -> Result<Option<(Envelope, Intent)>, ServiceError> {
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let (envelope, decided) =
-        lifecycle::lock_for(app, &mut tx, &caller.org, id, entrance.trigger()).await?;
+        lifecycle::lock_for(core, &mut tx, &caller.org, id, entrance.trigger()).await?;
     if decided.status == envelope.status {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ async fn intend(
         trigger: entrance.name().into(),
         requested_by: caller.actor.clone(),
         frozen_at: now,
-        issuer: issuer(app),
+        issuer: issuer(core),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
         checkpoint: log::checkpoint(&mut tx).await?,
     };
@@ -182,20 +182,20 @@ pub async fn queue(
 }
 
 /// Why an envelope is not vaulted, if its pipeline stopped.
-pub async fn failure(app: &App, envelope: &Envelope) -> Result<Option<Failure>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn failure(core: &Core, envelope: &Envelope) -> Result<Option<Failure>, ServiceError> {
+    let mut connection = core.store.read().await?;
     Ok(vault::failure(&mut connection, envelope).await?)
 }
 
 /// How this installation calls itself in documents.
-fn issuer(app: &App) -> String {
-    format!("holdfast at {}", app.config.public_url())
+fn issuer(core: &Core) -> String {
+    format!("holdfast at {}", core.config.public_url())
 }
 
 /// Shows on the envelope why it is not vaulted. The pipeline's own error comes
 /// first: one in noting it is only logged.
 async fn note_failure(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     intent: &Intent,
     step: &str,
@@ -209,8 +209,8 @@ async fn note_failure(
         error => error.to_string(),
     };
     let noted = async {
-        let mut tx = app.store.begin().await?;
-        vault::note_failure(&mut tx, envelope, intent, step, &message, app.clock.now()).await?;
+        let mut tx = core.store.begin().await?;
+        vault::note_failure(&mut tx, envelope, intent, step, &message, core.clock.now()).await?;
         tx.commit().await
     };
     if let Err(error) = noted.await {

@@ -15,7 +15,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{ComponentIdentity, Origin, Participant, Slot};
 use crate::domain::envelope::Envelope;
 use crate::fair_queue::Owner;
-use crate::service::App;
+use crate::service::{App, Core};
 use crate::store::{StoreError, components, decisions};
 
 /// The rules of one run.
@@ -29,13 +29,13 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(app: &App, envelope: &Envelope) -> Self {
-        let (components, org) = (&app.components, &envelope.org);
-        let priority = app.store.priority();
+    pub(super) fn of(core: &Core, envelope: &Envelope) -> Self {
+        let (components, org) = (&core.components, &envelope.org);
+        let priority = core.store.priority();
         let owner = || Owner::new(org, envelope.id.as_str());
         Self {
-            documents: app.documents(Some(org)).for_owner(owner()),
-            placement: app.placement(Some(org)).for_owner(owner()),
+            documents: core.documents(Some(org)).for_owner(owner()),
+            placement: core.placement(Some(org)).for_owner(owner()),
             compliance: components.compliance(Some(org)),
             embedded_documents: components
                 .embedded_documents(org, priority)
