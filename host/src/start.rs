@@ -207,6 +207,7 @@ pub async fn start_over(
         components,
         shadows: Arc::default(),
         sealer,
+        document_memory: FairQueue::new(uploads::IN_MEMORY),
         http,
         metrics: Arc::new(metrics),
         stopping: CancellationToken::new(),
@@ -227,7 +228,6 @@ pub async fn start_over(
             compiler,
             followed: Followed::default(),
         }),
-        uploads: FairQueue::new(uploads::IN_MEMORY),
         pages: Arc::default(),
         callbacks: Arc::default(),
         vault: Arc::new(Vault {

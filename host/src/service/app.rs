@@ -53,6 +53,8 @@ pub struct Core {
     pub(crate) shadows: Arc<Shadows>,
     /// Seals secrets, sessions and answers.
     pub(crate) sealer: Arc<Sealer>,
+    /// Bytes of documents that may be held in memory.
+    pub(crate) document_memory: FairQueue,
     /// For requests to providers.
     pub(crate) http: reqwest::Client,
     /// What is counted.
@@ -66,8 +68,6 @@ pub struct Service {
     pub(crate) core: Core,
     pub(crate) access: Arc<Access>,
     pub(crate) management: Arc<Management>,
-    /// Bytes of uploads that may be held in memory.
-    pub(crate) uploads: FairQueue,
     /// Pages of documents that were shown lately.
     pub(crate) pages: Arc<Pages>,
     /// Callbacks that providers sent lately.
@@ -99,7 +99,6 @@ impl Service {
             },
             access: self.access.clone(),
             management: self.management.clone(),
-            uploads: self.uploads.clone(),
             pages: self.pages.clone(),
             callbacks: self.callbacks.clone(),
             vault: self.vault.clone(),

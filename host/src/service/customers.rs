@@ -291,7 +291,7 @@ pub struct Filed {
 /// Files a document under a customer: an envelope that is vaulted only when
 /// asked.
 pub async fn file_document(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     upload: Upload,
@@ -300,14 +300,14 @@ pub async fn file_document(
     let file_type = upload.file_type()?;
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let customer = customers::get(&mut connection, &caller.org, &id)
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
     let owner = Owner::new(&caller.org, "");
-    uploads::check_readable(app, &caller.org, &owner, file_type, &upload).await?;
-    let now = app.clock.now();
+    uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let now = core.clock.now();
     let name = match &upload.file_name {
         Some(name) => name.clone(),
         None => format!("Document of {}", customer.name),
@@ -324,8 +324,8 @@ pub async fn file_document(
     envelope
         .metadata
         .insert("document_source".into(), "upload".into());
-    let file = uploads::store(app, &caller.org, &envelope.id, file_type, &upload).await?;
-    let mut tx = app.store.begin().await?;
+    let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
+    let mut tx = core.store.begin().await?;
     envelopes::insert(&mut tx, &envelope).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);

@@ -18,31 +18,31 @@ const LANES: usize = 4;
 
 /// Submits a batch.
 pub async fn submit(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
-    let batch = get(app, caller, id).await?;
+    let batch = get(core, caller, id).await?;
     let trigger = BatchTrigger::Submit;
-    lifecycle::next_batch_status(app, &batch.org, Some(batch.status), trigger).await?;
-    if app.config.bulk.concurrency == 0 {
+    lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+    if core.config.bulk.concurrency == 0 {
         return Err(ServiceError::NotConfigured(
             "Bulk send is not configured".into(),
         ));
     }
-    let master = check_setup(app, &batch).await?;
+    let master = check_setup(core, &batch).await?;
     check_parties(&batch, &master)?;
-    kba::check_step(app, &batch.org, batch.kba_required || master.kba_required).await?;
-    let master = dispatch::ready(app, master).await?;
+    kba::check_step(core, &batch.org, batch.kba_required || master.kba_required).await?;
+    let master = dispatch::ready(core, master).await?;
     let submitted = SubmittedMaster {
-        provider_template: frozen(app, &batch, &master).await?,
+        provider_template: frozen(core, &batch, &master).await?,
         roles: master.roles().into_iter().map(str::to_owned).collect(),
         fields: master.fields.clone(),
         lost: false,
     };
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut now_is = bulk::lock(&mut tx, &batch.org, &batch.id)
         .await?
         .ok_or(UNKNOWN)?;
@@ -51,11 +51,11 @@ pub async fn submit(
     let same_content = now_has
         .is_some_and(|now_has| now_has.content() == master.content() && !now_has.provider_stale);
     if now_is.updated_at != batch.updated_at || !same_content {
-        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger).await?;
+        lifecycle::next_batch_status(core, &batch.org, Some(now_is.status), trigger).await?;
         return Err(StoreError::Conflict.into());
     }
     now_is.status =
-        lifecycle::next_batch_status(app, &batch.org, Some(now_is.status), trigger).await?;
+        lifecycle::next_batch_status(core, &batch.org, Some(now_is.status), trigger).await?;
     now_is.submitted = Some(submitted);
     let view = run(&mut tx, now_is, now).await?;
     answer.commit(tx, &view).await?;

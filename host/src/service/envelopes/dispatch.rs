@@ -175,13 +175,13 @@ pub async fn organization(core: &Core, org: &OrgId) -> Result<Organization, Serv
 }
 
 /// A template of the caller's organization that can be sent as it is.
-pub async fn sendable(app: &App, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
-    ready(app, template_service::get(app, caller, id).await?).await
+pub async fn sendable(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
+    ready(core, template_service::get(core, caller, id).await?).await
 }
 
 /// The template, once its provider has it.
-pub async fn ready(app: &App, template: Template) -> Result<Template, ServiceError> {
-    let template = template_service::synced(app, template).await?;
+pub async fn ready(core: &Core, template: Template) -> Result<Template, ServiceError> {
+    let template = template_service::synced(core, template).await?;
     if template.document.is_none() || template.provider_template.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
     }

@@ -58,23 +58,23 @@ pub struct Stored {
 
 /// Attaches a document to an envelope, or replaces it.
 pub async fn upload(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     upload: Upload,
     answer: &Answering<Stored>,
 ) -> Result<Stored, ServiceError> {
     let file_type = upload.file_type()?;
-    let envelope = envelope_service::get(app, caller, id).await?;
-    lifecycle::next_status(app, &envelope, EnvelopeTrigger::Upload).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
+    lifecycle::next_status(core, &envelope, EnvelopeTrigger::Upload).await?;
     let owner = Owner::new(&caller.org, envelope.id.as_str());
-    check_readable(app, &caller.org, &owner, file_type, &upload).await?;
-    let file = store(app, &envelope.org, &envelope.id, file_type, &upload).await?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    check_readable(core, &caller.org, &owner, file_type, &upload).await?;
+    let file = store(core, &envelope.org, &envelope.id, file_type, &upload).await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let replace = EnvelopeTrigger::Upload;
     let (mut envelope, decided) =
-        lifecycle::lock_for(app, &mut tx, &caller.org, &envelope.id, replace).await?;
+        lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, replace).await?;
     attach(&mut tx, caller, &envelope, decided.status, &file, now).await?;
     decided.record(&mut tx, &envelope, now).await?;
     envelope.upload = Some(file.clone());
@@ -153,20 +153,20 @@ fn checked_type(
 
 /// Refuses now what could not be vaulted later.
 pub async fn check_readable(
-    app: &App,
+    core: &Core,
     org: &OrgId,
     owner: &Owner,
     kind: FileType,
     upload: &Upload,
 ) -> Result<(), ServiceError> {
-    let (bytes, _room) = admitted(app, owner, upload).await?;
+    let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            app.placement(Some(org)).inspect(bytes).await??;
+            core.placement(Some(org)).inspect(bytes).await??;
         }
         Some(picture) => {
             drop(bytes);
-            app.documents(Some(org)).picture_to_pdf(picture).await??;
+            core.documents(Some(org)).picture_to_pdf(picture).await??;
         }
     }
     Ok(())
@@ -174,21 +174,21 @@ pub async fn check_readable(
 
 /// A PDF's bytes, and the right to hold them: kept for as long as they are.
 pub async fn read_whole(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     upload: &Upload,
 ) -> Result<(Bytes, Turn), ServiceError> {
     let declared = upload.content_type.as_deref();
     checked_type(upload.file.head(), declared, &[FileType::Pdf])?;
-    admitted(app, owner, upload).await
+    admitted(core, owner, upload).await
 }
 
 async fn admitted(
-    app: &App,
+    core: &Core,
     owner: &Owner,
     upload: &Upload,
 ) -> Result<(Bytes, Turn), ServiceError> {
-    let room = admit(app, owner, upload.file.size()).await?;
+    let room = admit(core, owner, upload.file.size()).await?;
     let bytes = upload.file.read().await.map_err(FilesError::Spool)?;
     Ok((bytes, room))
 }
@@ -197,9 +197,9 @@ async fn admitted(
 ///
 /// # Errors
 /// [`ServiceError::Busy`] when too many wait already.
-pub async fn admit(app: &App, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
+pub async fn admit(core: &Core, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let turn = app.uploads.turn(owner, app.store.priority(), size).await;
+    let turn = core.document_memory.turn(owner, core.store.priority(), size).await;
     turn.ok_or(ServiceError::Busy)
 }
 

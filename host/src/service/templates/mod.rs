@@ -171,13 +171,13 @@ pub struct DryRun {
 
 /// Creates a template from a PDF.
 pub async fn create(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: CreateTemplate,
     answer: &Answering<CreatedTemplate>,
 ) -> Result<CreatedTemplate, ServiceError> {
-    let (pdf, room) = read_whole(app, &Owner::new(&caller.org, ""), &request.file).await?;
-    let placement = app.placement(Some(&caller.org));
+    let (pdf, room) = read_whole(core, &Owner::new(&caller.org, ""), &request.file).await?;
+    let placement = core.placement(Some(&caller.org));
     let Tagged {
         fields,
         pdf,
@@ -188,11 +188,11 @@ pub async fn create(
             warnings: warnings::of_anchors(&placement, &pdf, fields).await,
             pdf,
         },
-        None => from_tags(app, &placement, &caller.org, pdf).await?,
+        None => from_tags(core, &placement, &caller.org, pdf).await?,
     };
     let placed_by = json!(placement.identity()?);
     let id = TemplateId::new();
-    let document = app
+    let document = core
         .files
         .put(
             FileArea::Templates,
@@ -204,12 +204,12 @@ pub async fn create(
         .await?;
     // A slow provider must not keep others from being read.
     drop(room);
-    let instance = app.signing_instance(&caller.org, request.kba_required);
-    let signing = provider(app, &caller.org, &instance)?;
+    let instance = core.signing_instance(&caller.org, request.kba_required);
+    let signing = provider(core, &caller.org, &instance)?;
     let at_provider = signing
         .create_template(&request.name, id.as_str(), pdf, &provider_fields(&fields))
         .await?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     let template = Template {
         id,
         external_id: request.external_id,
@@ -222,7 +222,7 @@ pub async fn create(
         provider_stale: false,
         ..Template::new(caller.org.clone(), request.name, instance, now)
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
     templates::insert(&mut tx, &template).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
@@ -231,7 +231,7 @@ pub async fn create(
     answer.commit(tx, &created).await?;
     if let Some(requested) = &request.fields {
         let template = &created.template;
-        shadow_placement(app, template, requested, &template.fields);
+        shadow_placement(core, template, requested, &template.fields);
     }
     Ok(created)
 }
@@ -251,26 +251,26 @@ fn shadow_placement(core: &Core, template: &Template, requested: &[RequestedFiel
 
 /// Adds fields to a template and returns the added ones with their areas.
 pub async fn add_fields(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: AddFields,
     answer: &Answering<AddedFields>,
 ) -> Result<AddedFields, ServiceError> {
-    let template = synced(app, get(app, caller, id).await?).await?;
-    let placement = app.placement(Some(&caller.org));
-    let (added, document, at_provider) = resolve(app, &placement, &template, &request).await?;
+    let template = synced(core, get(core, caller, id).await?).await?;
+    let placement = core.placement(Some(&caller.org));
+    let (added, document, at_provider) = resolve(core, &placement, &template, &request).await?;
     let placed_by = json!(placement.identity()?);
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
     drop(document);
-    let signing = provider(app, &caller.org, &template.provider_instance)?;
+    let signing = provider(core, &caller.org, &template.provider_instance)?;
     signing
         .add_fields(&at_provider, &provider_fields(&added))
         .await?;
     let all = [template.fields.clone(), added.clone()].concat();
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     signing.write(&mut tx).await?;
-    templates::set_fields(&mut tx, &template, &all, app.clock.now()).await?;
+    templates::set_fields(&mut tx, &template, &all, core.clock.now()).await?;
     decisions::note_placed(&mut tx, &caller.org, &template.id, &placed_by).await?;
     let shown = AddedFields {
         template: template.id.clone(),
@@ -278,21 +278,21 @@ pub async fn add_fields(
         warnings,
     };
     answer.commit(tx, &shown).await?;
-    shadow_placement(app, &template, &request.fields, &shown.fields);
+    shadow_placement(core, &template, &request.fields, &shown.fields);
     Ok(shown)
 }
 
 /// Says where fields would land, and everywhere their anchors occur; writes
 /// nothing.
 pub async fn dry_run(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: AddFields,
 ) -> Result<DryRun, ServiceError> {
-    let template = get(app, caller, id).await?;
-    let rules = app.placement(Some(&caller.org));
-    let (fields, document, _) = resolve(app, &rules, &template, &request).await?;
+    let template = get(core, caller, id).await?;
+    let rules = core.placement(Some(&caller.org));
+    let (fields, document, _) = resolve(core, &rules, &template, &request).await?;
     let mut known: HashMap<(&str, Option<u32>), Vec<Area>> = HashMap::new();
     let mut occurrences = Vec::new();
     for (field_index, field) in request.fields.iter().enumerate() {
@@ -335,7 +335,7 @@ struct HeldDocument {
 /// The fields with their areas, the document they are on, and the template's
 /// id at the provider.
 async fn resolve(
-    app: &App,
+    core: &Core,
     placement: &PlacementRules,
     template: &Template,
     request: &AddFields,
@@ -345,9 +345,9 @@ async fn resolve(
         return Err(ServiceError::Conflict("Template has no document".into()));
     };
     let owner = Owner::new(&template.org, template.id.as_str());
-    let room = admit(app, &owner, document.size.unsigned_abs()).await?;
+    let room = admit(core, &owner, document.size.unsigned_abs()).await?;
     let document = HeldDocument {
-        bytes: app.files.get(document).await?,
+        bytes: core.files.get(document).await?,
         _room: room,
     };
     let fields = place(placement, &document.bytes, &request.fields).await?;
@@ -525,22 +525,22 @@ const SYNCS: usize = 5;
 /// The template, once its provider has the same document and fields. A provider
 /// takes a template with the same external id for the same one, so that a repeat
 /// does no harm.
-pub async fn synced(app: &App, mut template: Template) -> Result<Template, ServiceError> {
+pub async fn synced(core: &Core, mut template: Template) -> Result<Template, ServiceError> {
     for _ in 0..SYNCS {
         let (true, Some(document)) = (template.provider_stale, &template.document) else {
             return Ok(template);
         };
         let owner = Owner::new(&template.org, template.id.as_str());
-        let room = admit(app, &owner, document.size.unsigned_abs()).await?;
-        let pdf = app.files.get(document).await?;
+        let room = admit(core, &owner, document.size.unsigned_abs()).await?;
+        let pdf = core.files.get(document).await?;
         drop(room);
-        let signing = provider(app, &template.org, &template.provider_instance)?;
+        let signing = provider(core, &template.org, &template.provider_instance)?;
         let (name, id) = (template.name.clone(), template.id.clone());
         let fields = provider_fields(&template.fields);
         let sent = signing
             .create_template(&name, id.as_str(), pdf, &fields)
             .await?;
-        let mut tx = app.store.begin().await?;
+        let mut tx = core.store.begin().await?;
         signing.write(&mut tx).await?;
         if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
             templates::note_stale(&mut tx, &template).await?;

@@ -222,16 +222,16 @@ pub async fn with_members(core: &Core, caller: &Caller, id: &str) -> Result<Memb
 /// order: each member itself, or its copy, where identity verification asks for one.
 /// It is computed from the kept ones only.
 pub async fn kept(
-    app: &App,
+    core: &Core,
     members: &Members,
     kept: &[&Template],
 ) -> Result<Vec<Template>, ServiceError> {
     let kba_required = kept.iter().any(|member| member.kba_required);
-    let instance = app.signing_instance(&members.package.org, kba_required);
+    let instance = core.signing_instance(&members.package.org, kba_required);
     let mut sources = Vec::new();
     for member in kept {
         sources.push(match needs_copy(member, kba_required, &instance) {
-            true => fresh_copy(app, &members.package, member, &instance).await?,
+            true => fresh_copy(core, &members.package, member, &instance).await?,
             false => (*member).clone(),
         });
     }
@@ -325,24 +325,24 @@ async fn missing_copies(app: &App, members: &Members) -> Result<Vec<Template>, S
 
 /// The member's copy with all that the member has now.
 async fn fresh_copy(
-    app: &App,
+    core: &Core,
     package: &Package,
     member: &Template,
     instance: &str,
 ) -> Result<Template, ServiceError> {
     let made_for = copy_of(package, member);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let known = templates::made_for(&mut connection, &package.org, &made_for).await?;
     drop(connection);
-    let now = app.clock.now();
+    let now = core.clock.now();
     let (mut copy, is_new) = match known {
         Some(copy) => (copy, false),
         // Became a matter of identity verification after the package was written.
         None => (new_copy(member, made_for, instance, now), true),
     };
     if is_new || copy.copied_content.as_deref() != Some(&member.content()) {
-        take_over(app, &mut copy, member).await?;
-        let mut tx = app.store.begin().await?;
+        take_over(core, &mut copy, member).await?;
+        let mut tx = core.store.begin().await?;
         match is_new {
             // Somebody else was faster: what they made is looked at next time.
             true => match templates::insert(&mut tx, &copy).await {
@@ -356,7 +356,7 @@ async fn fresh_copy(
         tx.commit().await?;
         copy.provider_stale = true;
     }
-    synced(app, copy).await
+    synced(core, copy).await
 }
 
 fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp) -> Template {
@@ -370,7 +370,7 @@ fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp
 }
 
 /// Document, fields and with them the roles; no settings beside them.
-async fn take_over(app: &App, copy: &mut Template, member: &Template) -> Result<(), ServiceError> {
+async fn take_over(core: &Core, copy: &mut Template, member: &Template) -> Result<(), ServiceError> {
     let Some(document) = &member.document else {
         let name = &member.name;
         return Err(ServiceError::Conflict(format!(
@@ -378,14 +378,14 @@ async fn take_over(app: &App, copy: &mut Template, member: &Template) -> Result<
         )));
     };
     let _room = admit(
-        app,
+        core,
         &Owner::new(&copy.org, copy.id.as_str()),
         document.size.unsigned_abs(),
     )
     .await?;
-    let pdf = app.files.get(document).await?;
+    let pdf = core.files.get(document).await?;
     let (area, id) = (FileArea::Templates, copy.id.as_str());
-    let put = app.files.put(area, &copy.org, id, pdf, "application/pdf");
+    let put = core.files.put(area, &copy.org, id, pdf, "application/pdf");
     copy.document = Some(put.await?);
     copy.name.clone_from(&member.name);
     copy.fields.clone_from(&member.fields);
