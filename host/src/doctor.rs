@@ -8,8 +8,9 @@ use serde::Serialize;
 use crate::config::EMBEDDED;
 use crate::disk;
 use crate::domain::component::Slot;
-use crate::service::{App, Core};
+use crate::service::vault::Vault;
 use crate::service::vault::log;
+use crate::service::{App, Core};
 
 /// One dependency.
 #[derive(Clone, Debug, Serialize)]
@@ -43,8 +44,8 @@ pub async fn checks(app: &App) -> Vec<Check> {
         Check::from("storage", storage(app).await),
         Check::from("disk", disk(app)),
         Check::from("mail", app.mailer.check().await),
-        Check::from("seal", seal(app)),
-        Check::from("ledger", ledger(app).await),
+        Check::from("seal", seal(app, &app.vault)),
+        Check::from("ledger", ledger(app, &app.vault).await),
         Check::from("components", components(app, true)),
         Check::from("providers", providers(app).await),
     ]
@@ -57,13 +58,16 @@ pub async fn readiness(app: &App) -> Vec<Check> {
         Check::from("database", database(app).await),
         Check::from("storage", storage_lately(app).await),
         Check::from("disk", disk(app)),
-        Check::from("ledger", ledger(app).await),
+        Check::from("ledger", ledger(app, &app.vault).await),
         Check::from("components", components(app, false)),
     ]
 }
 
 async fn database(core: &Core) -> Result<String, String> {
-    core.store.check().await.map_err(|error| error.to_string())?;
+    core.store
+        .check()
+        .await
+        .map_err(|error| error.to_string())?;
     Ok(format!("{:?} answers", core.store.dialect()))
 }
 
@@ -86,7 +90,10 @@ async fn storage_lately(app: &App) -> Result<String, String> {
 }
 
 async fn storage(core: &Core) -> Result<String, String> {
-    core.files.check().await.map_err(|error| error.to_string())?;
+    core.files
+        .check()
+        .await
+        .map_err(|error| error.to_string())?;
     Ok("written, read and deleted a probe".into())
 }
 
@@ -114,19 +121,21 @@ fn disk(core: &Core) -> Result<String, String> {
     Ok(rooms.join("; "))
 }
 
-fn seal(app: &App) -> Result<String, String> {
-    app.vault
+fn seal(core: &Core, vault: &Vault) -> Result<String, String> {
+    vault
         .sealing
-        .check(app.clock.now())
+        .check(core.clock.now())
         .map_err(|error| error.to_string())?;
     Ok(format!(
         "a key that is good until {}",
-        app.vault.sealing.expires_at()
+        vault.sealing.expires_at()
     ))
 }
 
-async fn ledger(app: &App) -> Result<String, String> {
-    log::trusted(app).await.map_err(|error| error.to_string())
+async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
+    log::trusted(core, vault)
+        .await
+        .map_err(|error| error.to_string())
 }
 
 /// Waits for no lock that loading a component holds.

@@ -90,7 +90,7 @@ pub async fn serve(
     if let Err(error) = worker.await {
         tracing::error!(%error, "the worker did not end well");
     }
-    if let Err(error) = access::flush_key_usage(&app).await {
+    if let Err(error) = access::flush_key_usage(&app, &app.access).await {
         tracing::error!(%error, "the last use of keys could not be noted");
     }
     if tokio::time::timeout(CLOSING, app.store.close())

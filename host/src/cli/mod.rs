@@ -207,7 +207,7 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
     // A running server has looked through the log when it started.
-    let _ = log::check(&app).await;
+    let _ = log::check(&app, &app.vault).await;
     let checks = doctor::checks(&app).await;
     let lines: Vec<String> = checks
         .iter()

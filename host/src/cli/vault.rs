@@ -70,7 +70,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
     };
     bar.finish_and_clear();
     let removed = if orphans {
-        Some(orphans::sweep(&app).await?)
+        Some(orphans::sweep(&app, &app.vault).await?)
     } else {
         None
     };

@@ -176,10 +176,10 @@ async fn verify_envelope(
 ) -> Result<Report, Failure> {
     let app = start::start(config).await?;
     // Where no server runs, as in a backup just restored, this process extends the log.
-    if let Err(error) = log::catch_up(&app).await {
+    if let Err(error) = log::catch_up(&app, &app.vault).await {
         tracing::warn!(%error, "the log could not be extended");
     }
-    if let Some(key) = log::verifier(&app).await? {
+    if let Some(key) = log::verifier(&app, &app.vault).await? {
         trusted.installation(key);
     }
     let mut connection = app.store.read().await?;
@@ -187,7 +187,7 @@ async fn verify_envelope(
     drop(connection);
     for organization in organizations {
         let caller = Caller::system(organization.id);
-        match custody::evidence(&app, &caller, id).await {
+        match custody::evidence(&app, &app.vault, &caller, id).await {
             Ok(bundle) => {
                 let rules = deciding_rules(&app, &bundle).await;
                 return Ok(evidence::verify(&bundle, &rules, &trusted)?);

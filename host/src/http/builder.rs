@@ -36,7 +36,7 @@ impl FromRequestParts<App> for Session {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let token = bearer_token(parts)?;
         limits::admit(app, Credential::BuilderSession, token, parts)?;
-        let session = builder::session(app, token).await?;
+        let session = builder::session(app, &app.access, token).await?;
         session.ok_or_else(|| HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token"))
     }
 }
@@ -46,7 +46,7 @@ fn shown(shown: &Shown) -> Response {
 }
 
 async fn show(State(app): State<App>, session: Session) -> Result<Response, HttpError> {
-    Ok(shown(&builder::show(&app, &session).await?))
+    Ok(shown(&builder::show(&app, &app.pages, &session).await?))
 }
 
 async fn save(
@@ -54,7 +54,9 @@ async fn save(
     session: Session,
     ValidJson(request): ValidJson<Save>,
 ) -> Result<Response, HttpError> {
-    Ok(shown(&builder::save(&app, &session, request).await?))
+    Ok(shown(
+        &builder::save(&app, &app.pages, &session, request).await?,
+    ))
 }
 
 async fn attach(
@@ -63,7 +65,9 @@ async fn attach(
     mut form: Form<FileForm>,
 ) -> Result<Response, HttpError> {
     let file = form.file()?;
-    Ok(shown(&builder::attach(&app, &session, file).await?))
+    Ok(shown(
+        &builder::attach(&app, &app.pages, &session, file).await?,
+    ))
 }
 
 async fn picture(
@@ -75,7 +79,7 @@ async fn picture(
     let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
     let page = page.ok_or_else(not_found)?;
     let document = session.template.document.as_ref().ok_or_else(not_found)?;
-    let picture = pages::picture(&app, document, page).await?;
+    let picture = pages::picture(&app, &app.pages, document, page).await?;
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
         (header::CACHE_CONTROL, "private, max-age=3600"),

@@ -89,7 +89,7 @@ pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
 
 /// Looks the key up.
 async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
-    access::api_key(app, text)
+    access::api_key(app, &app.access, text)
         .await?
         .ok_or_else(|| unauthorized("Invalid API key"))
 }
@@ -101,7 +101,7 @@ fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(
     if record.scopes.contains(&S::SCOPE) {
         return Ok(());
     }
-    notes.set_allowance(rate_limit::peek(app, record));
+    notes.set_allowance(rate_limit::peek(app, &app.access, record));
     Err(missing(S::SCOPE))
 }
 
@@ -113,7 +113,7 @@ fn missing(scope: Scope) -> HttpError {
 /// Checks the key's scope and counts the request.
 async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
     permit::<S>(app, notes, record)?;
-    let allowance = rate_limit::take(app, record).await?;
+    let allowance = rate_limit::take(app, &app.access, record).await?;
     notes.set_allowance(allowance);
     if allowance.exceeded {
         let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
@@ -167,7 +167,7 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
             _scope: PhantomData,
         };
         // A remembered key says yes or nothing: a refusal comes from the database.
-        if let Some(record) = access::remembered_key(app, &text)
+        if let Some(record) = access::remembered_key(&app.access, &text)
             && admit::<S>(app, &notes, &record).await.is_ok()
         {
             check_query(parts)?;
@@ -188,7 +188,7 @@ impl<S: Needs> Reader<S> {
             return Ok(envelopes::get(app, &of(&self.record), id).await?);
         }
         if let Confirmed::Yes(found) = envelopes::get_with_key(app, &self.record, id).await? {
-            access::note_use(app, &self.record);
+            access::note_use(app, &app.access, &self.record);
             return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
         }
         // Changed since it was remembered; the request is counted already.
@@ -268,7 +268,7 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     let notes = notes::of(parts);
     let token = bearer_token(parts)?;
     limits::admit(app, Credential::WebToken, token, parts)?;
-    let user = access::bearer(app, token)
+    let user = access::bearer(app, &app.access, token)
         .await?
         .ok_or_else(|| unauthorized("Invalid token"))?;
     let _ = notes.org.set(user.org.clone());

@@ -32,7 +32,7 @@ pub async fn token(
 ) -> Result<Found<EmbedToken>, HttpError> {
     holder.require(request.widget_type.scope())?;
     once.run(&app, &holder.caller, |app, caller, answer| async move {
-        embed::issue(&app, &caller, request, &answer).await
+        embed::issue(&app, &app.access, &caller, request, &answer).await
     })
     .await
 }
@@ -72,7 +72,7 @@ struct TokenForm {
 /// On to the signing form, by a link of its own.
 async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let link = async {
-        match embed::open(&app, &form.token, Widget::Sign).await? {
+        match embed::open(&app, &app.access, &form.token, Widget::Sign).await? {
             Some(opened) => embed::signing_link(&app, &opened).await,
             None => Ok::<_, ServiceError>(None),
         }
@@ -108,7 +108,7 @@ fn refused() -> Response {
 /// The authoritative copy's record.
 async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let shown = async {
-        let Some(opened) = embed::open(&app, &form.token, Widget::Vault).await? else {
+        let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
             return Ok(refused());
         };
         let record = embed::record(&app, &opened).await?;
@@ -200,7 +200,7 @@ fn entry(name: &str, value: Markup) -> Markup {
 /// The non-authoritative copy, by a link of its own.
 async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let link = async {
-        match embed::open(&app, &form.token, Widget::Vault).await? {
+        match embed::open(&app, &app.access, &form.token, Widget::Vault).await? {
             Some(opened) => {
                 let id = opened.envelope.id.as_str();
                 Ok(Some(downloads::copy(&app, &opened.caller(), id).await?))

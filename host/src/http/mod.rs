@@ -229,7 +229,7 @@ async fn local_metrics(State(app): State<App>, request: Request) -> Response {
 
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    if let Err(error) = gauges::update(&app).await {
+    if let Err(error) = gauges::update(&app, &app.seen).await {
         tracing::warn!(%error, "jobs could not be counted");
     }
     for (name, folder) in crate::doctor::folders(&app) {

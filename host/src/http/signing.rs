@@ -304,7 +304,7 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
         if form.waits_for.is_none() {
             pages::draw_first(app, document.clone());
         }
-        let pages = pages::facts(app, &document).await?;
+        let pages = pages::facts(app, &app.pages, &document).await?;
         Ok::<_, ServiceError>((form, pages))
     };
     let (form, pages) = match read.await {

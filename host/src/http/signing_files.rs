@@ -55,16 +55,16 @@ async fn page(
         let document = form.submission.file();
         Ok::<_, ServiceError>(match kind {
             "png" => {
-                let picture = pages::picture(&app, &document, page).await?;
+                let picture = pages::picture(&app, &app.pages, &document, page).await?;
                 kept("image/png", Body::from(picture))
             }
             "txt" => {
-                let lines = pages::text(&app, &document, page).await?;
+                let lines = pages::text(&app, &app.pages, &document, page).await?;
                 let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
                 kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
             }
             "json" => {
-                let lines = pages::text(&app, &document, page).await?;
+                let lines = pages::text(&app, &app.pages, &document, page).await?;
                 let lines: Vec<_> = lines
                     .iter()
                     .map(|line| {
@@ -100,7 +100,7 @@ async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Respons
     if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
         return visit.closed().unwrap_or_else(unknown_link);
     }
-    match copies::signers_copy(&app, &visit.envelope).await {
+    match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
         Ok(copy) => {
             let headers = [
                 (header::CONTENT_TYPE, "application/pdf".to_owned()),

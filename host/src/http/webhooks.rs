@@ -49,7 +49,7 @@ pub async fn create(
     ValidJson(request): ValidJson<CreateEndpoint>,
 ) -> Result<Created<WithSecret>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
-        webhooks::create(&app, &caller, request, &answer).await
+        webhooks::create(&app, &app.webhooks, &caller, request, &answer).await
     })
     .await
 }
@@ -61,7 +61,7 @@ pub async fn change(
     ValidJson(request): ValidJson<ChangeEndpoint>,
 ) -> Result<Found<EndpointView>, HttpError> {
     Ok(Reply::new(
-        &webhooks::change(&app, &caller, &id, request).await?,
+        &webhooks::change(&app, &app.webhooks, &caller, &id, request).await?,
     ))
 }
 
@@ -92,7 +92,7 @@ pub async fn test(
     once: Once,
 ) -> Result<Found<Tested>, HttpError> {
     once.run(&app, &caller, |app, caller, answer| async move {
-        webhooks::test(&app, &caller, &id, &answer).await
+        webhooks::test(&app, &app.webhooks, &caller, &id, &answer).await
     })
     .await
 }
@@ -158,6 +158,7 @@ pub async fn set_legacy(
     partner: Partner<EnvelopesWrite>,
     ValidJson(request): ValidJson<LegacyWebhook>,
 ) -> Result<Found<LegacyView>, HttpError> {
-    let set = webhooks::set_legacy(&app, &partner.caller, &partner.key, request).await?;
+    let set =
+        webhooks::set_legacy(&app, &app.webhooks, &partner.caller, &partner.key, request).await?;
     Ok(Reply::new(&set))
 }

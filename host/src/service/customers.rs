@@ -12,7 +12,7 @@ use crate::fair_queue::Owner;
 use crate::service::envelopes::uploads::{self, Upload};
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::domain::clock::Timestamp;
-use crate::service::{App, Core};
+use crate::service::Core;
 use crate::service::vault::integrity;
 use crate::store::{self, StoreError, jobs};
 
@@ -22,13 +22,13 @@ const GAUGES_SHARE: u32 = 20;
 const GAUGES_AGE: Duration = Duration::from_secs(600);
 
 /// Brings the gauges of the metrics up to date, if they are not good enough.
-pub async fn update(app: &App) -> Result<(), StoreError> {
-    let mut good_until = app.seen.gauges_good_until.lock().await;
+pub async fn update(core: &Core, seen: &Seen) -> Result<(), StoreError> {
+    let mut good_until = seen.gauges_good_until.lock().await;
     let began = Instant::now();
     if good_until.is_some_and(|until| began < until) {
         return Ok(());
     }
-    count(app).await?;
+    count(core).await?;
     let age = (began.elapsed() * GAUGES_SHARE).min(GAUGES_AGE);
     *good_until = Some(Instant::now() + age);
     Ok(())

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::domain::id::RequestId;
 use crate::domain::seal::Sealer;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 

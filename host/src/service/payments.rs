@@ -23,7 +23,7 @@ use crate::sandbox;
 use crate::service::events;
 use crate::service::signing::CallbackError;
 use crate::service::vault::vault_in;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::payments::Payment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
@@ -142,7 +142,11 @@ pub async fn intent(
 
 /// Asks for the payment of an envelope, whoever owes it: for its organization's back
 /// office, when the payer comes by no link any more, or never did.
-pub async fn collect(core: &Core, caller: &Caller, id: &str) -> Result<PaymentIntent, ServiceError> {
+pub async fn collect(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<PaymentIntent, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     match due(core, &envelope).await? {
         Some(due) => begun(core, &due).await,

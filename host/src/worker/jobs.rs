@@ -231,10 +231,12 @@ impl Work for VaultEnvelope {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
         let caller = Caller::system(job.org.clone());
         match &self.intent {
-            Some(intent) => vault_in::go_on(app, &caller, &self.envelope, intent).await?,
+            Some(intent) => {
+                vault_in::go_on(app, &app.vault, &caller, &self.envelope, intent).await?
+            }
             None => {
                 let id = self.envelope.as_str();
-                vault_in::vault_in(app, &caller, id, Entrance::Signed).await?;
+                vault_in::vault_in(app, &app.vault, &caller, id, Entrance::Signed).await?;
             }
         }
         Ok(Next::Done)

@@ -299,7 +299,7 @@ async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, 
     if known_size.is_some_and(|size| size > COPY_LIMIT as u64) {
         return Ok(None);
     }
-    match copies::signers_copy(app, envelope).await {
+    match copies::signers_copy(app, &app.vault, envelope).await {
         Ok(copy) if copy.size > COPY_LIMIT as u64 => Ok(None),
         Ok(copy) => Ok(Some(Pdf {
             name: envelope.name.clone(),

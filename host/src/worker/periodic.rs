@@ -28,7 +28,10 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
     while !stop.is_cancelled() {
         for (what, result) in [
             ("expiry", expire(&app).await),
-            ("use of keys", access::flush_key_usage(&app).await),
+            (
+                "use of keys",
+                access::flush_key_usage(&app, &app.access).await,
+            ),
             ("kept answers", forget_answers(&app).await),
             ("revoked tokens", access::forget_revoked(&app).await),
             ("sealing key", check_seal(&app).await),
@@ -60,7 +63,7 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
         if let Err(error) = deliveries::tidy(&app.at(Priority::Batch), &stop).await {
             tracing::error!(%error, "webhooks could not be tidied up");
         }
-        if let Err(error) = orphans::sweep_when_due(&app).await {
+        if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
             tracing::error!(%error, "orphaned objects could not be looked for");
         }
         if looked > 0 {

@@ -54,7 +54,9 @@ async fn vault_in(
         &app,
         &partner.caller,
         show,
-        move |app, caller, _| async move { vault_in::vault_in(&app, &caller, &id, entrance).await },
+        move |app, caller, _| async move {
+            vault_in::vault_in(&app, &app.vault, &caller, &id, entrance).await
+        },
     )
     .await
 }
@@ -174,7 +176,7 @@ pub async fn custody(
     partner: Partner<ComplianceRead>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<CustodyLedger>, HttpError> {
-    let ledger = custody::ledger(&app, &partner.caller, &id).await?;
+    let ledger = custody::ledger(&app, &app.vault, &partner.caller, &id).await?;
     Ok(Reply::new(&ledger))
 }
 
@@ -238,6 +240,6 @@ pub async fn bundle(
     partner: Partner<VaultRelease>,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
-    let zip = custody::bundle(&app, &partner.caller, &id).await?;
+    let zip = custody::bundle(&app, &app.vault, &partner.caller, &id).await?;
     Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
 }

@@ -131,6 +131,6 @@ pub async fn bundle(
     Admin(caller): Admin,
     ResourceId(id): ResourceId,
 ) -> Result<FileReply<true>, HttpError> {
-    let zip = custody::bundle(&app, &caller, &id).await?;
+    let zip = custody::bundle(&app, &app.vault, &caller, &id).await?;
     Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
 }

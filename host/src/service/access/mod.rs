@@ -22,7 +22,7 @@ use crate::service::access::issuer::Issuer;
 use crate::service::access::jwt::Expiring;
 use crate::service::access::rate_limit::RateLimits;
 use crate::service::access::windows::Windows;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{api_keys, tokens};
 
 /// Keys of tokens, and what is known of credentials that were used lately.
@@ -47,30 +47,34 @@ const LEEWAY: Duration = Duration::from_secs(jwt::LEEWAY_SECONDS.unsigned_abs())
 const KEPT_BEHIND_ITS_END: Duration = Duration::from_secs(3600);
 
 /// The key's record; none for a key that is unknown or deactivated.
-pub async fn api_key(app: &App, text: &str) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
+pub async fn api_key(
+    core: &Core,
+    access: &Access,
+    text: &str,
+) -> Result<Option<Arc<ApiKeyRecord>>, ServiceError> {
     let Some(key) = ApiKey::parse(text) else {
         return Ok(None);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let hash = key.hash();
     let record = api_keys::by_hash(&mut connection, &hash).await?;
     let record = record.filter(|record| record.active).map(Arc::new);
-    app.access.known_keys.remember(&hash, record.as_ref());
+    access.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
-        note_use(app, record);
+        note_use(core, access, record);
     }
     Ok(record)
 }
 
 /// The key's record as an earlier request found it. Whoever uses it has to have
 /// it confirmed by the statement that reads what was asked for.
-pub fn remembered_key(app: &App, text: &str) -> Option<Arc<ApiKeyRecord>> {
-    app.access.known_keys.get(&ApiKey::parse(text)?.hash())
+pub fn remembered_key(access: &Access, text: &str) -> Option<Arc<ApiKeyRecord>> {
+    access.known_keys.get(&ApiKey::parse(text)?.hash())
 }
 
 /// Notes that a key was used, to be written later.
-pub fn note_use(app: &App, key: &ApiKeyRecord) {
-    app.access.key_usage.note(&key.id, app.clock.now());
+pub fn note_use(core: &Core, access: &Access, key: &ApiKeyRecord) {
+    access.key_usage.note(&key.id, core.clock.now());
 }
 
 /// Records of keys that were used lately.
@@ -124,22 +128,25 @@ impl KeyUsage {
 
 /// Writes when keys were last used; what cannot be written is kept for the next
 /// time.
-pub async fn flush_key_usage(app: &App) -> Result<(), ServiceError> {
-    let seen = app.access.key_usage.take();
+pub async fn flush_key_usage(core: &Core, access: &Access) -> Result<(), ServiceError> {
+    let seen = access.key_usage.take();
     if seen.is_empty() {
         return Ok(());
     }
-    let written = write_key_usage(app, &seen).await;
+    let written = write_key_usage(core, &seen).await;
     if written.is_err() {
         for (key, at) in &seen {
-            app.access.key_usage.note(key, *at);
+            access.key_usage.note(key, *at);
         }
     }
     written
 }
 
 /// In the order of the ids, so that two nodes never wait for each other.
-async fn write_key_usage(core: &Core, seen: &BTreeMap<KeyId, Timestamp>) -> Result<(), ServiceError> {
+async fn write_key_usage(
+    core: &Core,
+    seen: &BTreeMap<KeyId, Timestamp>,
+) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     for (key, at) in seen {
         api_keys::touch(&mut tx, key, *at).await?;
@@ -245,14 +252,18 @@ pub fn own_token(keys: &[Key], token: &str, now: Timestamp) -> Option<(OrgId, To
 ///
 /// The token's algorithm only says who must have signed it. Our secret is used
 /// with HS256 and nothing else, the issuer's keys with RS256 and ES256.
-pub async fn bearer(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
+pub async fn bearer(
+    core: &Core,
+    access: &Access,
+    token: &str,
+) -> Result<Option<User>, ServiceError> {
     let Ok(header) = jsonwebtoken::decode_header(token) else {
         return Ok(None);
     };
-    match (header.alg, &app.access.issuer) {
-        (Algorithm::HS256, _) => own(app, token).await,
+    match (header.alg, &access.issuer) {
+        (Algorithm::HS256, _) => own(core, access, token).await,
         (Algorithm::RS256 | Algorithm::ES256, Some(issuer)) => {
-            let now = app.clock.now().as_seconds();
+            let now = core.clock.now().as_seconds();
             Ok(issuer.user(token, &header, now).await)
         }
         _ => Ok(None),
@@ -260,17 +271,17 @@ pub async fn bearer(app: &App, token: &str) -> Result<Option<User>, ServiceError
 }
 
 /// A token that was issued for longer than tokens may live now ends with that time.
-async fn own(app: &App, token: &str) -> Result<Option<User>, ServiceError> {
-    let now = app.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&app.access.bearer_keys, AUDIENCE, token, now) else {
+async fn own(core: &Core, access: &Access, token: &str) -> Result<Option<User>, ServiceError> {
+    let now = core.clock.now();
+    let Some(claims) = jwt::read::<Claims>(&access.bearer_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
     let issued_at = Timestamp::from_millis(claims.iat.saturating_mul(1000));
-    if issued_at + app.config.auth.max_token_ttl + LEEWAY < now {
+    if issued_at + core.config.auth.max_token_ttl + LEEWAY < now {
         return Ok(None);
     }
     if let Some(id) = &claims.jti {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         if tokens::is_revoked(&mut connection, &claims.org_id, id).await? {
             return Ok(None);
         }

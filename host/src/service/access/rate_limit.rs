@@ -13,7 +13,8 @@ use std::time::Duration;
 use crate::domain::clock::Timestamp;
 use crate::domain::id::KeyId;
 use crate::domain::organization::ApiKeyRecord;
-use crate::service::{App, Core, ServiceError};
+use crate::service::access::Access;
+use crate::service::{Core, ServiceError};
 use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
 
 /// Length of a window.
@@ -98,10 +99,14 @@ impl Window {
 }
 
 /// Counts a request of `key`.
-pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceError> {
+pub async fn take(
+    core: &Core,
+    access: &Access,
+    key: &ApiKeyRecord,
+) -> Result<Allowance, ServiceError> {
     let limit = key.rate_limit_rpm;
-    let now = app.clock.now();
-    let alone = app.store.dialect() == Dialect::Sqlite;
+    let now = core.clock.now();
+    let alone = core.store.dialect() == Dialect::Sqlite;
     let take_here = |window: &mut Window| {
         if alone {
             window.granted = limit;
@@ -109,26 +114,25 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
         }
         window.take(limit)
     };
-    if let Some(allowance) = app.access.rate_limits.with(key, now, take_here) {
+    if let Some(allowance) = access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
-    let turn = app.access.rate_limits.turn(key);
+    let turn = access.rate_limits.turn(key);
     let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turn.lock());
     let _turn = turn
         .await
         .map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))?;
     // Whoever had the turn before has leased for others, too.
-    if let Some(allowance) = app.access.rate_limits.with(key, now, take_here) {
+    if let Some(allowance) = access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
-    let share = app
-        .access
+    let share = access
         .rate_limits
         .with(key, now, |window| window.share(limit));
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
-    Ok(app.access.rate_limits.with(key, now, |window| {
+    Ok(access.rate_limits.with(key, now, |window| {
         if window.started_at != shared.started_at {
             *window = Window::new(shared.started_at);
         }
@@ -140,9 +144,9 @@ pub async fn take(app: &App, key: &ApiKeyRecord) -> Result<Allowance, ServiceErr
 }
 
 /// What `key` has left, without counting.
-pub fn peek(app: &App, key: &ApiKeyRecord) -> Allowance {
+pub fn peek(core: &Core, access: &Access, key: &ApiKeyRecord) -> Allowance {
     let limit = key.rate_limit_rpm;
-    app.access.rate_limits.with(key, app.clock.now(), |window| {
+    access.rate_limits.with(key, core.clock.now(), |window| {
         window.allowance(limit, false)
     })
 }

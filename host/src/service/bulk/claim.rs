@@ -16,7 +16,7 @@ use crate::domain::organization::Organization;
 use crate::domain::prefill;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::events;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::customers::CustomerRow;
 use crate::store::{
     Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,

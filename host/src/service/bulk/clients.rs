@@ -11,7 +11,7 @@ use crate::domain::bulk::{Item, ItemStatus, NO_EMAIL};
 use crate::domain::id::{CustomerId, ItemId};
 use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{bulk, customers};
 
 /// Body of `POST /bulk-send/{id}/items`.

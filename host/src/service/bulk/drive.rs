@@ -25,6 +25,7 @@ use crate::domain::envelope::Envelope;
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
+use crate::service::bulk::Bulk;
 use crate::service::envelopes::{self, dispatch, lifecycle};
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{App, Core, ServiceError, kba};
@@ -87,7 +88,7 @@ pub async fn drive(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, Service
                 "a batch runs without a master".into(),
             ));
         };
-        let Some(turns) = turns(app, &batch).await else {
+        let Some(turns) = turns(app, &app.bulk, &batch).await else {
             // Others are at this provider, or bulk send is off here.
             return Ok(Next::Again(app.clock.now() + TURN_WAIT));
         };
@@ -107,13 +108,13 @@ pub async fn drive(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, Service
 
 /// Turns at the batch's provider for a whole chunk: no item is claimed that would wait
 /// for one. None when they are not free in a while, or there are none.
-async fn turns(app: &App, batch: &Batch) -> Option<OwnedSemaphorePermit> {
+async fn turns(core: &Core, bulk: &Bulk, batch: &Batch) -> Option<OwnedSemaphorePermit> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
-    let concurrency = app.config.bulk.concurrency;
+    let concurrency = core.config.bulk.concurrency;
     if concurrency == 0 {
         return None;
     }
-    let gate = app.bulk.gates.of(instance, concurrency);
+    let gate = bulk.gates.of(instance, concurrency);
     let wanted = concurrency.min(CHUNK) as u32;
     let free = tokio::time::timeout(SLICE, gate.acquire_many_owned(wanted));
     free.await.ok()?.ok()

@@ -11,7 +11,7 @@ use crate::domain::event::{Event, EventType};
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::Next;
 use crate::service::envelopes::{self, lifecycle};
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{bulk, deliveries, events as event_store};
 
 /// How long envelopes wait that the rules do not let go.

@@ -26,7 +26,7 @@ use crate::service::envelopes::consent::VaultConsent;
 use crate::service::envelopes::lifecycle;
 use crate::service::idempotency::Answering;
 use crate::service::templates::selection::Selection;
-use crate::service::{App, Core, Caller, ServiceError, templates as template_service};
+use crate::service::{Caller, Core, ServiceError, templates as template_service};
 use crate::store::{Tx, bulk, templates};
 
 pub use clients::{AddedClients, SetClients, set_clients};
@@ -246,7 +246,8 @@ pub async fn create(
         Some(selected) => selected.kba_required(),
         None => request.kba_required,
     };
-    let status = lifecycle::next_batch_status(core, &caller.org, None, BatchTrigger::Create).await?;
+    let status =
+        lifecycle::next_batch_status(core, &caller.org, None, BatchTrigger::Create).await?;
     let now = core.clock.now();
     let id = |text: Option<String>| text.and_then(|text| TemplateId::parse(&text));
     let batch = Batch {

@@ -9,7 +9,7 @@ use crate::domain::template::Template;
 use crate::service::envelopes::{dispatch, lifecycle};
 use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Core, Caller, Issue, ServiceError, kba};
+use crate::service::{Caller, Core, Issue, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 
 /// Jobs that work on one batch: as many chunks of it can be in hand at once, on one

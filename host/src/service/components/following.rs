@@ -98,7 +98,11 @@ pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), Serv
 
 /// The bytes of a component by their digest; none where they are larger than `limit`,
 /// or not kept here.
-pub async fn bytes_of(core: &Core, digest: &str, limit: i64) -> Result<Option<Bytes>, ServiceError> {
+pub async fn bytes_of(
+    core: &Core,
+    digest: &str,
+    limit: i64,
+) -> Result<Option<Bytes>, ServiceError> {
     let mut connection = core.store.read().await?;
     let component = components::by_sha256(&mut connection, digest).await?;
     drop(connection);

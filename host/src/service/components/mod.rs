@@ -20,7 +20,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
 use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{App, Caller, Core, ServiceError};
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 
 use crate::domain::id::OrgId;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::components;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -44,7 +44,10 @@ pub(super) async fn check_size(
 }
 
 /// Refuses to compile for an organization that has used up its minutes.
-pub(super) async fn check_compile_time(core: &Core, org: Option<&OrgId>) -> Result<(), ServiceError> {
+pub(super) async fn check_compile_time(
+    core: &Core,
+    org: Option<&OrgId>,
+) -> Result<(), ServiceError> {
     let Some(org) = org else {
         return Ok(());
     };

@@ -20,7 +20,7 @@ use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
 use crate::service::components::{Owner, artifact, get, that_decided};
 use crate::service::templates::resolved;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{App, Caller, ServiceError};
 use crate::store::decisions::{self, Evaluated, Move};
 use crate::store::{envelopes, ledger, templates};
 

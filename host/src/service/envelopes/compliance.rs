@@ -12,7 +12,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
 use crate::service::components::{self, shadow};
 use crate::service::envelopes::facts;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{App, Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
 /// A compliance result as the API shows it.

@@ -13,7 +13,7 @@ use crate::domain::job::VaultEnvelope;
 use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::vault::vault_in;
-use crate::service::{App, Core, Caller, Issue, ServiceError};
+use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{envelopes, jobs, vault};
 
 /// Body of `POST /envelopes/{id}/vault-consent` and of the one for a batch.

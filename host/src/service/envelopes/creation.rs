@@ -20,7 +20,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, Core, Caller, Issue, ServiceError, kba};
+use crate::service::{Caller, Core, Issue, ServiceError, kba};
 use crate::store::{customers, envelopes, payments, signers};
 
 /// Body of `POST /partner/envelopes`.
@@ -100,18 +100,18 @@ pub struct Created {
 /// Creates an envelope. With a template it is sent before this returns; when
 /// the provider fails nothing is left behind.
 pub async fn create(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: CreateEnvelope,
     answer: &Answering<Created>,
 ) -> Result<Created, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     let template = match (&request.template_id, kind) {
-        (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(app, caller, id).await?),
+        (Some(id), EnvelopeKind::Esign) => Some(dispatch::sendable(core, caller, id).await?),
         _ => None,
     };
-    let now = app.clock.now();
-    let organization = dispatch::organization(app, &caller.org).await?;
+    let now = core.clock.now();
+    let organization = dispatch::organization(core, &caller.org).await?;
     let mut envelope = draft(
         caller,
         &request,
@@ -122,7 +122,7 @@ pub async fn create(
     );
     let payment = payment(&request, &organization)?;
     envelope.payment = payment.as_ref().map(|_| PaymentStatus::RequiresPayment);
-    let begun = lifecycle::first_status(app, &envelope).await?;
+    let begun = lifecycle::first_status(core, &envelope).await?;
     envelope.status = begun.status;
     let mut signers = match &template {
         Some(template) => dispatch::plan(template, &request.wanted())?,
@@ -132,11 +132,11 @@ pub async fn create(
     };
     let mut signing = None;
     if let Some(template) = &template {
-        kba::check_step(app, &caller.org, template.kba_required).await?;
+        kba::check_step(core, &caller.org, template.kba_required).await?;
         let prefilled = request.prefilled_data.as_ref();
         let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
-        let at = signing.insert(provider(app, &caller.org, &template.provider_instance)?);
-        let submission = dispatch::submit(app, at, &envelope, asked, &mut signers).await?;
+        let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
+        let submission = dispatch::submit(core, at, &envelope, asked, &mut signers).await?;
         envelope.submission = Some(submission);
     }
     let id = envelope.id.clone();
@@ -151,11 +151,11 @@ pub async fn create(
         signing,
         payment,
     };
-    let saved = save(app, caller, plan, &request, now, answer).await;
+    let saved = save(core, caller, plan, &request, now, answer).await;
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
     {
-        dispatch::withdraw_unless_named(app, &caller.org, &id, &instance, &submission).await;
+        dispatch::withdraw_unless_named(core, &caller.org, &id, &instance, &submission).await;
     }
     saved
 }

@@ -20,7 +20,7 @@ use crate::domain::template::Template;
 use crate::service::envelopes::{invited_now, signer_view};
 use crate::service::events;
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, Core, Caller, Issue, ServiceError, mails, templates as template_service};
+use crate::service::{Caller, Core, Issue, ServiceError, mails, templates as template_service};
 use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
 
 /// One of `signers[]`.

@@ -10,7 +10,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::job::ArchiveSubmission;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service, signing};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, signing};
 use crate::store::{Tx, envelopes, jobs, signers};
 
 /// Envelopes looked at in one go.

@@ -11,7 +11,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{self, Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId};
 use crate::service::components::shadow;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::decisions::{self, Move};
 use crate::store::{StoreError, Tx, envelopes};
 

@@ -22,7 +22,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Core, Caller, ServiceError, mails};
+use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::{StoreError, Tx, envelopes, signers};
 
 /// With signing order the first who has not signed; without it everybody who

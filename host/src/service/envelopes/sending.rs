@@ -16,7 +16,7 @@ use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
 use crate::service::templates::selection::{Selected, Selection};
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service, kba};
+use crate::service::{App, Caller, Core, ServiceError, envelopes as envelope_service, kba};
 use crate::store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.

@@ -11,7 +11,7 @@ use crate::files::{Area, FilesError, Spooled};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{Tx, envelopes, jobs, vault};
 use bytes::Bytes;
 use serde_json::json;
@@ -199,7 +199,10 @@ async fn admitted(
 /// [`ServiceError::Busy`] when too many wait already.
 pub async fn admit(core: &Core, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let turn = core.document_memory.turn(owner, core.store.priority(), size).await;
+    let turn = core
+        .document_memory
+        .turn(owner, core.store.priority(), size)
+        .await;
     turn.ok_or(ServiceError::Busy)
 }
 

@@ -8,7 +8,7 @@ use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
 use crate::room::form::Origin;
 use crate::service::events;
-use crate::service::{App, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// What an unknown browser is called in the ledger.

@@ -14,7 +14,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::KbaId;
 use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::{envelopes, kba};
 
 /// How long one attempt may take, from its beginning.
@@ -151,7 +151,7 @@ fn has_passed(sessions: &[KbaSession]) -> bool {
 
 /// What the signer meets now.
 pub async fn gate(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
     ip: Option<String>,
@@ -159,7 +159,7 @@ pub async fn gate(
     if !signer.challenged {
         return Ok(Gate::Open);
     }
-    let challenge = Challenge::of(app, envelope, signer).await?;
+    let challenge = Challenge::of(core, envelope, signer).await?;
     let shown = match challenge.standing() {
         Standing::Passed => return Ok(Gate::Open),
         Standing::At(session) => challenge.show(session)?,
@@ -181,7 +181,7 @@ pub async fn gate(
 
 /// Takes what the signer sent, as the step that they are at.
 pub async fn go_on(
-    app: &App,
+    core: &Core,
     envelope: &Envelope,
     signer: &Signer,
     given: Given,
@@ -189,7 +189,7 @@ pub async fn go_on(
     if !signer.challenged {
         return Ok(Gate::Open);
     }
-    let challenge = Challenge::of(app, envelope, signer).await?;
+    let challenge = Challenge::of(core, envelope, signer).await?;
     match challenge.standing() {
         Standing::Passed => Ok(Gate::Open),
         Standing::Locked(until) => Ok(Gate::Shown(Shown::new(Asked::Wait { until }))),
@@ -214,7 +214,7 @@ enum Standing<'a> {
 
 /// One signer's way through the gate.
 struct Challenge<'a> {
-    app: &'a App,
+    core: &'a Core,
     envelope: &'a Envelope,
     signer: &'a Signer,
     sessions: Vec<KbaSession>,
@@ -222,14 +222,14 @@ struct Challenge<'a> {
 
 impl<'a> Challenge<'a> {
     async fn of(
-        app: &'a App,
+        core: &'a Core,
         envelope: &'a Envelope,
         signer: &'a Signer,
     ) -> Result<Self, ServiceError> {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let sessions = kba::of_signer(&mut connection, envelope, signer).await?;
         Ok(Self {
-            app,
+            core,
             envelope,
             signer,
             sessions,
@@ -237,17 +237,17 @@ impl<'a> Challenge<'a> {
     }
 
     fn standing(&self) -> Standing<'_> {
-        standing(&self.sessions, self.app.clock.now())
+        standing(&self.sessions, self.core.clock.now())
     }
 
     /// The instance that asks: the one that began, else the organization's.
     fn provider(&self, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
-        super::provider(self.app, &self.envelope.org, instance)
+        super::provider(self.core, &self.envelope.org, instance)
     }
 
     /// The organization's instance.
     fn instance(&self) -> String {
-        self.app.instance(Slot::Kba, &self.envelope.org)
+        self.core.instance(Slot::Kba, &self.envelope.org)
     }
 
     /// What the provider needs to know, with what is known.
@@ -300,7 +300,7 @@ impl<'a> Challenge<'a> {
 
     fn kept(&self, session: &KbaSession) -> Result<Kept, ServiceError> {
         let sealed = session.sealed.as_deref().unwrap_or_default();
-        let opened = self.app.sealer.open(sealed, session.id.as_str());
+        let opened = self.core.sealer.open(sealed, session.id.as_str());
         opened
             .and_then(|text| serde_json::from_str(&text).ok())
             .ok_or_else(|| ServiceError::Internal(format!("{} cannot be opened", session.id)))
@@ -326,7 +326,7 @@ impl<'a> Challenge<'a> {
                 ..Shown::new(Asked::Identity(fields))
             }));
         }
-        let now = self.app.clock.now();
+        let now = self.core.clock.now();
         let mut problems = BTreeMap::new();
         let mut identity = Vec::new();
         for field in &fields {
@@ -372,7 +372,7 @@ impl<'a> Challenge<'a> {
         mut identity: Vec<(String, String)>,
         ip: Option<String>,
     ) -> Result<Gate, ServiceError> {
-        let now = self.app.clock.now();
+        let now = self.core.clock.now();
         let session = KbaSession {
             id: KbaId::new(),
             org: self.envelope.org.clone(),
@@ -391,7 +391,7 @@ impl<'a> Challenge<'a> {
             ended_at: None,
         };
         let provider = self.provider(&session.instance)?;
-        let mut tx = self.app.store.begin().await?;
+        let mut tx = self.core.store.begin().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         envelopes::lock(&mut tx, org, id).await?;
         let sessions = kba::of_signer(&mut tx, self.envelope, self.signer).await?;
@@ -446,7 +446,7 @@ impl<'a> Challenge<'a> {
         let kept = self.kept(&session)?;
         let sealed = session.sealed.clone();
         let provider = self.provider(&session.instance)?;
-        let mut tx = self.app.store.begin().await?;
+        let mut tx = self.core.store.begin().await?;
         // Whoever sends the same twice has it looked at once.
         let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
         tx.commit().await?;
@@ -469,7 +469,7 @@ impl<'a> Challenge<'a> {
         };
         if let Err(ProviderError::Unreachable(_)) = &progress {
             // Whether it was looked at or not, the same can be sent again: the plugin finds out.
-            let mut tx = self.app.store.begin().await?;
+            let mut tx = self.core.store.begin().await?;
             kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
             tx.commit().await?;
             return Ok(Gate::Shown(Shown {
@@ -537,8 +537,8 @@ impl<'a> Challenge<'a> {
             wrong_codes,
         };
         let text = json!(kept).to_string();
-        let sealed = self.app.sealer.seal(&text, session.id.as_str());
-        let mut tx = self.app.store.begin().await?;
+        let sealed = self.core.sealer.seal(&text, session.id.as_str());
+        let mut tx = self.core.store.begin().await?;
         let moved = kba::step(&mut tx, &session, step, Some(&sealed)).await?;
         tx.commit().await?;
         let until = session.expires_at;
@@ -563,8 +563,8 @@ impl<'a> Challenge<'a> {
         status: KbaStatus,
         provider_session: Option<&str>,
     ) -> Result<Gate, ServiceError> {
-        let (app, envelope, signer) = (self.app, self.envelope, self.signer);
-        outcome::record(app, envelope, signer, session, status, provider_session).await?;
+        let (core, envelope, signer) = (self.core, self.envelope, self.signer);
+        outcome::record(core, envelope, signer, session, status, provider_session).await?;
         self.as_it_is(None).await
     }
 
@@ -579,8 +579,8 @@ impl<'a> Challenge<'a> {
             ProviderError::RateLimited(_) => Notice::TooMany,
             _ => Notice::TryLater,
         };
-        let (app, envelope, signer) = (self.app, self.envelope, self.signer);
-        outcome::record(app, envelope, signer, &session, KbaStatus::Ended, None).await?;
+        let (core, envelope, signer) = (self.core, self.envelope, self.signer);
+        outcome::record(core, envelope, signer, &session, KbaStatus::Ended, None).await?;
         // Why a provider refuses may quote what the signer entered.
         let why = match &error {
             ProviderError::Rejected(_) => "refused".to_owned(),
@@ -595,7 +595,7 @@ impl<'a> Challenge<'a> {
 
     /// The gate as it is after what was just done; never a new attempt.
     async fn as_it_is(&self, notice: Option<Notice>) -> Result<Gate, ServiceError> {
-        let now = Self::of(self.app, self.envelope, self.signer).await?;
+        let now = Self::of(self.core, self.envelope, self.signer).await?;
         let asked = match now.standing() {
             Standing::Passed => return Ok(Gate::Open),
             Standing::At(session) => now.show(session)?,

@@ -31,7 +31,7 @@ use crate::domain::component::Slot;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::id::OrgId;
 use crate::domain::identity::{KbaSession, KbaStatus};
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{StoreError, api_keys, kba, signers};
 
 /// A document whose signers are asked goes out only when there is somebody to ask them.
@@ -51,7 +51,11 @@ pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
-fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
+fn provider(
+    core: &Core,
+    org: &OrgId,
+    instance: &str,
+) -> Result<Box<dyn KbaProvider>, ServiceError> {
     if instance == EMBEDDED {
         return Ok(core.sandbox(Slot::Kba)?.kba());
     }
@@ -136,7 +140,11 @@ pub struct AnsweredBy {
 }
 
 /// An envelope's results, oldest first.
-pub async fn results(core: &Core, caller: &Caller, id: &str) -> Result<Vec<KbaResult>, ServiceError> {
+pub async fn results(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<Vec<KbaResult>, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     let mut connection = core.store.read().await?;
     let sessions = kba::list(&mut connection, &envelope.org, &envelope.id).await?;

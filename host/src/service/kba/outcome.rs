@@ -8,7 +8,7 @@ use crate::domain::event::EventType;
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::sandbox;
 use crate::service::events;
-use crate::service::{App, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
 /// For a signer's first pass in a calendar month (specification, "Limits").

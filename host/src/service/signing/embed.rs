@@ -13,6 +13,7 @@ use crate::domain::envelope::{CustodianStatus, Envelope, Signer, SignerStatus, w
 use crate::domain::id::{EnvelopeId, OrgId, RequestId};
 use crate::domain::organization::{Organization, Scope};
 use crate::evidence::formats::CustodyLedger;
+use crate::service::access::Access;
 use crate::service::access::jwt::{self, Expiring};
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::{invited_now, lifecycle};
@@ -20,7 +21,7 @@ use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::vault::custody;
-use crate::service::{App, Core, Caller, Issue, ServiceError};
+use crate::service::{App, Caller, Core, Issue, ServiceError};
 use crate::store::{envelopes, organizations, signers};
 
 /// Life of a token (specification, "Limits").
@@ -121,7 +122,8 @@ impl Opened {
 
 /// Issues a token. Who asked, and for whom, is recorded.
 pub async fn issue(
-    app: &App,
+    core: &Core,
+    access: &Access,
     caller: &Caller,
     request: RequestToken,
     answer: &Answering<EmbedToken>,
@@ -129,7 +131,7 @@ pub async fn issue(
     let not_found = || ServiceError::NotFound("Envelope");
     let id = EnvelopeId::parse(&request.envelope_id).ok_or_else(not_found)?;
     let widget = request.widget_type;
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     let trigger = widget.trigger();
     let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let known = known.ok_or_else(not_found)?;
@@ -137,15 +139,15 @@ pub async fn issue(
     if widget == Widget::Sign && known.kba_required {
         return Err(ServiceError::KbaRequired);
     }
-    let (envelope, _) = lifecycle::lock_for(app, &mut tx, &caller.org, &id, trigger).await?;
+    let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, trigger).await?;
     if widget == Widget::Sign {
         let signers = signers::list(&mut tx, &envelope.org, &envelope.id).await?;
         if who_signs(&envelope, &signers, &request.user_email).is_none() {
             return Err(unknown_signer(&request.user_email));
         }
     }
-    let now = app.clock.now();
-    let token = signed(app, &envelope, &request, now)?;
+    let now = core.clock.now();
+    let token = signed(core, access, &envelope, &request, now)?;
     let details = json!({ "widget_type": widget, "user_email": request.user_email });
     let action = "embed_token.issued";
     events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
@@ -164,7 +166,8 @@ fn unknown_signer(email: &str) -> ServiceError {
 }
 
 fn signed(
-    app: &App,
+    core: &Core,
+    access: &Access,
     envelope: &Envelope,
     request: &RequestToken,
     now: Timestamp,
@@ -176,14 +179,14 @@ fn signed(
         org_id: envelope.org.clone(),
         widget_type: widget,
         sub: request.user_email.clone(),
-        aud: app.config.embed_url(),
+        aud: core.config.embed_url(),
         jti: RequestId::new(),
         iat: now.as_seconds(),
         exp: expires_at.as_seconds(),
     };
-    let token = jwt::issue(&app.access.embed_keys, &claims)?;
+    let token = jwt::issue(&access.embed_keys, &claims)?;
     Ok(EmbedToken {
-        embed_url: format!("{}/{widget}#token={token}", app.config.embed_url()),
+        embed_url: format!("{}/{widget}#token={token}", core.config.embed_url()),
         token,
         expires_at,
         widget_type: widget,
@@ -192,26 +195,36 @@ fn signed(
 }
 
 /// What a token opens; none when it is not ours, for another widget, or too old.
-pub async fn open(app: &App, token: &str, widget: Widget) -> Result<Option<Opened>, ServiceError> {
-    read(app, token, |opens| opens == widget).await
+pub async fn open(
+    core: &Core,
+    access: &Access,
+    token: &str,
+    widget: Widget,
+) -> Result<Option<Opened>, ServiceError> {
+    read(core, access, token, |opens| opens == widget).await
 }
 
 /// The same of a token for whichever widget.
-pub async fn open_any(app: &App, token: &str) -> Result<Option<Opened>, ServiceError> {
-    read(app, token, |_| true).await
+pub async fn open_any(
+    core: &Core,
+    access: &Access,
+    token: &str,
+) -> Result<Option<Opened>, ServiceError> {
+    read(core, access, token, |_| true).await
 }
 
 async fn read(
-    app: &App,
+    core: &Core,
+    access: &Access,
     token: &str,
     fits: impl FnOnce(Widget) -> bool,
 ) -> Result<Option<Opened>, ServiceError> {
-    let (audience, now) = (app.config.embed_url(), app.clock.now());
-    let claims = jwt::read::<Claims>(&app.access.embed_keys, &audience, token, now);
+    let (audience, now) = (core.config.embed_url(), core.clock.now());
+    let claims = jwt::read::<Claims>(&access.embed_keys, &audience, token, now);
     let Some(claims) = claims.filter(|claims| fits(claims.widget_type)) else {
         return Ok(None);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &claims.org_id, &claims.envelope_id).await?;
     Ok(envelope.map(|envelope| Opened {
         envelope,
@@ -248,7 +261,7 @@ pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceEr
         custodian: accepted.map(|custodian| custodian.email),
         signers,
         compliance,
-        ledger: custody::ledger(app, &opened.caller(), id.as_str()).await?,
+        ledger: custody::ledger(app, &app.vault, &opened.caller(), id.as_str()).await?,
     })
 }
 

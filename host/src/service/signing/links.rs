@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::token::LinkToken;
-use crate::service::{App, Core};
+use crate::service::Core;
 use crate::store::StoreError;
 use crate::store::signers::{self, LinkTarget};
 

@@ -32,7 +32,7 @@ use crate::service::envelopes::{expiry, lifecycle};
 use crate::service::events;
 use crate::service::signing::completed_fields::completed_fields;
 use crate::service::vault::vault_in;
-use crate::service::{App, Core, ServiceError, envelopes as envelope_service, kba, mails};
+use crate::service::{Core, ServiceError, envelopes as envelope_service, kba, mails};
 use crate::store::{self, StoreError, Tx, envelopes, ledger, organizations, signers, templates};
 
 /// How long an open envelope's submission may be archived before that is told.

@@ -11,7 +11,7 @@ use crate::config::EMBEDDED;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::id::OrgId;
 use crate::room::Records;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, Tx};
 
 /// The plugin of a signing instance with its lease.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 
-use crate::service::{App, Core, ServiceError, signing};
+use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes;
 use crate::store::provider_poll;
 use crate::store::row::OwnedEnvelope;

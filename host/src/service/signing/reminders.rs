@@ -10,7 +10,7 @@ use crate::domain::event::EventType;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, Issue, ServiceError, envelopes as envelope_service, mails};
+use crate::service::{Caller, Core, Issue, ServiceError, envelopes as envelope_service, mails};
 use crate::store::signers;
 
 /// Body of `POST /partner/envelopes/:id/remind`.

@@ -6,7 +6,7 @@ use crate::domain::envelope::{Envelope, Signer, SignerStatus};
 use crate::domain::organization::{Organization, written_amount};
 use crate::domain::token::LinkToken;
 use crate::service::envelopes::invited_now;
-use crate::service::{App, Core, ServiceError, mails, payments};
+use crate::service::{Core, ServiceError, mails, payments};
 use crate::store::{envelopes, organizations, signers};
 
 /// Time between two mails that a signer asks for.

@@ -12,7 +12,7 @@ use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
 use crate::service::templates::{from_tags, pages};
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{App, Caller, Core, ServiceError};
 use crate::store::{StoreError, templates};
 
 /// Most fields of a document.
@@ -56,7 +56,7 @@ pub async fn of_templates(
         several => {
             let mut parts = Vec::new();
             for (source, document) in several.iter().zip(&documents) {
-                let pages = pages::facts(app, document).await?.len();
+                let pages = pages::facts(app, &app.pages, document).await?.len();
                 parts.push((
                     source.fields.as_slice(),
                     u32::try_from(pages).unwrap_or(u32::MAX),
@@ -87,32 +87,32 @@ pub async fn of_templates(
 /// A template of a file that was attached to an envelope; of a PDF, with the fields
 /// that its `{{…}}` tags ask for.
 pub async fn of_upload(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     upload: &StoredFile,
     composition: Composition,
 ) -> Result<Template, ServiceError> {
     let _room = admit(
-        app,
+        core,
         &Owner::new(&caller.org, ""),
         upload.size.unsigned_abs(),
     )
     .await?;
-    let bytes = app.files.get(upload).await?;
+    let bytes = core.files.get(upload).await?;
     let kind = FileType::parse(&upload.content_type);
     let kind = kind.ok_or_else(|| ServiceError::Internal("an upload of no known type".into()))?;
     let (fields, pdf) = match picture(kind, &bytes) {
         Some(picture) => {
-            let documents = app.documents(Some(&caller.org));
+            let documents = core.documents(Some(&caller.org));
             (Vec::new(), documents.picture_to_pdf(picture).await??.into())
         }
         None => {
-            let placement = app.placement(Some(&caller.org));
-            let tagged = from_tags(app, &placement, &caller.org, bytes).await?;
+            let placement = core.placement(Some(&caller.org));
+            let tagged = from_tags(core, &placement, &caller.org, bytes).await?;
             (tagged.fields, tagged.pdf)
         }
     };
-    keep(app, caller, composition, Some(pdf), fields).await
+    keep(core, caller, composition, Some(pdf), fields).await
 }
 
 /// A template that has no document yet.
@@ -152,7 +152,9 @@ async fn keep(
     };
     if let Some(pdf) = pdf {
         let (area, id) = (FileArea::Templates, template.id.as_str());
-        let put = core.files.put(area, &caller.org, id, pdf, "application/pdf");
+        let put = core
+            .files
+            .put(area, &caller.org, id, pdf, "application/pdf");
         template.document = Some(put.await?);
     }
     let mut tx = core.store.begin().await?;

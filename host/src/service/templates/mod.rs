@@ -30,7 +30,7 @@ use crate::service::envelopes::uploads::{Upload, admit, read_whole};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
-use crate::service::{App, Core, Caller, Issue, ServiceError};
+use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
 
 /// Different anchors a dry run looks for: each is a search of the document.

@@ -20,7 +20,7 @@ use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
 use crate::service::templates::composition::found;
 use crate::service::templates::{provider_fields, synced};
-use crate::service::{App, Core, Caller, Issue, ServiceError};
+use crate::service::{App, Caller, Core, Issue, ServiceError};
 use crate::store::{StoreError, packages, templates};
 
 /// Most members of a package (specification, "Templates combined").
@@ -370,7 +370,11 @@ fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp
 }
 
 /// Document, fields and with them the roles; no settings beside them.
-async fn take_over(core: &Core, copy: &mut Template, member: &Template) -> Result<(), ServiceError> {
+async fn take_over(
+    core: &Core,
+    copy: &mut Template,
+    member: &Template,
+) -> Result<(), ServiceError> {
     let Some(document) = &member.document else {
         let name = &member.name;
         return Err(ServiceError::Conflict(format!(
@@ -393,21 +397,21 @@ async fn take_over(core: &Core, copy: &mut Template, member: &Template) -> Resul
     Ok(())
 }
 
-async fn create_at_provider(app: &App, copy: &Template) -> Result<String, ServiceError> {
+async fn create_at_provider(core: &Core, copy: &Template) -> Result<String, ServiceError> {
     let document = copy.document.as_ref();
     let document = document.ok_or_else(|| ProviderError::Rejected("it has no document".into()))?;
     let room = admit(
-        app,
+        core,
         &Owner::new(&copy.org, copy.id.as_str()),
         document.size.unsigned_abs(),
     )
     .await?;
-    let pdf = app.files.get(document).await?;
+    let pdf = core.files.get(document).await?;
     drop(room);
-    let signing = provider(app, &copy.org, &copy.provider_instance)?;
+    let signing = provider(core, &copy.org, &copy.provider_instance)?;
     let fields = provider_fields(&copy.fields);
     let created = signing.create_template(&copy.name, copy.id.as_str(), pdf, &fields);
     let created = created.await?;
-    signing.keep(app).await?;
+    signing.keep(core).await?;
     Ok(created.template_id)
 }

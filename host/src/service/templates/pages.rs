@@ -72,13 +72,17 @@ fn weighed<T: Clone + Send + Sync + 'static>(
 }
 
 /// The pages of a document in their order.
-pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>, ServiceError> {
-    let read = made_of(app, document, async |pdf, owner| {
-        let reader = app.placement(None).for_owner(owner);
+pub async fn facts(
+    core: &Core,
+    pages: &Pages,
+    document: &StoredFile,
+) -> Result<Arc<[PageFacts]>, ServiceError> {
+    let read = made_of(core, pages, document, async |pdf, owner| {
+        let reader = core.placement(None).for_owner(owner);
         Ok(reader.inspect(pdf).await??.pages.into())
     });
     let key = document.sha256.clone();
-    app.pages
+    pages
         .facts
         .try_get_with(key, read)
         .await
@@ -87,17 +91,22 @@ pub async fn facts(app: &App, document: &StoredFile) -> Result<Arc<[PageFacts]>,
 
 /// A page as a PNG, [`WIDTH`] pixels wide. Callers who ask while it is being made wait
 /// for that one.
-pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Bytes, ServiceError> {
+pub async fn picture(
+    core: &Core,
+    pages: &Pages,
+    document: &StoredFile,
+    page: u32,
+) -> Result<Bytes, ServiceError> {
     // Every document has a first page: nobody waits until the others are counted.
     if page != 1 {
-        check_page(app, document, page).await?;
+        check_page(core, pages, document, page).await?;
     }
-    let draw = made_of(app, document, async |pdf, owner| {
-        let rules = app.documents(None).for_owner(owner);
+    let draw = made_of(core, pages, document, async |pdf, owner| {
+        let rules = core.documents(None).for_owner(owner);
         Ok(rules.page_image(pdf, page, WIDTH).await??.png.into())
     });
     let key = (document.sha256.clone(), page);
-    app.pages
+    pages
         .pictures
         .try_get_with(key, draw)
         .await
@@ -108,7 +117,7 @@ pub async fn picture(app: &App, document: &StoredFile, page: u32) -> Result<Byte
 pub fn draw_first(app: &App, document: StoredFile) {
     let app = app.clone();
     tokio::spawn(async move {
-        if let Err(error) = picture(&app, &document, 1).await {
+        if let Err(error) = picture(&app, &app.pages, &document, 1).await {
             tracing::debug!(%error, "a first page could not be drawn");
         }
     });
@@ -116,25 +125,31 @@ pub fn draw_first(app: &App, document: StoredFile) {
 
 /// The lines of a page's text layer. A scan has none.
 pub async fn text(
-    app: &App,
+    core: &Core,
+    pages: &Pages,
     document: &StoredFile,
     page: u32,
 ) -> Result<Arc<[TextLine]>, ServiceError> {
-    check_page(app, document, page).await?;
-    let read = made_of(app, document, async |pdf, owner| {
-        let reader = app.placement(None).for_owner(owner);
+    check_page(core, pages, document, page).await?;
+    let read = made_of(core, pages, document, async |pdf, owner| {
+        let reader = core.placement(None).for_owner(owner);
         Ok(reader.text(pdf, page).await??.into())
     });
     let key = (document.sha256.clone(), page);
-    app.pages
+    pages
         .texts
         .try_get_with(key, read)
         .await
         .map_err(ServiceError::shared)
 }
 
-async fn check_page(app: &App, document: &StoredFile, page: u32) -> Result<(), ServiceError> {
-    if page == 0 || page as usize > facts(app, document).await?.len() {
+async fn check_page(
+    core: &Core,
+    pages: &Pages,
+    document: &StoredFile,
+    page: u32,
+) -> Result<(), ServiceError> {
+    if page == 0 || page as usize > facts(core, pages, document).await?.len() {
         return Err(ServiceError::NotFound("Page"));
     }
     Ok(())
@@ -142,18 +157,19 @@ async fn check_page(app: &App, document: &StoredFile, page: u32) -> Result<(), S
 
 /// Makes something of a document's bytes, which are held in memory meanwhile.
 async fn made_of<T>(
-    app: &App,
+    core: &Core,
+    pages: &Pages,
     document: &StoredFile,
     make: impl AsyncFnOnce(Bytes, Owner) -> Result<T, ServiceError>,
 ) -> Result<T, ServiceError> {
-    let failed = &app.pages.too_heavy;
+    let failed = &pages.too_heavy;
     if let Some(error) = failed.get(&document.sha256).await {
         return Err(ServiceError::shared(error));
     }
     let owner = Key::parse(&document.key)
         .map_or_else(Owner::default, |key| Owner::new(&key.org, &key.owner));
-    let _room = admit(app, &owner, size(document)).await?;
-    let pdf = app.files.get(document).await?;
+    let _room = admit(core, &owner, size(document)).await?;
+    let pdf = core.files.get(document).await?;
     let made = make(pdf, owner).await;
     if let Err(ServiceError::Component(error)) = &made
         && error.by_document

@@ -9,7 +9,7 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::service::templates::composition::{self, Composition, found};
 use crate::service::templates::packages::{self, Members};
-use crate::service::{App, Core, Caller, ServiceError, templates as template_service};
+use crate::service::{App, Caller, Core, ServiceError, templates as template_service};
 
 /// Templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
@@ -58,7 +58,11 @@ impl Selection {
     }
 
     /// What it names; none when it names nothing.
-    pub async fn read(&self, core: &Core, caller: &Caller) -> Result<Option<Selected>, ServiceError> {
+    pub async fn read(
+        &self,
+        core: &Core,
+        caller: &Caller,
+    ) -> Result<Option<Selected>, ServiceError> {
         self.check()?;
         if let Some(id) = &self.template_id {
             let template = template_service::get(core, caller, id).await?;

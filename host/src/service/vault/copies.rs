@@ -16,8 +16,9 @@ use crate::domain::id::EnvelopeId;
 use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
 use crate::service::signing::provider::provider;
+use crate::service::vault::Vault;
 use crate::service::vault::downloads::untouched;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 
 /// How long a copy that was asked for is kept.
 const KEPT: Duration = Duration::from_secs(120);
@@ -69,21 +70,25 @@ impl OutgoingCopy {
 ///
 /// Before the envelope is vaulted it is made of what the provider executed, and
 /// the same each time.
-pub async fn signers_copy(app: &App, envelope: &Envelope) -> Result<OutgoingCopy, ServiceError> {
+pub async fn signers_copy(
+    core: &Core,
+    vault: &Vault,
+    envelope: &Envelope,
+) -> Result<OutgoingCopy, ServiceError> {
     let make = async {
         match &envelope.copy {
             Some(copy) => {
-                let read = app.files.spooled(copy, &app.config.spool_folder()).await;
-                Ok(Arc::new(untouched(app, envelope, read).await?))
+                let read = core.files.spooled(copy, &core.config.spool_folder()).await;
+                Ok(Arc::new(untouched(core, envelope, read).await?))
             }
             None if envelope.status != EnvelopeStatus::Completed => {
                 Err(ServiceError::Conflict("Envelope is not completed".into()))
             }
-            None => unvaulted(app, envelope).await,
+            None => unvaulted(core, envelope).await,
         }
     };
     let key = (envelope.id.clone(), envelope.copy.is_some());
-    let made = app.vault.copies.0.try_get_with(key, make).await;
+    let made = vault.copies.0.try_get_with(key, make).await;
     let made = made.map_err(ServiceError::shared)?;
     Ok(OutgoingCopy {
         pieces: made.pieces(),

@@ -18,8 +18,9 @@ use crate::evidence::formats::{
 };
 use crate::files::{FilesError, Spooled};
 use crate::service::components::{self, Owner};
+use crate::service::vault::Vault;
 use crate::service::vault::log;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
 /// How long the newest entries may take to get their places.
@@ -30,14 +31,19 @@ const PLACE_WAITS: u32 = 30;
 ///
 /// Entries that were written just now are given their places in the log first:
 /// by this process, or within a second by the node that extends the log.
-pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedger, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
+pub async fn ledger(
+    core: &Core,
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+) -> Result<CustodyLedger, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
     let (org, id) = (&envelope.org, &envelope.id);
     let mut waits = 0;
     loop {
         // Proofs first: what is appended in between has none, and waits.
-        let log = log::evidence(app, org, id).await?;
-        let mut connection = app.store.read().await?;
+        let log = log::evidence(core, org, id).await?;
+        let mut connection = core.store.read().await?;
         let entries = ledger::list(&mut connection, Some(org), id).await?;
         drop(connection);
         let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
@@ -49,7 +55,7 @@ pub async fn ledger(app: &App, caller: &Caller, id: &str) -> Result<CustodyLedge
                 log,
             });
         }
-        if log::sequence(app).await? == 0 {
+        if log::sequence(core, vault).await? == 0 {
             waits += 1;
             tokio::time::sleep(PLACE_WAIT).await;
         }
@@ -70,20 +76,25 @@ enum Content {
 ///
 /// A bundle holds the authoritative copy, so there is none before vault-out: the
 /// live copy leaves the vault only by its single-use link.
-pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Spooled, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
+pub async fn bundle(
+    core: &Core,
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+) -> Result<Spooled, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
     if envelope.archive.is_none() {
         return Err(ServiceError::Conflict(
             "Envelope has not been released".into(),
         ));
     }
-    let folder = app.config.spool_folder();
+    let folder = core.config.spool_folder();
     let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
-    for (name, content) in files(app, caller, &envelope).await? {
+    for (name, content) in files(core, vault, caller, &envelope).await? {
         let source: Box<dyn io::Read + Send> = match content {
             Content::Made(bytes) => Box::new(io::Cursor::new(bytes)),
             Content::Stored(file) => {
-                let spooled = app.files.spooled(&file, &folder).await?;
+                let spooled = core.files.spooled(&file, &folder).await?;
                 Box::new(spooled.into_file().map_err(FilesError::Spool)?)
             }
         };
@@ -103,14 +114,19 @@ pub async fn bundle(app: &App, caller: &Caller, id: &str) -> Result<Spooled, Ser
 
 /// The evidence of a vaulted or released envelope, for a verification on this
 /// machine: the live authoritative copy must not be handed out.
-pub async fn evidence(app: &App, caller: &Caller, id: &str) -> Result<Bundle, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
+pub async fn evidence(
+    core: &Core,
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+) -> Result<Bundle, ServiceError> {
+    let envelope = envelope_service::get(core, caller, id).await?;
     let in_vault = envelope.archive.is_none();
     let mut read = Vec::new();
-    for (name, content) in files(app, caller, &envelope).await? {
+    for (name, content) in files(core, vault, caller, &envelope).await? {
         let bytes = match content {
             Content::Made(bytes) => bytes,
-            Content::Stored(file) => app.files.get(&file).await?,
+            Content::Stored(file) => core.files.get(&file).await?,
         };
         read.push((name, bytes));
     }
@@ -118,11 +134,12 @@ pub async fn evidence(app: &App, caller: &Caller, id: &str) -> Result<Bundle, Se
 }
 
 async fn files(
-    app: &App,
+    core: &Core,
+    vault: &Vault,
     caller: &Caller,
     envelope: &Envelope,
 ) -> Result<Vec<(String, Content)>, ServiceError> {
-    let ledger = ledger(app, caller, envelope.id.as_str()).await?;
+    let ledger = ledger(core, vault, caller, envelope.id.as_str()).await?;
     let authoritative = envelope.archive.as_ref().or(envelope.vault.as_ref());
     let mut files = Vec::new();
     for (name, file) in [
@@ -136,13 +153,13 @@ async fn files(
         files.push((name.to_owned(), Content::Stored(file.clone())));
     }
     let named = participants(&ledger);
-    let activations = activations(app, &ledger, &named).await?;
+    let activations = activations(core, &ledger, &named).await?;
     files.push((LEDGER.to_owned(), pretty(&ledger)?));
     files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
     let rules = named.iter().filter(|one| !one.slot.is_provider());
     let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
     for digest in digests {
-        if let Some(bytes) = components::bytes_of(app, digest, COMPONENT_LIMIT).await? {
+        if let Some(bytes) = components::bytes_of(core, digest, COMPONENT_LIMIT).await? {
             let name = format!("{COMPONENTS}/{digest}.wasm");
             files.push((name, Content::Made(bytes)));
         }

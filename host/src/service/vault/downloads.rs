@@ -14,7 +14,7 @@ use crate::evidence::formats;
 use crate::files::{FilesError, Pieces};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 

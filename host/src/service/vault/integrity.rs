@@ -18,7 +18,7 @@ use crate::domain::merkle;
 use crate::files::FilesError;
 use crate::service::events;
 use crate::service::vault::vault_in;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::integrity::{self, Progress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};

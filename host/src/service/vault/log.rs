@@ -19,6 +19,7 @@ use crate::evidence::formats::{Consistency, Inclusion, LogEvidence, LogHead};
 use crate::faults;
 use crate::files::FilesError;
 use crate::service::components::Owner;
+use crate::service::vault::Vault;
 use crate::service::{App, Core, ServiceError};
 use crate::store::{log, vault};
 
@@ -64,11 +65,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = log::forget_lease(&app.store).await {
         tracing::error!(%error, "the lease of an earlier run could not be taken back");
     }
-    if let Err(error) = check(&app).await {
+    if let Err(error) = check(&app, &app.vault).await {
         tracing::error!(%error, "the log could not be checked");
     }
     while !stop.is_cancelled() {
-        let full = match sequence(&app).await {
+        let full = match sequence(&app, &app.vault).await {
             Ok(sequenced) => sequenced == BATCH as usize,
             Err(error) => {
                 tracing::error!(%error, "the log could not be extended");
@@ -84,42 +85,35 @@ pub async fn run(app: App, stop: CancellationToken) {
         }
     }
     // What was written while the last requests were answered.
-    if let Err(error) = sequence(&app).await {
+    if let Err(error) = sequence(&app, &app.vault).await {
         tracing::error!(%error, "the log could not be extended");
     }
 }
 
 /// Gives up to 256 waiting entries their places and signs the new head. Returns
 /// how many: none while another node has the lease.
-pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError> {
+    let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
     let idle = signed && !log::any_pending(&mut connection).await?;
     drop(connection);
     if idle {
-        let head = head.filter(|head| head.size != app.vault.log.kept.load(Ordering::Relaxed));
+        let head = head.filter(|head| head.size != vault.log.kept.load(Ordering::Relaxed));
         if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
-            keep(app, size, note).await?;
+            keep(core, vault, size, note).await?;
         }
         return Ok(0);
     }
 
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let lease_until = now + LEASE;
-    let lease = log::lease(
-        &mut tx,
-        &origin(app),
-        &app.vault.log.holder,
-        now,
-        lease_until,
-    )
-    .await?;
+    let lease = log::lease(&mut tx, &origin(core), &vault.log.holder, now, lease_until).await?;
     let Some(head) = lease else {
         return Ok(0);
     };
-    let public_key = own(app, &head, &log::successions(&mut tx).await?)?;
+    let public_key = own(vault, &head, &log::successions(&mut tx).await?)?;
     let batch = log::pending(&mut tx, BATCH).await?;
     let mut tiles = log::tiles(&mut tx, merkle::edge(head.size)).await?;
     let mut changed = Vec::new();
@@ -142,23 +136,23 @@ pub async fn sequence(app: &App) -> Result<usize, ServiceError> {
         size,
         root: tiles.root(size)?,
     };
-    let note = app.vault.log.signer.sign(&checkpoint);
+    let note = vault.log.signer.sign(&checkpoint);
     log::set_head(&mut tx, &checkpoint, &note, &public_key, now).await?;
     faults::pass("sequence");
     tx.commit().await?;
     faults::pass("sequenced");
-    keep(app, size, note).await?;
+    keep(core, vault, size, note).await?;
     Ok(batch.len())
 }
 
 /// Waits until every entry written so far has its place, and gives them theirs where
 /// nobody does. Not for ever: what the log lacks then, a proof will say.
-pub async fn catch_up(app: &App) -> Result<(), ServiceError> {
+pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     // Twice as long as a node that died keeps others from it.
     let deadline = tokio::time::Instant::now() + LEASE * 2;
     loop {
-        let sequenced = sequence(app).await?;
-        let mut connection = app.store.read().await?;
+        let sequenced = sequence(core, vault).await?;
+        let mut connection = core.store.read().await?;
         let waiting = log::any_pending(&mut connection).await?;
         drop(connection);
         if !waiting || tokio::time::Instant::now() > deadline {
@@ -173,19 +167,19 @@ pub async fn catch_up(app: &App) -> Result<(), ServiceError> {
 /// Keeps a checkpoint where nothing is overwritten. One that says otherwise is
 /// there already when the log was cut off or rewritten: its past is then not
 /// what it was.
-async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
-    match app
+async fn keep(core: &Core, vault: &Vault, size: u64, note: String) -> Result<(), ServiceError> {
+    match core
         .files
         .keep(&checkpoint_name(size), note.into_bytes().into())
         .await
     {
         Ok(()) => {
-            app.vault.log.kept.store(size, Ordering::Relaxed);
+            vault.log.kept.store(size, Ordering::Relaxed);
             Ok(())
         }
         Err(FilesError::Tampered { .. }) => {
             let why = format!("another head of {size} entries was published before");
-            Err(distrust(app, why))
+            Err(distrust(core, vault, why))
         }
         Err(error) => Err(error.into()),
     }
@@ -194,16 +188,16 @@ async fn keep(app: &App, size: u64, note: String) -> Result<(), ServiceError> {
 /// Looks through all that was published: whether the head is the newest of it. A
 /// database that was put back to an earlier state, or belongs to another object
 /// store, is behind.
-pub async fn check(app: &App) -> Result<(), ServiceError> {
-    if ahead_of_database(app).await? {
+pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
+    if ahead_of_database(core).await? {
         let why = "the log was published with more entries than the database has";
-        return Err(distrust(app, why.to_owned()));
+        return Err(distrust(core, vault, why.to_owned()));
     }
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     drop(connection);
     match head.map(|head| (head.size, head.checkpoint)) {
-        Some((size, Some(note))) => keep(app, size, note).await,
+        Some((size, Some(note))) => keep(core, vault, size, note).await,
         _ => Ok(()),
     }
 }
@@ -232,29 +226,29 @@ async fn size(core: &Core) -> Result<u64, ServiceError> {
 }
 
 /// Says until the end of the process that the log is not what it was.
-fn distrust(app: &App, why: String) -> ServiceError {
+fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
     tracing::error!(why, "the log is not to be trusted");
-    app.metrics.ledger_forks.inc();
-    ServiceError::Internal(app.vault.log.distrust.get_or_init(|| why).clone())
+    core.metrics.ledger_forks.inc();
+    ServiceError::Internal(vault.log.distrust.get_or_init(|| why).clone())
 }
 
 /// Whether nothing speaks against the log, as far as this process has seen.
-pub async fn trusted(app: &App) -> Result<String, ServiceError> {
-    if let Some(why) = app.vault.log.distrust.get() {
+pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError> {
+    if let Some(why) = vault.log.distrust.get() {
         return Err(ServiceError::Internal(why.clone()));
     }
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let Some(head) = log::head(&mut connection).await? else {
         return Ok("the log is empty".into());
     };
-    own(app, &head, &log::successions(&mut connection).await?)?;
+    own(vault, &head, &log::successions(&mut connection).await?)?;
     Ok(format!("{} entries", head.size))
 }
 
 /// Nodes of one installation sign with one key: another one would make its
 /// checkpoints unbelievable. The last succession says which key it is.
-fn own(app: &App, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
-    let own = app.vault.log.signer.verifier(&head.origin).to_string();
+fn own(vault: &Vault, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
+    let own = vault.log.signer.verifier(&head.origin).to_string();
     let last = successions
         .last()
         .and_then(|note| Succession::open(note).ok());
@@ -383,13 +377,13 @@ async fn proofs(
 
 /// The key that this installation's log is verified with; none before its first
 /// checkpoint.
-pub async fn verifier(app: &App) -> Result<Option<VerifierKey>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn verifier(core: &Core, vault: &Vault) -> Result<Option<VerifierKey>, ServiceError> {
+    let mut connection = core.store.read().await?;
     let Some(head) = log::head(&mut connection).await? else {
         return Ok(None);
     };
     let successions = log::successions(&mut connection).await?;
-    Ok(VerifierKey::parse(&own(app, &head, &successions)?))
+    Ok(VerifierKey::parse(&own(vault, &head, &successions)?))
 }
 
 /// The size that a note states: its second line.

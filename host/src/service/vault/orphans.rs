@@ -8,8 +8,9 @@ use futures::TryStreamExt as _;
 use crate::domain::clock::Timestamp;
 use crate::domain::job::{DeleteObject, Job as _};
 use crate::files::{Area, Key, PROBES};
+use crate::service::vault::Vault;
 use crate::service::vault::log;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, chores, objects};
 
 /// Younger bytes may be about to be pointed to.
@@ -18,38 +19,38 @@ const AGE: Duration = Duration::from_secs(86_400);
 const PERIOD: Duration = Duration::from_secs(86_400);
 
 /// Looks for them when it is time.
-pub async fn sweep_when_due(app: &App) -> Result<(), ServiceError> {
-    let now = app.clock.now();
-    if chores::claim(&app.store, "orphans", now, now + PERIOD).await? {
-        sweep(app).await?;
+pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
+    let now = core.clock.now();
+    if chores::claim(&core.store, "orphans", now, now + PERIOD).await? {
+        sweep(core, vault).await?;
     }
     Ok(())
 }
 
 /// Removes every object older than a day that no row points to. Returns how
 /// many there were.
-pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
+pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     // A database that was restored, or is another's, knows too few of them.
-    log::check(app).await?;
-    let before = app.clock.now() - AGE;
-    let mut removed = app.files.remove_cut_off_writes(before).await?;
-    let mut objects = app.files.older_than(before);
+    log::check(core, vault).await?;
+    let before = core.clock.now() - AGE;
+    let mut removed = core.files.remove_cut_off_writes(before).await?;
+    let mut objects = core.files.older_than(before);
     while let Some(key) = objects.try_next().await? {
         let unwanted = match Key::parse(&key) {
-            Some(key) => !wanted(app, &key).await?,
+            Some(key) => !wanted(core, &key).await?,
             // What is no document of an organization is none of ours to judge.
             None => key.starts_with(&format!("{PROBES}/")),
         };
         if unwanted {
             // A backup that has begun points to what is there now.
-            if held(app).await?.is_some() {
+            if held(core).await?.is_some() {
                 break;
             }
-            app.files.delete(&key).await?;
+            core.files.delete(&key).await?;
             removed += 1;
         }
     }
-    app.metrics.orphans_removed.inc_by(removed);
+    core.metrics.orphans_removed.inc_by(removed);
     Ok(removed)
 }
 

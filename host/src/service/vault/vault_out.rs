@@ -13,7 +13,7 @@ use crate::files::Area;
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::vault::downloads::{IssuedLink, issue, untouched};
-use crate::service::{App, Core, Caller, Issue, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, Issue, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::LinkedFile;
 use crate::store::{envelopes, jobs, vault};
 

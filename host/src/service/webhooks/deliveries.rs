@@ -12,7 +12,7 @@ use crate::domain::event::EventType;
 use crate::domain::id::{BUCKETS, DeliveryId, EndpointId, EnvelopeId, EventId};
 use crate::domain::webhook::DeliveryStatus;
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::deliveries::{self, Attempt, Delivery, Filter};
 use crate::store::{chores, webhooks};
 

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
+use crate::delivery::sender::Sender;
 use crate::delivery::sender::{Parcel, Target};
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
@@ -19,7 +20,7 @@ use crate::domain::webhook::{
     Selector,
 };
 use crate::service::idempotency::Answering;
-use crate::service::{App, Core, Caller, Issue, ServiceError, mails};
+use crate::service::{Caller, Core, Issue, ServiceError, mails};
 use crate::store::deliveries::{Attempt, Delivery};
 use crate::store::webhooks::OwnedEndpoint;
 use crate::store::{self, Tx, api_keys, events, organizations, webhooks};
@@ -223,19 +224,20 @@ pub async fn list(
 
 /// Registers an endpoint, with a secret of its own.
 pub async fn create(
-    app: &App,
+    core: &Core,
+    webhooks: &Sender,
     caller: &Caller,
     request: CreateEndpoint,
     answer: &Answering<WithSecret>,
 ) -> Result<WithSecret, ServiceError> {
     let mut issues = Vec::new();
-    let url = checked_url(app, &request.url, "url", &mut issues).await;
+    let url = checked_url(webhooks, &request.url, "url", &mut issues).await;
     let selectors = selectors(&request.events, &mut issues);
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let key = match &request.partner_key_id {
         None => None,
         Some(text) => Some(own_key(&mut tx, &caller.org, text).await?),
@@ -248,7 +250,7 @@ pub async fn create(
         key,
         ..new_endpoint(caller, url, selectors, now)
     };
-    endpoint.secret = Some(SealedSecret::seal(&secret, &endpoint.id, &app.sealer));
+    endpoint.secret = Some(SealedSecret::seal(&secret, &endpoint.id, &core.sealer));
     webhooks::insert(&mut tx, &endpoint).await?;
     let shown = WithSecret::of(&endpoint, &secret, now);
     answer.commit(tx, &shown).await?;
@@ -281,8 +283,13 @@ fn new_endpoint(
 }
 
 /// The URL as it will be used; what is wrong with it is added to the issues.
-async fn checked_url(app: &App, text: &str, member: &str, issues: &mut Vec<Issue>) -> String {
-    match app.webhooks.check(text).await {
+async fn checked_url(
+    webhooks: &Sender,
+    text: &str,
+    member: &str,
+    issues: &mut Vec<Issue>,
+) -> String {
+    match webhooks.check(text).await {
         Ok(url) => return url.into(),
         Err(why) => issues.push(Issue::new(
             "invalid_url",
@@ -337,7 +344,8 @@ async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), Serv
 /// Changes an endpoint. One that is disabled gives up what waits for it; one that
 /// is enabled begins anew, as does one that moves.
 pub async fn change(
-    app: &App,
+    core: &Core,
+    webhooks: &Sender,
     caller: &Caller,
     id: &str,
     request: ChangeEndpoint,
@@ -345,7 +353,7 @@ pub async fn change(
     let mut issues = Vec::new();
     let url = match &request.url {
         None => None,
-        Some(text) => Some(checked_url(app, text, "url", &mut issues).await),
+        Some(text) => Some(checked_url(webhooks, text, "url", &mut issues).await),
     };
     let chosen = request.events.as_deref();
     let chosen = chosen.map(|texts| selectors(texts, &mut issues));
@@ -353,8 +361,8 @@ pub async fn change(
         return Err(ServiceError::Invalid(issues));
     }
     let id = parse(id)?;
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     let mut endpoint = locked(&mut tx, &caller.org, &id).await?;
     if let Some(url) = url {
         move_to(&mut endpoint, url);
@@ -464,17 +472,18 @@ pub async fn rotate(
 /// Sends an event to one endpoint, active or not, and tells how it was received.
 /// The attempt is in the log, without what the receiver said.
 pub async fn test(
-    app: &App,
+    core: &Core,
+    webhooks: &Sender,
     caller: &Caller,
     id: &str,
     answer: &Answering<Tested>,
 ) -> Result<Tested, ServiceError> {
     let id = parse(id)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let endpoint = webhooks::get(&mut connection, &caller.org, &id).await?;
     drop(connection);
     let endpoint = endpoint.ok_or(NOT_FOUND)?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     let data = json!({ "message": "A test, asked for by an administrator" });
     let test = EventType::WebhookTest;
     let event = Event::of_organization(endpoint.org.clone(), test, now, data);
@@ -487,8 +496,8 @@ pub async fn test(
     };
     let sealed_otherwise =
         || ServiceError::Internal("the secret is sealed with another key".into());
-    let target = Target::of(&endpoint, &app.sealer).ok_or_else(sealed_otherwise)?;
-    let outcome = app.webhooks.send(&target, &parcel, now).await;
+    let target = Target::of(&endpoint, &core.sealer).ok_or_else(sealed_otherwise)?;
+    let outcome = webhooks.send(&target, &parcel, now).await;
     let tested = Tested {
         delivered: outcome.is_success(),
         status_code: outcome.status,
@@ -503,7 +512,7 @@ pub async fn test(
         body: None,
         ..outcome
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     events::insert(&mut tx, &event).await?;
     store::deliveries::insert(&mut tx, &delivery).await?;
     let attempt = Attempt::of(1, now, withheld);
@@ -515,7 +524,8 @@ pub async fn test(
 /// The setting of an API key from before there were endpoints: writes to the key's
 /// own endpoint, which is made when there is none.
 pub async fn set_legacy(
-    app: &App,
+    core: &Core,
+    webhooks: &Sender,
     caller: &Caller,
     key: &KeyId,
     request: LegacyWebhook,
@@ -523,7 +533,7 @@ pub async fn set_legacy(
     let mut issues = Vec::new();
     let url = match &request.webhook_url {
         Some(Some(text)) => Some(Some(
-            checked_url(app, text, "webhook_url", &mut issues).await,
+            checked_url(webhooks, text, "webhook_url", &mut issues).await,
         )),
         Some(None) => Some(None),
         None => None,
@@ -532,8 +542,8 @@ pub async fn set_legacy(
         return Err(ServiceError::Invalid(issues));
     }
     let secret = request.webhook_secret.map(|secret| secret.map(Secret::of));
-    let now = app.clock.now();
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let mut tx = core.store.begin().await?;
     // Two who set it at once make one endpoint.
     organizations::lock(&mut tx, &caller.org).await?;
     let mut own = webhooks::list(&mut tx, &caller.org, Some(key)).await?;
@@ -550,7 +560,7 @@ pub async fn set_legacy(
                 None => {}
             }
             if let Some(secret) = secret {
-                let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+                let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
                 endpoint.secret = secret.map(seal);
                 endpoint.previous = None;
             }
@@ -565,7 +575,7 @@ pub async fn set_legacy(
                 legacy: true,
                 ..new_endpoint(caller, url, vec![Selector::all()], now)
             };
-            let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &app.sealer);
+            let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
             endpoint.secret = secret.flatten().map(seal);
             webhooks::insert(&mut tx, &endpoint).await?;
             Some(endpoint)

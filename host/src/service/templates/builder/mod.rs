@@ -17,10 +17,12 @@ use crate::domain::id::{OrgId, RequestId, TemplateId};
 use crate::domain::template::Template;
 use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
+use crate::service::access::Access;
 use crate::service::access::jwt::{self, Expiring};
 use crate::service::envelopes::uploads::{Upload, read_whole};
+use crate::service::templates::pages::Pages;
 use crate::service::templates::{pages, reserved_names};
-use crate::service::{App, Core, Issue, ServiceError, templates as template_service};
+use crate::service::{Core, Issue, ServiceError, templates as template_service};
 use crate::store::{StoreError, templates};
 
 /// `aud` of session tokens, so that no other token of ours passes for one.
@@ -95,12 +97,16 @@ pub struct Save {
 }
 
 /// The session of a token; none when it is not ours or too old.
-pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceError> {
-    let now = app.clock.now();
-    let Some(claims) = jwt::read::<Claims>(&app.access.builder_keys, AUDIENCE, token, now) else {
+pub async fn session(
+    core: &Core,
+    access: &Access,
+    token: &str,
+) -> Result<Option<Session>, ServiceError> {
+    let now = core.clock.now();
+    let Some(claims) = jwt::read::<Claims>(&access.builder_keys, AUDIENCE, token, now) else {
         return Ok(None);
     };
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let template = templates::get(&mut connection, &claims.org, &claims.template).await?;
     Ok(template.map(|template| Session {
         user: claims.sub,
@@ -109,9 +115,9 @@ pub async fn session(app: &App, token: &str) -> Result<Option<Session>, ServiceE
 }
 
 /// The template with its pages.
-pub async fn show(app: &App, session: &Session) -> Result<Shown, ServiceError> {
+pub async fn show(core: &Core, pages: &Pages, session: &Session) -> Result<Shown, ServiceError> {
     let template = &session.template;
-    let pages = page_sizes(app, template).await?;
+    let pages = page_sizes(core, pages, template).await?;
     Ok(Shown {
         template_id: template.id.clone(),
         name: template.name.clone(),
@@ -128,9 +134,13 @@ pub async fn show(app: &App, session: &Session) -> Result<Shown, ServiceError> {
     })
 }
 
-async fn page_sizes(app: &App, template: &Template) -> Result<Vec<PageFacts>, ServiceError> {
+async fn page_sizes(
+    core: &Core,
+    pages: &Pages,
+    template: &Template,
+) -> Result<Vec<PageFacts>, ServiceError> {
     match &template.document {
-        Some(document) => Ok(pages::facts(app, document).await?.to_vec()),
+        Some(document) => Ok(pages::facts(core, pages, document).await?.to_vec()),
         None => Ok(Vec::new()),
     }
 }
@@ -144,7 +154,12 @@ fn revision(template: &Template) -> String {
 }
 
 /// Replaces all fields, here and at the provider.
-pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, ServiceError> {
+pub async fn save(
+    core: &Core,
+    pages: &Pages,
+    session: &Session,
+    save: Save,
+) -> Result<Shown, ServiceError> {
     let template = &session.template;
     if template.document.is_none() {
         return Err(ServiceError::Conflict("Template has no document".into()));
@@ -152,7 +167,7 @@ pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, Ser
     if save.revision != revision(template) {
         return Err(changed());
     }
-    let sizes = page_sizes(app, template).await?;
+    let sizes = page_sizes(core, pages, template).await?;
     let issues = issues(&save.fields, sizes.len());
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
@@ -161,22 +176,31 @@ pub async fn save(app: &App, session: &Session, save: Save) -> Result<Shown, Ser
         fields: save.fields,
         ..template.clone()
     };
-    write(app, session, saved).await
+    write(core, pages, session, saved).await
 }
 
 /// Gives the template its document, or another one; fields stay where they were
 /// on the pages that there still are.
-pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown, ServiceError> {
+pub async fn attach(
+    core: &Core,
+    pages: &Pages,
+    session: &Session,
+    file: Upload,
+) -> Result<Shown, ServiceError> {
     let template = &session.template;
-    let (pdf, _room) =
-        read_whole(app, &Owner::new(&template.org, template.id.as_str()), &file).await?;
-    let count = app
+    let (pdf, _room) = read_whole(
+        core,
+        &Owner::new(&template.org, template.id.as_str()),
+        &file,
+    )
+    .await?;
+    let count = core
         .placement(Some(&template.org))
         .inspect(pdf.clone())
         .await??
         .pages
         .len();
-    let document = app
+    let document = core
         .files
         .put(
             FileArea::Templates,
@@ -196,15 +220,20 @@ pub async fn attach(app: &App, session: &Session, file: Upload) -> Result<Shown,
         fields,
         ..template.clone()
     };
-    write(app, session, attached).await
+    write(core, pages, session, attached).await
 }
 
 /// Ours is written first and decides between two who change it at once. Nothing is
 /// sent of it until the provider has the same.
-async fn write(app: &App, session: &Session, after: Template) -> Result<Shown, ServiceError> {
+async fn write(
+    core: &Core,
+    pages: &Pages,
+    session: &Session,
+    after: Template,
+) -> Result<Shown, ServiceError> {
     let before = &session.template;
-    let mut tx = app.store.begin().await?;
-    match templates::replace(&mut tx, before, &after, app.clock.now()).await {
+    let mut tx = core.store.begin().await?;
+    match templates::replace(&mut tx, before, &after, core.clock.now()).await {
         Ok(()) => tx.commit().await?,
         Err(StoreError::Conflict) => return Err(changed()),
         Err(error) => return Err(error.into()),
@@ -217,9 +246,9 @@ async fn write(app: &App, session: &Session, after: Template) -> Result<Shown, S
     };
     let session = Session {
         user: session.user.clone(),
-        template: template_service::synced(app, written).await?,
+        template: template_service::synced(core, written).await?,
     };
-    show(app, &session).await
+    show(core, pages, &session).await
 }
 
 fn changed() -> ServiceError {

@@ -17,7 +17,7 @@ use crate::service::access::jwt;
 use crate::service::templates::composition::{self, Composition, made_before};
 use crate::service::templates::selection::{Selected, Selection};
 use crate::service::templates::{check_fixed, synced};
-use crate::service::{App, Core, Caller, ServiceError, bulk, envelopes as envelope_service};
+use crate::service::{App, Caller, Core, ServiceError, bulk, envelopes as envelope_service};
 use crate::store::{StoreError, envelopes, templates};
 
 /// Life of a session.

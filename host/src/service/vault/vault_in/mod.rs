@@ -30,7 +30,8 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{EnvelopeId, IntentId};
 use crate::domain::job::VaultEnvelope;
 use crate::service::envelopes::lifecycle;
-use crate::service::{App, Core, Caller, ServiceError, envelopes as envelope_service};
+use crate::service::vault::Vault;
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::vault::{Failure, Intent};
 use crate::store::{StoreError, Tx, jobs, ledger, log, vault};
 use pipeline::{Pipeline, Step};
@@ -66,56 +67,59 @@ impl Entrance {
 /// Vaults an envelope. One that is vaulted already is returned as it is, and a
 /// call while another is at work waits for it.
 pub async fn vault_in(
-    app: &App,
+    core: &Core,
+    vault: &Vault,
     caller: &Caller,
     id: &str,
     entrance: Entrance,
 ) -> Result<Envelope, ServiceError> {
-    let id = envelope_service::get(app, caller, id).await?.id;
-    vault(app, caller, &id, entrance, None).await
+    let id = envelope_service::get(core, caller, id).await?.id;
+    run(core, vault, caller, &id, entrance, None).await
 }
 
 /// Goes on with what was intended before, if it still is.
 pub async fn go_on(
-    app: &App,
+    core: &Core,
+    vault: &Vault,
     caller: &Caller,
     id: &EnvelopeId,
     intent: &IntentId,
 ) -> Result<(), ServiceError> {
-    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     let entrance = if envelope.is_upload {
         Entrance::Upload
     } else {
         Entrance::Signed
     };
-    vault(app, caller, id, entrance, Some(intent)).await?;
+    run(core, vault, caller, id, entrance, Some(intent)).await?;
     Ok(())
 }
 
-async fn vault(
-    app: &App,
+async fn run(
+    core: &Core,
+    vault: &Vault,
     caller: &Caller,
     id: &EnvelopeId,
     entrance: Entrance,
     only: Option<&IntentId>,
 ) -> Result<Envelope, ServiceError> {
-    let lock = app.vault.locks.of(id);
+    let lock = vault.locks.of(id);
     let _one_at_a_time = lock.lock().await;
-    let Some((envelope, intent)) = intend(app, caller, id, entrance, only).await? else {
-        return envelope_service::get(app, caller, id.as_str()).await;
+    let Some((envelope, intent)) = intend(core, caller, id, entrance, only).await? else {
+        return envelope_service::get(core, caller, id.as_str()).await;
     };
-    let mut pipeline = Pipeline::new(app, &envelope, &intent);
+    let mut pipeline = Pipeline::new(core, vault, &envelope, &intent);
     match pipeline.run().await {
         Ok(()) => {}
         // Another node was faster, or the document was replaced.
         Err(ServiceError::Store(StoreError::Conflict)) => {}
         Err(error) => {
             let step = pipeline.step();
-            note_failure(app, &envelope, &intent, step.name(), &error).await;
+            note_failure(core, &envelope, &intent, step.name(), &error).await;
             return Err(error);
         }
     }
-    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     if matches!(
         envelope.status,
         EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut

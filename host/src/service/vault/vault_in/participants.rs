@@ -15,7 +15,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{ComponentIdentity, Origin, Participant, Slot};
 use crate::domain::envelope::Envelope;
 use crate::fair_queue::Owner;
-use crate::service::{App, Core};
+use crate::service::Core;
 use crate::store::{StoreError, components, decisions};
 
 /// The rules of one run.

@@ -23,8 +23,9 @@ use crate::faults;
 use crate::files::Area;
 use crate::service::envelopes::facts;
 use crate::service::events;
+use crate::service::vault::Vault;
 use crate::service::vault::{copies, integrity};
-use crate::service::{App, ServiceError, signing};
+use crate::service::{Core, ServiceError, signing};
 use crate::store::envelopes::VaultedFiles;
 use crate::store::vault::Intent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
@@ -91,7 +92,8 @@ struct Prepared {
 
 /// One run over an envelope's steps.
 pub(super) struct Pipeline<'a> {
-    pub(super) app: &'a App,
+    pub(super) core: &'a Core,
+    pub(super) vault: &'a Vault,
     pub(super) envelope: &'a Envelope,
     pub(super) intent: &'a Intent,
     pub(super) step: Step,
@@ -101,13 +103,19 @@ pub(super) struct Pipeline<'a> {
 }
 
 impl<'a> Pipeline<'a> {
-    pub(super) fn new(app: &'a App, envelope: &'a Envelope, intent: &'a Intent) -> Self {
+    pub(super) fn new(
+        core: &'a Core,
+        vault: &'a Vault,
+        envelope: &'a Envelope,
+        intent: &'a Intent,
+    ) -> Self {
         Self {
-            app,
+            core,
+            vault,
             envelope,
             intent,
             step: Step::Confirm,
-            rules: Rules::of(app, envelope),
+            rules: Rules::of(core, envelope),
             called: Vec::new(),
         }
     }
@@ -173,7 +181,7 @@ impl<'a> Pipeline<'a> {
         step: Step,
     ) -> Result<Option<T>, ServiceError> {
         self.step = step;
-        let mut connection = self.app.store.read().await?;
+        let mut connection = self.core.store.read().await?;
         let given = vault::step(&mut connection, self.envelope, self.intent, step.name()).await?;
         given.map(|given| self.recorded(given)).transpose()
     }
@@ -191,8 +199,8 @@ impl<'a> Pipeline<'a> {
         if !called.is_empty() {
             given[CALLED] = json!(called);
         }
-        let now = self.app.clock.now();
-        let mut tx = self.app.store.begin().await?;
+        let now = self.core.clock.now();
+        let mut tx = self.core.store.begin().await?;
         let given =
             vault::record_step(&mut tx, self.envelope, self.intent, name, &given, now).await?;
         tx.commit().await?;
@@ -220,7 +228,7 @@ impl<'a> Pipeline<'a> {
         match self.begin(Step::Confirm).await? {
             Some(confirmed) => Ok(confirmed),
             None => {
-                let ledger_sequence = signing::confirm_signers(self.app, self.envelope).await?;
+                let ledger_sequence = signing::confirm_signers(self.core, self.envelope).await?;
                 self.done(Confirmed { ledger_sequence }, Vec::new()).await
             }
         }
@@ -228,11 +236,11 @@ impl<'a> Pipeline<'a> {
 
     /// The executed document, stored untouched, and the plugin that fetched it.
     async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
-        let (app, envelope) = (self.app, self.envelope);
+        let (core, envelope) = (self.core, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
             return Ok((KeptFile(upload.clone()), Vec::new()));
         }
-        let (pdf, plugin) = copies::signed_document(app, envelope).await?;
+        let (pdf, plugin) = copies::signed_document(core, envelope).await?;
         let source = self.store(Area::Signed, pdf, "application/pdf").await?;
         Ok((source, vec![Called::new(Slot::Signing, Ok(plugin))?]))
     }
@@ -276,11 +284,11 @@ impl<'a> Pipeline<'a> {
         &self,
         compliance: ComponentIdentity,
     ) -> Result<Vec<Participant>, ServiceError> {
-        let mut connection = self.app.store.read().await?;
+        let mut connection = self.core.store.read().await?;
         let mut called = participants::before(&mut connection, self.envelope).await?;
         called.extend(self.called.iter().cloned());
         called.push(Called::new(Slot::Compliance, Ok(compliance))?);
-        let now = self.app.clock.now();
+        let now = self.core.clock.now();
         Ok(participants::named(&mut connection, self.envelope, &called, now).await?)
     }
 
@@ -292,8 +300,8 @@ impl<'a> Pipeline<'a> {
         let mut all = certified.participants.clone();
         let mut late = self.called.clone();
         late.retain(|called| !all.iter().any(|known| called.is(known)));
-        let mut connection = self.app.store.read().await?;
-        let now = self.app.clock.now();
+        let mut connection = self.core.store.read().await?;
+        let now = self.core.clock.now();
         all.extend(participants::named(&mut connection, self.envelope, &late, now).await?);
         Ok(all)
     }
@@ -356,7 +364,7 @@ impl<'a> Pipeline<'a> {
         told: &[LedgerEntry],
         further: Vec<(String, String)>,
     ) -> Result<KeptFile, ServiceError> {
-        let certificate = self.app.files.get(&certified.certificate.0).await?;
+        let certificate = self.core.files.get(&certified.certificate.0).await?;
         let facts = custody_facts(CustodySource {
             envelope: self.envelope,
             intent: self.intent,
@@ -381,7 +389,7 @@ impl<'a> Pipeline<'a> {
         content_type: &str,
     ) -> Result<KeptFile, ServiceError> {
         let (org, owner) = (&self.envelope.org, self.envelope.id.as_str());
-        let file = self.app.files.put(area, org, owner, bytes, content_type);
+        let file = self.core.files.put(area, org, owner, bytes, content_type);
         Ok(KeptFile(file.await?))
     }
 
@@ -407,7 +415,7 @@ impl<'a> Pipeline<'a> {
             certificate: Some(authoritative.clone()),
             ..self.envelope.clone()
         };
-        let mut connection = self.app.store.read().await?;
+        let mut connection = self.core.store.read().await?;
         let mut facts = facts::compliance_facts(&mut connection, &vaulted).await?;
         let custodian = self.custodian();
         if !facts
@@ -430,7 +438,7 @@ impl<'a> Pipeline<'a> {
     /// The ledger up to the intent, or what was confirmed after it: later entries
     /// are no part of the record.
     async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
-        let mut connection = self.app.store.read().await?;
+        let mut connection = self.core.store.read().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
         let mut entries = ledger::list(&mut connection, Some(org), id).await?;
         entries.retain(|entry| entry.sequence <= confirmed.ledger_sequence);
@@ -439,9 +447,9 @@ impl<'a> Pipeline<'a> {
 
     /// One transaction: pointers, custodian, status, ledger and events.
     async fn settle(&self, prepared: &Prepared) -> Result<(), ServiceError> {
-        let now = self.app.clock.now();
+        let now = self.core.clock.now();
         let participants = self.all_participants(&prepared.certified).await?;
-        let mut tx = self.app.store.begin().await?;
+        let mut tx = self.core.store.begin().await?;
         let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
             .await?
             .ok_or(ServiceError::NotFound("Envelope"))?;

@@ -110,7 +110,7 @@ impl Pipeline<'_> {
                 let unstamped = self.sign(pdf).await?;
                 let time = self.time_of(&unstamped, time).await?;
                 let sealed = unstamped.finish(time.token().as_deref())?;
-                let seal = self.app.vault.sealing.fingerprint()?;
+                let seal = self.vault.sealing.fingerprint()?;
                 (sealed.into(), Some(seal), time)
             }
         };
@@ -134,7 +134,7 @@ impl Pipeline<'_> {
     /// The executed document as a PDF. Pictures are drawn by the writer that came
     /// with the program.
     pub(super) async fn executed(&self, source: &KeptFile) -> Result<Executed, ServiceError> {
-        let bytes = self.app.files.get(&source.0).await?;
+        let bytes = self.core.files.get(&source.0).await?;
         let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
         let Some(picture) = picture(kind, &bytes) else {
             return Ok(Executed {
@@ -224,8 +224,8 @@ impl Pipeline<'_> {
         reader.inspect(prepared.clone()).await??;
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
-        let now = self.app.clock.now();
-        Ok(self.app.vault.sealing.sign(prepared.into(), place, now)?)
+        let now = self.core.clock.now();
+        Ok(self.vault.sealing.sign(prepared.into(), place, now)?)
     }
 
     /// The copy begins with the executed bytes, or with those that replace them:
@@ -268,7 +268,7 @@ impl Pipeline<'_> {
     /// Asks the authority for a token for the signature. Without one the vaulting
     /// continues, and the evidence states the reason.
     async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
-        let Some(authority) = &self.app.vault.timestamps else {
+        let Some(authority) = &self.vault.timestamps else {
             return TrustedTime::NotAsked;
         };
         let reason = match authority.stamp(&unstamped.signature_digest()).await {
@@ -283,7 +283,7 @@ impl Pipeline<'_> {
             Ok(_) => "the token is larger than its place".to_owned(),
             Err(error) => error.to_string(),
         };
-        self.app.metrics.without_trusted_time.inc();
+        self.core.metrics.without_trusted_time.inc();
         tracing::error!(envelope = %self.envelope.id, reason, "no trusted time");
         TrustedTime::None { reason }
     }
