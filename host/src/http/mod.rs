@@ -1,39 +1,15 @@
-//! Routes, handlers and pages: every surface side by side.
+//! Requests: handlers of the API in `api`, pages for people in `pages`, and what is
+//! around both in `middleware`.
 
-mod assets;
-pub(crate) mod bodies;
-mod builder;
-mod callbacks;
-mod caller;
-mod components;
+mod api;
 mod connections;
-mod docs;
-mod downloads;
-mod embed;
 pub(crate) mod error;
-mod extract;
-mod kba;
-mod ledger;
-pub(crate) mod limits;
 pub mod listener;
-mod look;
-mod notes;
-mod once;
+mod middleware;
 mod openapi;
-mod origin;
 mod pace;
-mod partner;
-mod payments;
-mod people;
+mod pages;
 mod reply;
-mod routes;
-mod signing;
-mod signing_files;
-mod signing_page;
-mod unknown;
-mod visit;
-mod web;
-mod webhooks;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,8 +31,11 @@ use crate::metrics::{DiskLabels, RequestLabels};
 use crate::service::access::rate_limit::Allowance;
 use crate::service::{App, gauges};
 use crate::traces;
+use api::{ledger, routes};
 use error::HttpError;
-use notes::SharedNotes;
+use middleware::notes::SharedNotes;
+use middleware::{bodies, limits, unknown};
+use pages::{assets, builder, docs, embed, payments, people, signing};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");

@@ -1,0 +1,161 @@
+//! What providers tell us.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::domain::component::Slot;
+use crate::http::error::HttpError;
+use crate::http::middleware::extract::{InstancePath, JSON_LIMIT, read_limited};
+use crate::http::openapi;
+use crate::http::reply::{Found, Reply};
+use crate::service::signing::callbacks::NotTaken;
+use crate::service::signing::{self, CallbackError};
+use crate::service::{App, ServiceError, payments};
+
+/// A request as it came, for a plugin to verify and read.
+pub struct RawRequest {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl FromRequest<App> for RawRequest {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
+        let (parts, body) = request.into_parts();
+        let headers = parts
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect();
+        Ok(Self {
+            headers,
+            body: read_limited(body, JSON_LIMIT).await?.to_vec(),
+        })
+    }
+}
+
+impl OperationInput for RawRequest {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        for status in [400, 401, 413] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A kind of provider that calls back.
+pub trait CallsBack: Send + 'static {
+    const SLOT: Slot;
+}
+
+/// Signing providers.
+pub struct Signing;
+
+impl CallsBack for Signing {
+    const SLOT: Slot = Slot::Signing;
+}
+
+/// Payment providers.
+pub struct Payment;
+
+impl CallsBack for Payment {
+    const SLOT: Slot = Slot::Payment;
+}
+
+/// The right to call back as an instance, looked at before the body is read.
+pub struct Turn<K> {
+    instance: String,
+    _permit: OwnedSemaphorePermit,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
+        if !app.has_provider(K::SLOT, &instance) {
+            return Err(unknown_instance());
+        }
+        let most = app.config.providers.callbacks_per_minute();
+        let taken = app.callbacks.take(K::SLOT, &instance, most, Instant::now());
+        match taken {
+            Ok(permit) => Ok(Self {
+                instance,
+                _permit: permit,
+                kind: PhantomData,
+            }),
+            Err(NotTaken::TooMany(seconds)) => Err(HttpError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many callbacks of this provider instance",
+            )
+            .retry_after(seconds)),
+            Err(NotTaken::Busy) => Err(HttpError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too many callbacks of this provider instance are in hand",
+            )
+            .retry_after(1)),
+        }
+    }
+}
+
+impl<K> OperationInput for Turn<K> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        InstancePath::operation_input(context, operation);
+        for status in [429, 503] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+fn unknown_instance() -> HttpError {
+    HttpError::new(StatusCode::NOT_FOUND, "Provider instance not found")
+}
+
+/// The callback was taken.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "received": true }]))]
+pub struct Received {
+    received: bool,
+}
+
+/// A signing provider's callback. A repeat is harmless.
+pub async fn signing(
+    State(app): State<App>,
+    turn: Turn<Signing>,
+    request: RawRequest,
+) -> Result<Found<Received>, HttpError> {
+    answered(signing::callback(&app, &turn.instance, request.headers, request.body).await)
+}
+
+/// A payment provider's callback. A repeat is harmless.
+pub async fn payment(
+    State(app): State<App>,
+    turn: Turn<Payment>,
+    request: RawRequest,
+) -> Result<Found<Received>, HttpError> {
+    answered(payments::callback(&app, &turn.instance, request.headers, request.body).await)
+}
+
+fn answered(taken: Result<(), CallbackError>) -> Result<Found<Received>, HttpError> {
+    match taken {
+        Ok(()) => Ok(Reply::new(&Received { received: true })),
+        Err(CallbackError::Unverified(_)) => Err(HttpError::new(
+            StatusCode::UNAUTHORIZED,
+            "Callback could not be verified",
+        )),
+        Err(CallbackError::Malformed(why)) => Err(HttpError::bad_request(why)),
+        Err(CallbackError::Service(ServiceError::NotConfigured(_))) => Err(unknown_instance()),
+        Err(CallbackError::Service(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,307 @@
+//! Components and their slots, for web-app users with the role `admin`, and for
+//! rules `compliance` too.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::components::worlds::{self, World};
+use crate::domain::component::{ComponentIdentity, Slot};
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::organization::Role;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::member;
+use crate::http::middleware::extract::{
+    Form, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit,
+};
+use crate::http::middleware::limits;
+use crate::http::middleware::unknown::check_query;
+use crate::http::openapi;
+use crate::http::reply::{Created, Found, Page, Reply, WasmReply};
+use crate::service::access::windows::Credential;
+use crate::service::components::live_shadow::{self, LiveShadow, StartShadow};
+use crate::service::components::shadow::{self, Shadow, ShadowReport};
+use crate::service::components::{
+    self, Activate, ActivationView, ComponentView, Owner, RollBack, SlotView, UPLOAD_LIMIT, Upload,
+};
+use crate::service::{App, Caller, ServiceError};
+
+/// A web-app user who may have to do with components of some slots.
+pub struct Officer {
+    caller: Caller,
+    owner: Owner,
+    role: Role,
+}
+
+impl Officer {
+    /// Refuses a compliance officer who reaches for a provider.
+    fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
+        match slot.is_provider() && self.role != Role::Admin {
+            true => Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin role is required",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Officer {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let user = member(parts, app).await?;
+        if !matches!(user.role, Role::Admin | Role::Compliance) {
+            return Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin or compliance role is required",
+            ));
+        }
+        check_query(parts)?;
+        let caller = Caller::from(&user);
+        Ok(Self {
+            owner: Owner::from(&caller),
+            caller,
+            role: user.role,
+        })
+    }
+}
+
+impl OperationInput for Officer {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::security(operation, "bearer", &["admin", "compliance"]);
+        for status in [401, 403, 429] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// An officer, and the slot of the path, which they may change. Neither is decided by the
+/// body.
+pub struct SlotOfficer {
+    officer: Officer,
+    slot: Slot,
+}
+
+impl FromRequestParts<App> for SlotOfficer {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let officer = Officer::from_request_parts(parts, app).await?;
+        let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
+        let slot = known(&slot)?;
+        officer.may_change(slot)?;
+        Ok(Self { officer, slot })
+    }
+}
+
+impl OperationInput for SlotOfficer {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Officer::operation_input(context, operation);
+        SlotPath::operation_input(context, operation);
+    }
+}
+
+/// An officer with a place for an upload, before its bytes are read.
+pub struct Uploader {
+    officer: Officer,
+    _place: OwnedSemaphorePermit,
+}
+
+impl FromRequestParts<App> for Uploader {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let officer = Officer::from_request_parts(parts, app).await?;
+        let org = officer.caller.org.as_str();
+        limits::admit(app, Credential::Uploads, org, parts)?;
+        let _place = components::place(app, &officer.owner)?;
+        Ok(Self { officer, _place })
+    }
+}
+
+impl OperationInput for Uploader {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Officer::operation_input(context, operation);
+    }
+}
+
+/// The form of an upload.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct ComponentForm {
+    /// A WebAssembly component, at most 32 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    /// Lower-case letters, digits and `-`; at most 64.
+    name: String,
+    /// Semantic version.
+    version: String,
+    /// Ed25519 signature of the file, in base64: where only signed components are
+    /// admitted.
+    signature: Option<String>,
+}
+
+pub async fn upload(
+    State(app): State<App>,
+    uploader: Uploader,
+    mut form: Form<ComponentForm>,
+) -> Result<Created<ComponentView>, HttpError> {
+    let file = form.file()?.file;
+    let mut text = |name: &str| {
+        let text = form.texts.remove(name).filter(|text| !text.is_empty());
+        text.ok_or_else(|| HttpError::bad_request(format!("{name} is required")))
+    };
+    let (name, version) = (text("name")?, text("version")?);
+    if file.size() > UPLOAD_LIMIT {
+        return Err(HttpError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("file is larger than {UPLOAD_LIMIT} bytes"),
+        ));
+    }
+    let upload = Upload {
+        name,
+        version,
+        signature: text("signature").ok(),
+        file,
+    };
+    let officer = &uploader.officer;
+    let may = |slot| officer.may_change(slot);
+    let (component, _) = components::upload(&app, &officer.owner, upload, may).await?;
+    Ok(Reply::new(&component))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ComponentQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    slot: Option<Slot>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    officer: Officer,
+    ValidQuery(query): ValidQuery<ComponentQuery>,
+) -> Result<Page<ComponentView>, HttpError> {
+    let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    let (found, total) = components::list(&app, &officer.owner, query.slot, page, limit).await?;
+    Ok(Page::new(&found, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+) -> Result<Found<ComponentView>, HttpError> {
+    let component = components::get(&app, &officer.owner, &id).await?;
+    Ok(Reply::new(&component.into()))
+}
+
+/// The component's bytes: for readers of evidence that names it.
+pub async fn artifact(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+) -> Result<WasmReply, HttpError> {
+    let component = components::get(&app, &officer.owner, &id).await?;
+    let bytes = components::kept(&app, &component).await?;
+    let ComponentIdentity { name, version, .. } = &component.identity;
+    let name = format!("{name}-{version}.wasm");
+    WasmReply::new(&app, &name, &bytes).await
+}
+
+pub async fn shadow(
+    State(app): State<App>,
+    officer: Officer,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<Shadow>,
+) -> Result<Found<ShadowReport>, HttpError> {
+    let report = shadow::replay(&app, &officer.caller, &id, &request, |_, _| {}).await?;
+    Ok(Reply::new(&report))
+}
+
+pub async fn slots(
+    State(app): State<App>,
+    officer: Officer,
+) -> Result<Found<Vec<SlotView>>, HttpError> {
+    Ok(Reply::new(&components::slots(&app, &officer.owner).await?))
+}
+
+pub async fn activate(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+    ValidJson(request): ValidJson<Activate>,
+) -> Result<Created<ActivationView>, HttpError> {
+    let activation = components::activate(&app, &officer.owner, slot, request).await?;
+    Ok(Reply::new(&activation))
+}
+
+pub async fn roll_back(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+    ValidJson(request): ValidJson<RollBack>,
+) -> Result<Found<ActivationView>, HttpError> {
+    let activation = components::roll_back(&app, &officer.owner, slot, request).await?;
+    Ok(Reply::new(&activation))
+}
+
+pub async fn start_shadow(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+    ValidJson(request): ValidJson<StartShadow>,
+) -> Result<Created<LiveShadow>, HttpError> {
+    let org = &officer.caller.org;
+    let started = live_shadow::start(&app, &officer.owner, org, slot, &request).await?;
+    Ok(Reply::new(&started))
+}
+
+pub async fn live(
+    State(app): State<App>,
+    officer: Officer,
+    SlotPath(slot): SlotPath,
+) -> Result<Found<LiveShadow>, HttpError> {
+    let slot = known(&slot)?;
+    let org = &officer.caller.org;
+    Ok(Reply::new(
+        &live_shadow::view(&app, &officer.owner, org, slot).await?,
+    ))
+}
+
+pub async fn stop_shadow(
+    State(app): State<App>,
+    SlotOfficer { officer, slot }: SlotOfficer,
+) -> Result<Found<LiveShadow>, HttpError> {
+    let org = &officer.caller.org;
+    Ok(Reply::new(
+        &live_shadow::stop(&app, &officer.owner, org, slot).await?,
+    ))
+}
+
+/// Who decided what about the organization's components, when and why.
+pub async fn history(
+    State(app): State<App>,
+    officer: Officer,
+) -> Result<Found<Vec<LedgerEntry>>, HttpError> {
+    Ok(Reply::new(
+        &components::history(&app, &officer.owner).await?,
+    ))
+}
+
+/// For whoever writes a component: nothing here is secret.
+pub async fn worlds() -> Found<Vec<World>> {
+    Reply::new(&Slot::ALL.map(worlds::world).to_vec())
+}
+
+fn known(slot: &str) -> Result<Slot, HttpError> {
+    Slot::parse(slot).ok_or_else(|| ServiceError::NotFound("Component slot").into())
+}

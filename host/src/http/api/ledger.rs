@@ -1,0 +1,123 @@
+//! The log of all ledgers, for everybody: hashes and signatures only.
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::domain::merkle::{TILE, TileId};
+use crate::evidence::formats::LogHead;
+use crate::http::error::HttpError;
+use crate::http::middleware::extract::ValidQuery;
+use crate::http::middleware::limits::LedgerReader;
+use crate::http::reply::{Found, Reply};
+use crate::service::vault::log;
+use crate::service::{App, ServiceError};
+
+/// Query of `GET /ledger/head`.
+#[derive(Deserialize, JsonSchema)]
+pub struct HeadQuery {
+    /// Size of an older tree: the answer proves that it is the beginning of this one.
+    #[schemars(range(min = 0))]
+    since: Option<u64>,
+}
+
+pub async fn head(
+    State(app): State<App>,
+    _reader: LedgerReader,
+    ValidQuery(query): ValidQuery<HeadQuery>,
+) -> Result<Found<LogHead>, HttpError> {
+    Ok(Reply::new(&log::head(&app, query.since).await?))
+}
+
+/// The same for readers of C2SP `tlog-tiles`, whose paths are no JSON and fixed:
+/// `checkpoint` and `tile/<level>/<index>[.p/<width>]` below `/ledger`.
+pub fn tiles() -> Router<App> {
+    Router::new()
+        .route("/ledger/checkpoint", get(checkpoint))
+        .route("/ledger/tile/{level}/{*index}", get(tile))
+}
+
+async fn checkpoint(State(app): State<App>, _reader: LedgerReader) -> Result<Response, HttpError> {
+    let head = log::head(&app, None).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    Ok((headers, head.checkpoint).into_response())
+}
+
+async fn tile(
+    State(app): State<App>,
+    _reader: LedgerReader,
+    Path((level, index)): Path<(String, String)>,
+) -> Result<Response, HttpError> {
+    let wanted = level.parse().ok().zip(tile_index(&index));
+    let Some((level, (index, width))) = wanted else {
+        return Err(ServiceError::NotFound("Tile").into());
+    };
+    let hashes = log::tile(&app, TileId { level, index }, width).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        // What a tile says never changes.
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, hashes).into_response())
+}
+
+/// Index and width of a tile: three digits an element, all but the last behind
+/// an `x`, and `.p/<width>` for one that is not full.
+fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
+    let (path, width) = match path.split_once(".p/") {
+        None => (path, None),
+        Some((path, width)) => {
+            let width = width
+                .parse()
+                .ok()
+                .filter(|width| (1..TILE).contains(width))?;
+            (path, Some(width))
+        }
+    };
+    let mut elements: Vec<&str> = path.split('/').collect();
+    let last = elements.pop()?;
+    let mut index: u64 = 0;
+    for element in elements
+        .iter()
+        .map(|element| element.strip_prefix('x'))
+        .chain([Some(last)])
+    {
+        let digits = element?;
+        let three = digits.len() == 3 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let value: u64 = digits.parse().ok().filter(|_| three)?;
+        index = index.checked_mul(1000)?.checked_add(value)?;
+    }
+    Some((index, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tile_index;
+
+    #[test]
+    fn tile_paths_are_those_of_the_specification() {
+        assert_eq!(tile_index("000"), Some((0, None)));
+        assert_eq!(tile_index("x001/x234/067"), Some((1_234_067, None)));
+        assert_eq!(tile_index("x001/234.p/17"), Some((1_234, Some(17))));
+        for wrong in [
+            "",
+            "0",
+            "x000",
+            "001/002",
+            "x1/000",
+            "000.p/256",
+            "000.p/0",
+            "000.p/",
+            "-01",
+        ] {
+            assert_eq!(tile_index(wrong), None, "{wrong}");
+        }
+    }
+}

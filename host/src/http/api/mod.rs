@@ -1,0 +1,13 @@
+//! The REST API: one handler for each operation, answered with JSON.
+
+mod callbacks;
+mod components;
+mod downloads;
+mod embed;
+mod kba;
+pub mod ledger;
+mod partner;
+mod payments;
+pub mod routes;
+mod web;
+mod webhooks;

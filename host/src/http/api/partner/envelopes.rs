@@ -1,0 +1,153 @@
+//! Envelopes, for partners.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::views::{EnvelopeItem, EnvelopeView, SigningLinks, StatusView, UploadView};
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::id::CustomerId;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{EnvelopesRead, EnvelopesWrite, Partner, Reader};
+use crate::http::middleware::extract::{
+    FileForm, Form, ResourceId, ValidJson, ValidQuery, page_and_limit,
+};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{Created, CreatedWithWarnings, Found, Page, Reply};
+use crate::service::App;
+use crate::service::envelopes::{self, creation, uploads};
+use crate::service::signing::reminders::{self, RemindRequest, Reminded};
+use crate::store::envelopes::Filter;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ListQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    /// Only this customer's.
+    customer_id: Option<String>,
+    /// Only those that stand here.
+    status: Option<EnvelopeStatus>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    partner: Partner<EnvelopesRead>,
+    ValidQuery(query): ValidQuery<ListQuery>,
+) -> Result<Page<EnvelopeItem>, HttpError> {
+    let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
+        None => None,
+        Some(Some(customer)) => Some(customer),
+        // A malformed id is one that nobody has.
+        Some(None) => return Ok(Page::new(&[], page, limit, 0)),
+    };
+    let filter = Filter {
+        status: query.status,
+        customer,
+    };
+    let (found, total) = envelopes::list(&app, &partner.caller, &filter, page, limit).await?;
+    let items: Vec<EnvelopeItem> = found.into_iter().map(EnvelopeItem::from).collect();
+    Ok(Page::new(&items, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    reader: Reader<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let envelope = reader.envelope(&app, &id).await?;
+    Ok(Reply::new(&EnvelopeView::from(&envelope)))
+}
+
+pub async fn status(
+    State(app): State<App>,
+    reader: Reader<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<StatusView>, HttpError> {
+    let envelope = reader.envelope(&app, &id).await?;
+    Ok(Reply::new(&StatusView::from(&envelope)))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    once: Once,
+    ValidJson(request): ValidJson<creation::CreateEnvelope>,
+) -> Result<CreatedWithWarnings<EnvelopeView>, HttpError> {
+    once.answer_with_warnings(
+        &app,
+        &partner.caller,
+        |created: &creation::Created| (EnvelopeView::from(created), created.warnings.clone()),
+        |app, caller, answer| async move {
+            creation::create(&app, &caller, request, &answer).await
+        },
+    )
+    .await
+}
+
+pub async fn upload(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+    mut form: Form<FileForm>,
+) -> Result<Created<UploadView>, HttpError> {
+    let file = form.file()?;
+    let show = |stored: &uploads::Stored| UploadView::from(stored);
+    once.answer(&app, &partner.caller, show, |app, caller, answer| async move {
+        uploads::upload(&app, &caller, &id, file, &answer).await
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "reason": "The deal fell through" }]))]
+pub struct VoidRequest {
+    #[schemars(length(max = 2000))]
+    reason: Option<String>,
+}
+
+pub async fn void(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<VoidRequest>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(
+        &app,
+        &partner.caller,
+        show,
+        |app, caller, answer| async move {
+            envelopes::void(&app, &caller, &id, request.reason, &answer).await
+        },
+    )
+    .await
+}
+
+pub async fn remind(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<RemindRequest>,
+) -> Result<Found<Reminded>, HttpError> {
+    once.run(&app, &partner.caller, |app, caller, answer| async move {
+        reminders::remind(&app, &caller, &id, request, &answer).await
+    })
+    .await
+}
+
+pub async fn signing_links(
+    State(app): State<App>,
+    partner: Partner<EnvelopesRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<SigningLinks>, HttpError> {
+    let links = envelopes::signing_links(&app, &partner.caller, &id).await?;
+    Ok(Reply::new(&SigningLinks::from(links)))
+}

@@ -1,0 +1,182 @@
+//! Templates, for partners.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::domain::field::Field;
+use crate::domain::id::TemplateId;
+use crate::domain::template::{SourceFormat, Template};
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{EnvelopesWrite, Partner};
+use crate::http::middleware::extract::{Form, ResourceId, ValidJson, ValidQuery, valid};
+use crate::http::middleware::once::Once;
+use crate::http::reply::FoundWithWarnings;
+use crate::service::App;
+use crate::service::templates::{
+    self, AddFields, AddedFields, CreateTemplate, CreatedTemplate, DryRun, Occurrences,
+    RequestedField,
+};
+
+/// A new template.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct TemplateForm {
+    /// PDF, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    name: String,
+    external_id: Option<String>,
+    /// A JSON array of fields; without it, the document's `{{…}}` tags count.
+    fields_json: Option<String>,
+}
+
+/// A created template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "provider_template_id": 1021,
+    "name": "Retail instalment contract", "fields_added": 1,
+    "fields": [{ "name": "Buyer signature", "type": "signature", "role": "Buyer", "required": true,
+                 "areas": [{ "page": 3, "x": 0.29, "y": 0.71, "w": 0.3, "h": 0.03 }],
+                 "anchor_match": { "page": 3, "x": 0.12, "y": 0.72, "w": 0.14, "h": 0.012 } }],
+}]))]
+pub struct TemplateView {
+    template_id: TemplateId,
+    provider_template_id: Option<i64>,
+    name: String,
+    fields_added: usize,
+    fields: Vec<Field>,
+}
+
+impl From<&Template> for TemplateView {
+    fn from(template: &Template) -> Self {
+        let number = template.provider_template.as_deref();
+        Self {
+            template_id: template.id.clone(),
+            provider_template_id: number.and_then(|id| id.parse().ok()),
+            name: template.name.clone(),
+            fields_added: template.fields.len(),
+            fields: template.fields.clone(),
+        }
+    }
+}
+
+/// Fields that were added to a template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "fields_added": 1,
+    "fields": [{ "name": "Signed on", "type": "date", "role": "Buyer", "required": false,
+                 "areas": [{ "page": 1, "x": 0.7, "y": 0.04, "w": 0.2, "h": 0.02 }] }],
+}]))]
+pub struct AddedFieldsView {
+    template_id: TemplateId,
+    /// 0 in a dry run.
+    fields_added: usize,
+    fields: Vec<Field>,
+    /// In a dry run: everywhere each anchor occurs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrences: Option<Vec<Occurrences>>,
+}
+
+impl From<&AddedFields> for AddedFieldsView {
+    fn from(added: &AddedFields) -> Self {
+        Self {
+            template_id: added.template.clone(),
+            fields_added: added.fields.len(),
+            fields: added.fields.clone(),
+            occurrences: None,
+        }
+    }
+}
+
+impl From<DryRun> for AddedFieldsView {
+    fn from(dry_run: DryRun) -> Self {
+        Self {
+            template_id: dry_run.template,
+            fields_added: 0,
+            fields: dry_run.fields,
+            occurrences: Some(dry_run.occurrences),
+        }
+    }
+}
+
+pub async fn create(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    once: Once,
+    mut form: Form<TemplateForm>,
+) -> Result<FoundWithWarnings<TemplateView>, HttpError> {
+    let file = form.file()?;
+    let name = form
+        .texts
+        .remove("name")
+        .filter(|name| !name.trim().is_empty())
+        .ok_or_else(|| HttpError::bad_request("name is required"))?;
+    let fields = match form.texts.get("fields_json").map(|text| text.trim()) {
+        None | Some("") => None,
+        Some(text) => Some(fields(text)?),
+    };
+    let request = CreateTemplate {
+        name,
+        external_id: form.texts.remove("external_id").filter(|id| !id.is_empty()),
+        file,
+        fields,
+        kba_required: false,
+        source_format: SourceFormat::Pdf,
+        pricing_table: false,
+    };
+    once.answer_with_warnings(
+        &app,
+        &partner.caller,
+        |created: &CreatedTemplate| (TemplateView::from(&created.template), created.warnings.clone()),
+        |app, caller, answer| async move {
+            templates::create(&app, &caller, request, &answer).await
+        },
+    )
+    .await
+}
+
+/// The form's `fields_json`.
+pub fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
+    let fields: Value = serde_json::from_str(text).map_err(|error| {
+        HttpError::bad_request(format!("fields_json is not valid JSON: {error}"))
+    })?;
+    match fields.as_array() {
+        None => Err(HttpError::bad_request("fields_json must be an array")),
+        Some(none) if none.is_empty() => Ok(Vec::new()),
+        Some(_) => Ok(valid::<AddFields>(json!({ "fields": fields }))?.fields),
+    }
+}
+
+/// How to add fields.
+#[derive(Deserialize, JsonSchema)]
+pub struct AddQuery {
+    /// Only say where the fields would land and where their anchors occur.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+pub async fn add_fields(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<AddQuery>,
+    once: Once,
+    ValidJson(request): ValidJson<AddFields>,
+) -> Result<FoundWithWarnings<AddedFieldsView>, HttpError> {
+    if query.dry_run {
+        let dry_run = templates::dry_run(&app, &partner.caller, &id, request).await?;
+        let view = AddedFieldsView::from(dry_run);
+        return Ok(FoundWithWarnings::with_warnings(&view, &[]));
+    }
+    once.answer_with_warnings(
+        &app,
+        &partner.caller,
+        |added: &AddedFields| (AddedFieldsView::from(added), added.warnings.clone()),
+        |app, caller, answer| async move {
+            templates::add_fields(&app, &caller, &id, request, &answer).await
+        },
+    )
+    .await
+}

@@ -1,0 +1,247 @@
+//! The vault, for partners.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::views::EnvelopeView;
+use crate::domain::clock::Timestamp;
+use crate::domain::envelope::{Envelope, EnvelopeStatus};
+use crate::domain::id::{CustomerId, EnvelopeId};
+use crate::evidence::formats::CustodyLedger;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{
+    ComplianceRead, Partner, VaultRead, VaultRelease, VaultWrite,
+};
+use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{FileReply, Found, Reply};
+use crate::service::App;
+use crate::service::envelopes::compliance::{self, AsOf, ComplianceView};
+use crate::service::vault::custody;
+use crate::service::vault::downloads::{self, IssuedLink, LIFE};
+use crate::service::vault::vault_in::{self, Entrance};
+use crate::service::vault::vault_out::{self, Release, ReleaseForm};
+
+pub async fn vault_in_signed(
+    State(app): State<App>,
+    partner: Partner<VaultWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    vault_in(app, partner, id, once, Entrance::Signed).await
+}
+
+pub async fn vault_in_upload(
+    State(app): State<App>,
+    partner: Partner<VaultWrite>,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    vault_in(app, partner, id, once, Entrance::Upload).await
+}
+
+/// The pipeline can be run again at any point, and then gives the same answer:
+/// that needs no commit together with the change.
+async fn vault_in(
+    app: App,
+    partner: Partner<VaultWrite>,
+    id: String,
+    once: Once,
+    entrance: Entrance,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |envelope: &Envelope| EnvelopeView::from(envelope);
+    once.answer(
+        &app,
+        &partner.caller,
+        show,
+        move |app, caller, _| async move {
+            vault_in::vault_in(&app, &app.vault, &caller, &id, entrance).await
+        },
+    )
+    .await
+}
+
+/// A link to a stored file.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "signed_url": "https://holdfast.example/api/v2/downloads/0f3Jq…", "filename": "authoritative.pdf",
+    "expires_in": 3600, "expires_at": "2026-11-21T10:30:00.000Z",
+}]))]
+pub struct LinkView {
+    signed_url: String,
+    filename: String,
+    /// Seconds.
+    expires_in: u64,
+    expires_at: Timestamp,
+}
+
+impl From<IssuedLink> for LinkView {
+    fn from(link: IssuedLink) -> Self {
+        Self {
+            signed_url: link.url,
+            filename: link.filename,
+            expires_in: LIFE.as_secs(),
+            expires_at: link.expires_at,
+        }
+    }
+}
+
+pub async fn signed_url(
+    State(app): State<App>,
+    partner: Partner<VaultRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<LinkView>, HttpError> {
+    let link = downloads::authoritative(&app, &partner.caller, &id).await?;
+    Ok(Reply::new(&link.into()))
+}
+
+pub async fn copy_signed_url(
+    State(app): State<App>,
+    partner: Partner<VaultRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<LinkView>, HttpError> {
+    let link = downloads::copy(&app, &partner.caller, &id).await?;
+    Ok(Reply::new(&link.into()))
+}
+
+/// The certificate as it was stored.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("examples" = [{
+    "certificate_type": "ucc_9105_electronic_chattel_paper", "certificate_version": "1.0",
+    "issued_at": "2026-11-21T09:41:08.911Z",
+    "document_integrity": { "hash_algorithm": "SHA-256", "document_hash": "9f86d081884c7d65…" },
+}]))]
+pub struct CertificateView(Map<String, Value>);
+
+pub async fn certificate(
+    State(app): State<App>,
+    partner: Partner<ComplianceRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<CertificateView>, HttpError> {
+    let bytes = compliance::certificate(&app, &partner.caller, &id).await?;
+    let certificate = serde_json::from_slice(&bytes)
+        .map_err(|error| HttpError::internal(format!("stored certificate: {error}")))?;
+    Ok(Reply::new(&CertificateView(certificate)))
+}
+
+/// An evaluation of the record as it stands.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
+    "envelope_status": "vaulted",
+    "compliance": {
+        "compliant": true, "score": 100, "evaluated_at": "2026-11-21T09:45:00.000Z",
+        "missing_requirements": [], "checks": [],
+        "rules_component": { "name": "holdfast-compliance", "version": "0.1.0", "sha256": "4be1…" },
+    },
+}]))]
+pub struct EnvelopeCompliance {
+    envelope_id: EnvelopeId,
+    envelope_name: String,
+    customer_id: CustomerId,
+    external_id: Option<String>,
+    envelope_status: EnvelopeStatus,
+    compliance: ComplianceView,
+}
+
+/// By whose rules.
+#[derive(Deserialize, JsonSchema)]
+pub struct ComplianceQuery {
+    /// Of a released record: `now` asks today's rules; when absent, those in force at its release.
+    as_of: Option<AsOf>,
+}
+
+pub async fn compliance(
+    State(app): State<App>,
+    partner: Partner<ComplianceRead>,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<ComplianceQuery>,
+) -> Result<Found<EnvelopeCompliance>, HttpError> {
+    let caller = &partner.caller;
+    let (envelope, compliance) = compliance::evaluate(&app, caller, &id, query.as_of).await?;
+    Ok(Reply::new(&EnvelopeCompliance {
+        envelope_id: envelope.id,
+        envelope_name: envelope.name,
+        customer_id: envelope.customer,
+        external_id: envelope.external_id,
+        envelope_status: envelope.status,
+        compliance,
+    }))
+}
+
+pub async fn custody(
+    State(app): State<App>,
+    partner: Partner<ComplianceRead>,
+    ResourceId(id): ResourceId,
+) -> Result<Found<CustodyLedger>, HttpError> {
+    let ledger = custody::ledger(&app, &app.vault, &partner.caller, &id).await?;
+    Ok(Reply::new(&ledger))
+}
+
+/// Links to the four files of a release, each good for an hour.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "authoritative_signed_url": "https://holdfast.example/api/v2/downloads/0f3Jq…",
+    "authoritative_filename": "authoritative.pdf",
+    "certified_vaulted_copy_signed_url": "https://holdfast.example/api/v2/downloads/0fW81…",
+    "certified_vaulted_copy_filename": "certified-vaulted-copy.pdf",
+    "compliance_certificate_signed_url": "https://holdfast.example/api/v2/downloads/0f9Ld…",
+    "compliance_certificate_filename": "ucc-compliance-certificate.json",
+    "vault_custody_record_signed_url": "https://holdfast.example/api/v2/downloads/0fKK2…",
+    "vault_custody_record_filename": "vault-custody-record.pdf",
+}]))]
+pub struct ReleaseView {
+    authoritative_signed_url: String,
+    authoritative_filename: String,
+    certified_vaulted_copy_signed_url: String,
+    certified_vaulted_copy_filename: String,
+    compliance_certificate_signed_url: String,
+    compliance_certificate_filename: String,
+    vault_custody_record_signed_url: String,
+    vault_custody_record_filename: String,
+}
+
+impl From<&Release> for ReleaseView {
+    fn from(release: &Release) -> Self {
+        Self {
+            authoritative_signed_url: release.authoritative.url.clone(),
+            authoritative_filename: release.authoritative.filename.clone(),
+            certified_vaulted_copy_signed_url: release.copy.url.clone(),
+            certified_vaulted_copy_filename: release.copy.filename.clone(),
+            compliance_certificate_signed_url: release.certificate.url.clone(),
+            compliance_certificate_filename: release.certificate.filename.clone(),
+            vault_custody_record_signed_url: release.custody_record.url.clone(),
+            vault_custody_record_filename: release.custody_record.filename.clone(),
+        }
+    }
+}
+
+/// A repeat gives fresh links to the same archive, so that the answer needs no
+/// commit together with the change.
+pub async fn vault_out(
+    State(app): State<App>,
+    partner: Partner<VaultRelease>,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(form): ValidJson<ReleaseForm>,
+) -> Result<Found<ReleaseView>, HttpError> {
+    let show = |release: &Release| ReleaseView::from(release);
+    once.answer(&app, &partner.caller, show, |app, caller, _| async move {
+        vault_out::vault_out(&app, &caller, &id, form).await
+    })
+    .await
+}
+
+/// The evidence bundle of a released envelope, as one zip.
+pub async fn bundle(
+    State(app): State<App>,
+    partner: Partner<VaultRelease>,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<true>, HttpError> {
+    let zip = custody::bundle(&app, &app.vault, &partner.caller, &id).await?;
+    Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
+}

@@ -1,0 +1,69 @@
+//! Payments: what a payer's browser asks for with an embed token, and the same for the
+//! back office.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{Admin, bearer_token};
+use crate::http::middleware::extract::ResourceId;
+use crate::http::middleware::unknown::check_query;
+use crate::http::openapi;
+use crate::http::reply::{Found, Reply};
+use crate::service::App;
+use crate::service::payments::{self, PaymentIntent, Standing};
+use crate::service::signing::embed::{self, Opened};
+
+/// Whoever holds an embed token.
+pub struct TokenHolder(Opened);
+
+impl FromRequestParts<App> for TokenHolder {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let token = bearer_token(parts)?;
+        let opened = embed::open_any(app, &app.access, token).await?;
+        let invalid = || HttpError::new(StatusCode::UNAUTHORIZED, "Invalid token");
+        let holder = opened.map(Self).ok_or_else(invalid)?;
+        check_query(parts)?;
+        Ok(holder)
+    }
+}
+
+impl OperationInput for TokenHolder {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::security(operation, "embed", &[]);
+        openapi::error(operation, 401);
+    }
+}
+
+/// What the payer's browser needs to pay, if whoever holds the token has to.
+pub async fn intent(
+    State(app): State<App>,
+    TokenHolder(opened): TokenHolder,
+) -> Result<Found<PaymentIntent>, HttpError> {
+    let intent = payments::intent(&app, &opened.envelope, &opened.email).await?;
+    Ok(Reply::new(&intent))
+}
+
+/// Where the payment stands.
+pub async fn status(
+    State(app): State<App>,
+    TokenHolder(opened): TokenHolder,
+) -> Result<Found<Standing>, HttpError> {
+    let standing = payments::standing(&app, &opened.envelope).await?;
+    Ok(Reply::new(&standing))
+}
+
+/// The same for the organization's back office, whoever owes it.
+pub async fn collect(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<PaymentIntent>, HttpError> {
+    Ok(Reply::new(&payments::collect(&app, &caller, &id).await?))
+}

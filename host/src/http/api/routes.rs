@@ -1,0 +1,251 @@
+//! Every operation of the API on one page.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{
+    delete_with as delete, get_with as get, patch_with as patch, post_with as post,
+};
+
+use super::partner::{customers, envelopes, templates, vault};
+use super::web::{bulk, packages};
+use super::{callbacks, components, downloads, embed, kba, ledger, payments, web, webhooks};
+use crate::http::openapi::describe;
+use crate::service::App;
+
+/// Defines `api`, and a function for each area. An operation takes two lines: method, path, handler,
+/// name and the errors of its service; then its summary.
+macro_rules! areas {
+    ($($area:ident {$(
+        $method:ident $path:literal, $handler:path => $name:ident [$($error:literal),*]
+            $summary:literal;
+    )*})*) => {
+        /// In the order of the specification, grouped by who calls. The errors named
+        /// here are those of the service; credentials, bodies and ids bring their own.
+        pub fn api() -> ApiRouter<App> {
+            ApiRouter::new()$(.merge($area()))*
+        }
+        $(
+            fn $area() -> ApiRouter<App> {
+                ApiRouter::new()$(.api_route(
+                    $path,
+                    $method($handler, describe(stringify!($name), $summary, &[$($error),*])),
+                ))*
+            }
+        )*
+    };
+}
+
+areas! {
+    partner_envelopes {
+        get "/partner/envelopes", envelopes::list => listEnvelopes []
+            "List envelopes, newest first";
+        post "/partner/envelopes", envelopes::create => createEnvelope [404, 409, 502, 503]
+            "Create an envelope, and send it when it has a template";
+        get "/partner/envelopes/{id}", envelopes::read => getEnvelope []
+            "Read an envelope";
+        get "/partner/envelopes/{id}/status", envelopes::status => getEnvelopeStatus []
+            "Where an envelope stands";
+        post "/partner/envelopes/{id}/upload", envelopes::upload => uploadDocument [409]
+            "Attach or replace the document";
+        post "/partner/envelopes/{id}/void", envelopes::void => voidEnvelope [409, 502, 503]
+            "Void an envelope";
+        post "/partner/envelopes/{id}/remind", envelopes::remind => remindSigners [409]
+            "Mail a fresh link to who has not signed";
+        get "/partner/envelopes/{id}/signing-links", envelopes::signing_links => getSigningLinks [409]
+            "A short-lived link for each signer";
+    }
+
+    partner_vault {
+        post "/partner/envelopes/{id}/vault-in-signed", vault::vault_in_signed
+            => vaultInSigned [409, 422, 502, 503]
+            "Vault a signed envelope";
+        post "/partner/envelopes/{id}/vault-in-upload", vault::vault_in_upload => vaultInUpload [409, 422]
+            "Vault an uploaded document";
+        get "/partner/envelopes/{id}/vault/signed-url", vault::signed_url => getAuthoritativeLink [409]
+            "A single-use link to the authoritative copy";
+        get "/partner/envelopes/{id}/vault/copy/signed-url", vault::copy_signed_url => getCopyLink [409]
+            "A link to the non-authoritative copy";
+        get "/partner/envelopes/{id}/vault/certificate", vault::certificate => getCertificate []
+            "The compliance certificate";
+        get "/partner/envelopes/{id}/compliance", vault::compliance => getCompliance []
+            "Evaluate the eight checks now";
+        get "/partner/envelopes/{id}/custody", vault::custody => getCustodyLedger []
+            "The custody ledger";
+        post "/partner/envelopes/{id}/vault-out", vault::vault_out => vaultOut [409]
+            "Release the authoritative copy for good";
+        get "/partner/envelopes/{id}/bundle", vault::bundle => getEvidenceBundle [409]
+            "The evidence bundle of a released envelope";
+    }
+
+    partner_templates {
+        post "/partner/templates", templates::create => createTemplate [502, 503]
+            "Make a template of a PDF";
+        post "/partner/templates/{id}/fields", templates::add_fields => addTemplateFields [409, 502, 503]
+            "Add fields to a template";
+    }
+
+    partner_customers {
+        get "/partner/customers", customers::find => findCustomer [404]
+            "Find a customer by e-mail";
+        post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument []
+            "File a document under a customer";
+    }
+
+    partner_webhook {
+        patch "/partner/webhook", webhooks::set_legacy => setWebhook [422]
+            "The key's own webhook endpoint";
+    }
+
+    embed_widgets {
+        post "/embed/token", embed::token => issueEmbedToken [404, 409]
+            "A token by which a page shows a widget of one envelope";
+        post "/embed/payment-intent", payments::intent => createPaymentIntent [502, 503]
+            "What the payer's browser needs to pay, if whoever holds the token has to";
+        post "/embed/payment-status", payments::status => getPaymentStatus [502, 503]
+            "Where the payment stands";
+    }
+
+    public_ledger {
+        get "/ledger/head", ledger::head => getLedgerHead [404]
+            "The signed head of the log of all custody ledgers";
+    }
+
+    web_envelopes {
+        get "/envelopes/{id}", web::envelope => readEnvelope []
+            "Read an envelope, as its organization";
+        get "/envelopes/{id}/bundle", web::bundle => getBundle [409]
+            "The evidence bundle of a released envelope";
+        post "/envelopes/{id}/send", web::send => sendEnvelope [409, 502, 503]
+            "Send an envelope that waits: a template, some or all of a package, several templates, or its own document";
+        get "/envelopes/{id}/signing-links", web::signing_links => readSigningLinks [409]
+            "A short-lived link for each signer";
+        post "/envelopes/{id}/payment-intent", payments::collect => collectPayment [502, 503]
+            "What is needed to collect an envelope's payment, whoever owes it";
+        get "/envelopes/{id}/kba", kba::results => listKbaResults []
+            "What the signers' identity questions came to, oldest first";
+        post "/envelopes/{id}/vault-consent", web::vault_consent => consentToVaulting [409]
+            "Accept that an envelope is vaulted unattended, or take it back";
+    }
+
+    web_templates_and_packages {
+        get "/templates", web::templates::list => listTemplates []
+            "List the template library, newest first";
+        post "/templates", web::templates::create => createLibraryTemplate [502, 503]
+            "Make a template, with its PDF or without";
+        get "/templates/{id}", web::templates::read => getTemplate []
+            "Read a template";
+        patch "/templates/{id}", web::templates::change => changeTemplate [409]
+            "Change what a template is called";
+        delete "/templates/{id}", web::templates::delete => deleteTemplate []
+            "Delete a template; what was sent of it stays";
+        get "/document-packages", packages::list => listPackages []
+            "List packages, newest first";
+        post "/document-packages", packages::create => createPackage [404, 409, 502, 503]
+            "Put templates into a package";
+        get "/document-packages/{id}", packages::read => getPackage []
+            "Read a package";
+        patch "/document-packages/{id}", packages::change => changePackage [409, 502, 503]
+            "Change a package";
+        post "/esign/builder-session", web::builder_session => startBuilderSession [404, 409, 502, 503]
+            "A session of the field builder: for a template, an envelope's document or a batch's master";
+    }
+
+    web_customers {
+        get "/customers", web::customers::list => listCustomers []
+            "List customers, newest first";
+        post "/customers", web::customers::create => createCustomer [409]
+            "Create a customer";
+        get "/customers/{id}", web::customers::read => getCustomer []
+            "Read a customer";
+        patch "/customers/{id}", web::customers::change => changeCustomer [409]
+            "Change a customer";
+    }
+
+    bulk_send {
+        get "/bulk-send", bulk::list => listBatches []
+            "List bulk batches, newest first";
+        post "/bulk-send", bulk::create => createBatch [404, 409]
+            "Set a bulk batch up";
+        get "/bulk-send/{id}", bulk::read => getBatch []
+            "A batch with its counts and items";
+        patch "/bulk-send/{id}", bulk::change => changeBatch [409]
+            "Change a batch before it is submitted";
+        delete "/bulk-send/{id}", bulk::delete => deleteBatch [409]
+            "Delete a batch that was not submitted";
+        post "/bulk-send/{id}/vault-consent", bulk::consent => consentToBulkVaulting [409]
+            "Accept that a batch's envelopes are vaulted unattended, or take it back";
+        post "/bulk-send/{id}/items", bulk::set_clients => setClients [409]
+            "Set the clients of a batch";
+        post "/bulk-send/{id}/submit", bulk::submit => submitBatch [409, 422, 502, 503]
+            "Submit a batch";
+        post "/bulk-send/{id}/cancel", bulk::cancel => cancelBatch [409]
+            "Cancel a running batch; what was sent stays";
+        post "/bulk-send/{id}/retry", bulk::retry => retryBatch [409, 503]
+            "Try the failed items of a batch again";
+        get "/bulk-send/{id}/events", bulk::events => watchBatch [503]
+            "The progress of a batch as server-sent events";
+    }
+
+    component_library {
+        get "/components", components::list => listComponents []
+            "List components: your own and the installation's, newest first";
+        post "/components", components::upload => uploadComponent [409]
+            "Upload a component; it is admitted when it fits a world and passes its vectors";
+        get "/components/{id}", components::read => getComponent []
+            "What is known of a component";
+        get "/components/{id}/artifact", components::artifact => getComponentArtifact []
+            "Download a component";
+        post "/components/{id}/shadow", components::shadow => shadowComponent []
+            "Ask the last records again, of this component and the active one; changes nothing";
+        get "/component-slots", components::slots => listComponentSlots []
+            "The active component of every slot, and what was active before";
+        post "/component-slots/{slot}/activate", components::activate => activateComponent [409]
+            "Put a component into a slot, now or at a time to come";
+        post "/component-slots/{slot}/rollback", components::roll_back => rollBackComponent [409]
+            "Take an activation back: what was active before it is again";
+        get "/component-slots/{slot}/shadow", components::live => getLiveShadow []
+            "What a candidate says beside the active component";
+        post "/component-slots/{slot}/shadow", components::start_shadow => startLiveShadow []
+            "Ask a candidate beside the active component, on real traffic";
+        delete "/component-slots/{slot}/shadow", components::stop_shadow => stopLiveShadow []
+            "End it; what it found stays";
+        get "/component-ledger", components::history => getComponentLedger []
+            "Who decided what about components, when and why, as a hash chain";
+        get "/component-worlds", components::worlds => listComponentWorlds []
+            "The WIT worlds that components can target";
+    }
+
+    webhook_endpoints {
+        get "/webhooks/endpoints", webhooks::list => listWebhookEndpoints []
+            "List webhook endpoints";
+        post "/webhooks/endpoints", webhooks::create => createWebhookEndpoint [404]
+            "Register a webhook endpoint; its secret is shown this once";
+        patch "/webhooks/endpoints/{id}", webhooks::change => changeWebhookEndpoint []
+            "Change a webhook endpoint";
+        delete "/webhooks/endpoints/{id}", webhooks::delete => deleteWebhookEndpoint []
+            "Delete a webhook endpoint; its log stays";
+        post "/webhooks/endpoints/{id}/rotate-secret", webhooks::rotate => rotateWebhookSecret []
+            "A new secret; the one before signs for 48 hours more";
+        post "/webhooks/endpoints/{id}/test", webhooks::test => testWebhookEndpoint []
+            "Send a webhook.test event";
+        get "/webhooks/endpoints/{id}/deliveries", webhooks::deliveries => listWebhookDeliveries []
+            "The delivery log, newest first";
+        get "/webhooks/deliveries/{id}", webhooks::delivery => getWebhookDelivery []
+            "One delivery with its payload and attempts";
+        post "/webhooks/deliveries/{id}/redeliver", webhooks::redeliver => redeliver [409]
+            "Deliver the event again";
+        get "/webhooks/events", webhooks::catalog => listEventTypes []
+            "The event catalog";
+    }
+
+    provider_callbacks {
+        post "/callbacks/signing/{instance}", callbacks::signing => signingCallback [404, 502, 503]
+            "A signing provider's callback";
+        post "/callbacks/payment/{instance}", callbacks::payment => paymentCallback [404, 502, 503]
+            "A payment provider's callback";
+    }
+
+    download_links {
+        get "/downloads/{token}", downloads::download => download [404, 409, 410]
+            "What a download link gives";
+    }
+}

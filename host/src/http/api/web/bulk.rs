@@ -1,0 +1,264 @@
+//! Bulk send.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{MediaType, Operation, Response as Documented, StatusCode as Status};
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, Stream};
+use tokio::time::Instant;
+
+use crate::domain::bulk::BatchStatus;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::BulkAdmin;
+use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{Accepted, CreatedWithWarnings, Found, Page, Reply};
+use crate::service::bulk::watch::Place;
+use crate::service::bulk::{
+    self, AddedClients, BatchView, ChangeBatch, CreateBatch, DeletedBatch, Overview, Progress,
+    SetClients,
+};
+use crate::service::envelopes::consent::VaultConsent;
+use crate::service::{App, Caller};
+
+/// How often a stream looks.
+const LOOK: Duration = Duration::from_millis(500);
+/// A stream's longest life: whoever wants more begins anew, with a valid token.
+const LIFE: Duration = Duration::from_secs(3600);
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+pub async fn create(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    once: Once,
+    ValidJson(request): ValidJson<CreateBatch>,
+) -> Result<CreatedWithWarnings<BatchView>, HttpError> {
+    let warnings = request.warnings();
+    let show = move |batch: &BatchView| (batch.clone(), warnings.clone());
+    once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
+        bulk::create(&app, &caller, request, &answer).await
+    })
+    .await
+}
+
+pub async fn list(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ValidQuery(query): ValidQuery<PageQuery>,
+) -> Result<Page<BatchView>, HttpError> {
+    let (page, limit) = query.checked()?;
+    let (found, total) = bulk::list(&app, &caller, page, limit).await?;
+    Ok(Page::new(&found, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Overview>, HttpError> {
+    Ok(Reply::new(&bulk::overview(&app, &caller, &id).await?))
+}
+
+pub async fn change(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<ChangeBatch>,
+) -> Result<Found<BatchView>, HttpError> {
+    Ok(Reply::new(
+        &bulk::change(&app, &caller, &id, request).await?,
+    ))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<DeletedBatch>, HttpError> {
+    Ok(Reply::new(&bulk::delete(&app, &caller, &id).await?))
+}
+
+pub async fn set_clients(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<SetClients>,
+) -> Result<Found<AddedClients>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        bulk::set_clients(&app, &caller, &id, request, &answer).await
+    })
+    .await
+}
+
+pub async fn consent(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<VaultConsent>,
+) -> Result<Found<BatchView>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        bulk::consent(&app, &caller, &id, &request, &answer).await
+    })
+    .await
+}
+
+pub async fn submit(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Accepted<BatchView>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        bulk::submit(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn cancel(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Found<BatchView>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        bulk::cancel(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn retry(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Accepted<BatchView>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        bulk::retry(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+/// `progress` events, each with batch id, status and counts: at once, after every
+/// change, and a last one named `end`.
+pub struct ProgressStream(Response);
+
+impl IntoResponse for ProgressStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl OperationOutput for ProgressStream {
+    type Inner = ();
+
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<Status>, Documented)> {
+        let content = [("text/event-stream".to_owned(), MediaType::default())];
+        let response = Documented {
+            description: "Server-sent events: `progress` with `{batch_id, status, counts}` after \
+                          every change, and `end` when nothing changes any more"
+                .into(),
+            content: content.into_iter().collect(),
+            ..Documented::default()
+        };
+        vec![(Some(Status::Code(200)), response)]
+    }
+}
+
+/// A live progress bar. Whoever comes back after a broken connection sees where the
+/// batch stands first.
+pub async fn events(
+    State(app): State<App>,
+    BulkAdmin(caller): BulkAdmin,
+    ResourceId(id): ResourceId,
+) -> Result<ProgressStream, HttpError> {
+    let first = bulk::progress(&app, &caller, &id).await?;
+    let Some(place) = app.bulk.streams.enter(&caller.org) else {
+        let busy = StatusCode::SERVICE_UNAVAILABLE;
+        return Err(HttpError::new(busy, "Too many event streams are open").retry_after(5));
+    };
+    let watch = Watch {
+        app,
+        caller,
+        id,
+        until: Instant::now() + LIFE,
+        next: Some(first),
+        shown: None,
+        _place: place,
+    };
+    let events = Sse::new(watched(watch)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    let mut response = events.into_response();
+    // Proxies that collect answers would hold a bar back.
+    response.headers_mut().insert(
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
+    Ok(ProgressStream(response))
+}
+
+/// One who watches a batch.
+struct Watch {
+    app: App,
+    caller: Caller,
+    id: String,
+    until: Instant,
+    /// To be shown next.
+    next: Option<Progress>,
+    shown: Option<Progress>,
+    _place: Place,
+}
+
+fn watched(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(Some(watch), |watch| async move {
+        let mut watch = watch?;
+        loop {
+            let seen = match watch.next.take() {
+                Some(first) => first,
+                None => look(&watch).await?,
+            };
+            if watch.shown.as_ref() == Some(&seen) {
+                continue;
+            }
+            let ended = has_ended(&seen);
+            let event = Event::default()
+                .event(if ended { "end" } else { "progress" })
+                .json_data(&seen)
+                .ok()?;
+            watch.shown = Some(seen);
+            return Some((Ok(event), (!ended).then_some(watch)));
+        }
+    })
+}
+
+/// What there is to see in a while; none when the stream has to end.
+async fn look(watch: &Watch) -> Option<Progress> {
+    tokio::select! {
+        () = watch.app.stopping.cancelled() => return None,
+        () = tokio::time::sleep(LOOK) => {}
+    }
+    if Instant::now() >= watch.until {
+        return None;
+    }
+    bulk::progress(&watch.app, &watch.caller, &watch.id)
+        .await
+        .ok()
+}
+
+fn has_ended(progress: &Progress) -> bool {
+    match progress.status {
+        BatchStatus::Draft | BatchStatus::Ready | BatchStatus::Running => false,
+        BatchStatus::Completed | BatchStatus::Cancelled | BatchStatus::Failed => {
+            progress.counts.unfinished() == 0
+        }
+    }
+}

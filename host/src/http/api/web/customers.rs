@@ -1,0 +1,51 @@
+//! Customers, for their own organization.
+
+use axum::extract::State;
+
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::Admin;
+use crate::http::middleware::extract::{PageQuery, ResourceId, ValidJson, ValidQuery};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{Created, Found, Page, Reply};
+use crate::service::App;
+use crate::service::customers::{self, ChangeCustomer, CreateCustomer, OwnCustomer};
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    once: Once,
+    ValidJson(request): ValidJson<CreateCustomer>,
+) -> Result<Created<OwnCustomer>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        customers::create(&app, &caller, request, &answer).await
+    })
+    .await
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ValidQuery(query): ValidQuery<PageQuery>,
+) -> Result<Page<OwnCustomer>, HttpError> {
+    let (page, limit) = query.checked()?;
+    let (found, total) = customers::list(&app, &caller, page, limit).await?;
+    Ok(Page::new(&found, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OwnCustomer>, HttpError> {
+    Ok(Reply::new(&customers::get(&app, &caller, &id).await?))
+}
+
+pub async fn change(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<ChangeCustomer>,
+) -> Result<Found<OwnCustomer>, HttpError> {
+    let changed = customers::change(&app, &caller, &id, request).await?;
+    Ok(Reply::new(&changed))
+}

@@ -1,0 +1,136 @@
+//! The web-app surface, with a bearer token.
+
+pub mod bulk;
+pub mod customers;
+pub mod packages;
+pub mod templates;
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::domain::clock::Timestamp;
+use crate::http::api::partner::views::{EnvelopeView, OwnSigningLinks};
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::Admin;
+use crate::http::middleware::extract::{ResourceId, ValidJson};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{Created, FileReply, Found, Reply};
+use crate::service::App;
+use crate::service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
+use crate::service::envelopes::sending::{self, SendEnvelope};
+use crate::service::envelopes::{self, creation};
+use crate::service::templates::builder::{self, IssuedSession, StartSession};
+use crate::service::vault::{custody, vault_in};
+
+/// An envelope as its organization sees it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
+    "status": "completed", "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "external_id": "deal-2041",
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "envelope_kind": "esign",
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:41:07.250Z",
+    "vaulted": false, "compliant": false, "certificate_issued": false, "compliance_score": null,
+    "metadata": { "document_source": "template" },
+    "vault_error": {
+        "step": "fetch", "message": "provider.signing cloud: the provider did not answer",
+        "failures": 2, "failed_at": "2026-11-21T09:41:13.002Z",
+    },
+}]))]
+pub struct OwnEnvelope {
+    #[serde(flatten)]
+    envelope: EnvelopeView,
+    /// Why a signed envelope is not in the vault yet; tried again until it is.
+    vault_error: Option<VaultError>,
+}
+
+/// Where vault-in stopped.
+#[derive(Serialize, JsonSchema)]
+pub struct VaultError {
+    /// `confirm`, `fetch`, `time`, `seal`, `copy`, `certify`, `record` or `settle`.
+    step: String,
+    message: String,
+    /// In a row.
+    failures: i64,
+    failed_at: Timestamp,
+}
+
+pub async fn envelope(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OwnEnvelope>, HttpError> {
+    let envelope = envelopes::get(&app, &caller, &id).await?;
+    let failure = vault_in::failure(&app, &envelope).await?;
+    Ok(Reply::new(&OwnEnvelope {
+        envelope: EnvelopeView::from(&envelope),
+        vault_error: failure.map(|failure| VaultError {
+            step: failure.step,
+            message: failure.message,
+            failures: failure.count,
+            failed_at: failure.at,
+        }),
+    }))
+}
+
+/// A session of the field builder.
+pub async fn builder_session(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    once: Once,
+    ValidJson(request): ValidJson<StartSession>,
+) -> Result<Created<IssuedSession>, HttpError> {
+    once.run(&app, &caller, |app, caller, _| async move {
+        builder::start(&app, &caller, &request).await
+    })
+    .await
+}
+
+/// Sends an envelope that waits.
+pub async fn send(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<SendEnvelope>,
+) -> Result<Found<EnvelopeView>, HttpError> {
+    let show = |created: &creation::Created| EnvelopeView::from(created);
+    once.answer(&app, &caller, show, |app, caller, answer| async move {
+        sending::send(&app, &caller, &id, request, &answer).await
+    })
+    .await
+}
+
+/// A fresh link for each signer.
+pub async fn signing_links(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<OwnSigningLinks>, HttpError> {
+    let links = envelopes::signing_links(&app, &caller, &id).await?;
+    Ok(Reply::new(&OwnSigningLinks::from(links)))
+}
+
+/// Whether an envelope is vaulted unattended.
+pub async fn vault_consent(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+    ValidJson(request): ValidJson<VaultConsent>,
+) -> Result<Found<EnvelopeConsent>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        consent::of_envelope(&app, &caller, &id, &request, &answer).await
+    })
+    .await
+}
+
+/// The evidence bundle of a released envelope, as one zip.
+pub async fn bundle(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<FileReply<true>, HttpError> {
+    let zip = custody::bundle(&app, &app.vault, &caller, &id).await?;
+    Ok(FileReply::zip(&format!("{id}-bundle.zip"), zip))
+}

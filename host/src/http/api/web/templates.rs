@@ -1,0 +1,205 @@
+//! The template library of an organization.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::field::Field;
+use crate::domain::id::TemplateId;
+use crate::domain::template::{SourceFormat, Template};
+use crate::http::api::partner::templates::fields;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::Admin;
+use crate::http::middleware::extract::{
+    Form, JsonOrForm, PageQuery, ResourceId, ValidJson, ValidQuery,
+};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{CreatedWithWarnings, Found, Page, Reply};
+use crate::service::App;
+use crate::service::templates::{
+    self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
+};
+
+/// A new template with its document.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct TemplateForm {
+    /// PDF, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+    name: String,
+    external_id: Option<String>,
+    /// A JSON array of fields; without it, the document's `{{…}}` tags count.
+    fields_json: Option<String>,
+    /// `true` or `false`. Fixed for the template's life.
+    kba_required: Option<bool>,
+    source_format: Option<SourceFormat>,
+    /// `true` or `false`.
+    pricing_table: Option<bool>,
+}
+
+/// A template.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{
+    "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Retail instalment contract",
+    "external_id": null, "kba_required": false, "provider_instance": "embedded",
+    "provider_template_id": 1021, "has_document": true, "source_format": "pdf",
+    "pricing_table": false, "roles": ["Buyer"], "fields": [],
+    "created_at": "2026-11-21T09:30:00.000Z", "updated_at": "2026-11-21T09:30:00.000Z",
+}]))]
+pub struct TemplateView {
+    template_id: TemplateId,
+    name: String,
+    external_id: Option<String>,
+    /// Signers are asked about their identity.
+    kba_required: bool,
+    provider_instance: String,
+    /// None until the provider has it.
+    provider_template_id: Option<i64>,
+    has_document: bool,
+    source_format: SourceFormat,
+    pricing_table: bool,
+    /// In the order in which fields first name them.
+    roles: Vec<String>,
+    fields: Vec<Field>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<&Template> for TemplateView {
+    fn from(template: &Template) -> Self {
+        let number = template.provider_template.as_deref();
+        Self {
+            template_id: template.id.clone(),
+            name: template.name.clone(),
+            external_id: template.external_id.clone(),
+            kba_required: template.kba_required,
+            provider_instance: template.provider_instance.clone(),
+            provider_template_id: number.and_then(|id| id.parse().ok()),
+            has_document: template.document.is_some(),
+            source_format: template.source_format,
+            pricing_table: template.pricing_table,
+            roles: template.roles().into_iter().map(str::to_owned).collect(),
+            fields: template.fields.clone(),
+            created_at: template.created_at,
+            updated_at: template.updated_at,
+        }
+    }
+}
+
+/// A deleted template.
+#[derive(Serialize, JsonSchema)]
+pub struct DeletedTemplate {
+    template_id: TemplateId,
+    deleted: bool,
+}
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    once: Once,
+    request: JsonOrForm<DraftTemplate, TemplateForm>,
+) -> Result<CreatedWithWarnings<TemplateView>, HttpError> {
+    let show = |created: &CreatedTemplate| {
+        (
+            TemplateView::from(&created.template),
+            created.warnings.clone(),
+        )
+    };
+    let request = match request {
+        JsonOrForm::Json(request) => {
+            return once
+                .answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
+                    templates::draft(&app, &caller, request, &answer).await
+                })
+                .await;
+        }
+        JsonOrForm::Form(form) => uploaded(form)?,
+    };
+    once.answer_with_warnings(&app, &caller, show, |app, caller, answer| async move {
+        templates::create(&app, &caller, request, &answer).await
+    })
+    .await
+}
+
+fn uploaded(mut form: Form<TemplateForm>) -> Result<CreateTemplate, HttpError> {
+    let file = form.file()?;
+    let mut text = |name: &str| {
+        form.texts
+            .remove(name)
+            .filter(|text| !text.trim().is_empty())
+    };
+    let name = text("name").ok_or_else(|| HttpError::bad_request("name is required"))?;
+    let fields = match text("fields_json") {
+        None => None,
+        Some(text) => Some(fields(&text)?),
+    };
+    let format = text("source_format");
+    let source_format = match format.as_deref() {
+        None => SourceFormat::Pdf,
+        Some(format) => SourceFormat::parse(format)
+            .ok_or_else(|| HttpError::bad_request("source_format must be pdf or word"))?,
+    };
+    Ok(CreateTemplate {
+        name,
+        external_id: text("external_id"),
+        file,
+        fields,
+        kba_required: flag("kba_required", text("kba_required"))?,
+        source_format,
+        pricing_table: flag("pricing_table", text("pricing_table"))?,
+    })
+}
+
+fn flag(name: &str, text: Option<String>) -> Result<bool, HttpError> {
+    match text.as_deref().map(str::trim) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(HttpError::bad_request(format!(
+            "{name} must be true or false"
+        ))),
+    }
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ValidQuery(query): ValidQuery<PageQuery>,
+) -> Result<Page<TemplateView>, HttpError> {
+    let (page, limit) = query.checked()?;
+    let (found, total) = templates::list(&app, &caller, page, limit).await?;
+    let views: Vec<TemplateView> = found.iter().map(TemplateView::from).collect();
+    Ok(Page::new(&views, page, limit, total))
+}
+
+pub async fn read(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<TemplateView>, HttpError> {
+    let template = templates::get(&app, &caller, &id).await?;
+    Ok(Reply::new(&TemplateView::from(&template)))
+}
+
+pub async fn change(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<ChangeTemplate>,
+) -> Result<Found<TemplateView>, HttpError> {
+    let changed = templates::change(&app, &caller, &id, request).await?;
+    Ok(Reply::new(&TemplateView::from(&changed)))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<DeletedTemplate>, HttpError> {
+    let template = templates::delete(&app, &caller, &id).await?;
+    Ok(Reply::new(&DeletedTemplate {
+        template_id: template.id,
+        deleted: true,
+    }))
+}

@@ -1,0 +1,164 @@
+//! Webhook endpoints and their log, for web-app admins; and the setting that an API
+//! key had before there were endpoints.
+
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::domain::event::EventType;
+use crate::domain::id::EventId;
+use crate::domain::webhook::DeliveryStatus;
+use crate::http::error::HttpError;
+use crate::http::middleware::caller::{Admin, EnvelopesWrite, Partner};
+use crate::http::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::http::middleware::once::Once;
+use crate::http::reply::{Created, Found, Page, Reply};
+use crate::service::App;
+use crate::service::webhooks::deliveries::{self, DeliveryDetails, DeliveryView};
+use crate::service::webhooks::{
+    self, CatalogEntry, ChangeEndpoint, CreateEndpoint, Deleted, EndpointView, LegacyView,
+    LegacyWebhook, Tested, WithSecret,
+};
+use crate::store::deliveries::Filter;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct EndpointQuery {
+    /// Only those attached to this API key.
+    partner_key_id: Option<String>,
+}
+
+/// All of them: there are at most 25.
+pub async fn list(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ValidQuery(query): ValidQuery<EndpointQuery>,
+) -> Result<Page<EndpointView>, HttpError> {
+    let found = webhooks::list(&app, &caller, query.partner_key_id.as_deref()).await?;
+    Ok(Page::new(
+        &found,
+        1,
+        webhooks::PER_ORGANIZATION as i64,
+        found.len() as i64,
+    ))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    once: Once,
+    ValidJson(request): ValidJson<CreateEndpoint>,
+) -> Result<Created<WithSecret>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        webhooks::create(&app, &app.webhooks, &caller, request, &answer).await
+    })
+    .await
+}
+
+pub async fn change(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    ValidJson(request): ValidJson<ChangeEndpoint>,
+) -> Result<Found<EndpointView>, HttpError> {
+    Ok(Reply::new(
+        &webhooks::change(&app, &app.webhooks, &caller, &id, request).await?,
+    ))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<Deleted>, HttpError> {
+    Ok(Reply::new(&webhooks::delete(&app, &caller, &id).await?))
+}
+
+pub async fn rotate(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Found<WithSecret>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        webhooks::rotate(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn test(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Found<Tested>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        webhooks::test(&app, &app.webhooks, &caller, &id, &answer).await
+    })
+    .await
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct DeliveryQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+    status: Option<DeliveryStatus>,
+    event_type: Option<EventType>,
+    event_id: Option<String>,
+}
+
+pub async fn deliveries(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    ValidQuery(query): ValidQuery<DeliveryQuery>,
+) -> Result<Page<DeliveryView>, HttpError> {
+    let (page, limit) = page_and_limit(query.page, query.limit, 20, 100)?;
+    let filter = Filter {
+        status: query.status,
+        event_type: query.event_type,
+        // A malformed id is one that nobody has.
+        event: query
+            .event_id
+            .map(|text| EventId::parse(&text).unwrap_or_else(EventId::new)),
+    };
+    let (found, total) = deliveries::list(&app, &caller, &id, &filter, page, limit).await?;
+    Ok(Page::new(&found, page, limit, total))
+}
+
+pub async fn delivery(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+) -> Result<Found<DeliveryDetails>, HttpError> {
+    Ok(Reply::new(&deliveries::get(&app, &caller, &id).await?))
+}
+
+pub async fn redeliver(
+    State(app): State<App>,
+    Admin(caller): Admin,
+    ResourceId(id): ResourceId,
+    once: Once,
+) -> Result<Created<DeliveryView>, HttpError> {
+    once.run(&app, &caller, |app, caller, answer| async move {
+        deliveries::redeliver(&app, &caller, &id, &answer).await
+    })
+    .await
+}
+
+pub async fn catalog(Admin(_): Admin) -> Found<Vec<CatalogEntry>> {
+    Reply::new(&webhooks::catalog())
+}
+
+pub async fn set_legacy(
+    State(app): State<App>,
+    partner: Partner<EnvelopesWrite>,
+    ValidJson(request): ValidJson<LegacyWebhook>,
+) -> Result<Found<LegacyView>, HttpError> {
+    let set =
+        webhooks::set_legacy(&app, &app.webhooks, &partner.caller, &partner.key, request).await?;
+    Ok(Reply::new(&set))
+}

@@ -1,0 +1,198 @@
+//! Bodies of requests: how slowly they may arrive, and how much of them all requests
+//! together hold in memory.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::Sleep;
+
+use crate::config::HttpSettings;
+use crate::http::error::HttpError;
+use crate::http::pace::Pace;
+
+/// Bytes that a request may hold even when the others hold all there is: ordinary
+/// requests are not refused because of large ones.
+const ALWAYS: usize = 64 * 1024;
+/// Seconds after which a refused request is worth another try.
+const RETRY: u32 = 2;
+
+/// Bytes of bodies that are held in memory.
+#[derive(Default)]
+pub struct Buffered(AtomicUsize);
+
+/// Why a body was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    /// It arrived too slowly.
+    Slow,
+    /// Other requests use up the limit.
+    Full,
+    /// The client broke off.
+    Broken,
+}
+
+impl Failure {
+    fn answer(self) -> Response {
+        match self {
+            Self::Slow => {
+                let error = HttpError::new(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "The request body did not arrive in time",
+                );
+                let mut response = error.into_response();
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+                response
+            }
+            Self::Full => HttpError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too many large requests at once; please try again",
+            )
+            .retry_after(RETRY)
+            .into_response(),
+            Self::Broken => {
+                HttpError::bad_request("Request body could not be read").into_response()
+            }
+        }
+    }
+}
+
+/// Answers in place of the handler when the body could not be read to its end.
+pub async fn guard(
+    State((settings, all)): State<(HttpSettings, Arc<Buffered>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let held = Arc::new(Held {
+        bytes: AtomicUsize::new(0),
+        failure: OnceLock::new(),
+        // A form's file goes to disk as it arrives.
+        limit: (!is_form(request.headers())).then_some(settings.buffered_bytes),
+        all,
+    });
+    let patience = settings.body_timeout;
+    let request = request.map(|body| Body::new(Arriving::new(body, held.clone(), patience)));
+    let response = next.run(request).await;
+    let failed = response.status().is_client_error() || response.status().is_server_error();
+    match held.failure.get() {
+        Some(failure) if failed => failure.answer(),
+        _ => response,
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| {
+        let form = b"multipart/";
+        let begin = value.as_bytes().get(..form.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(form))
+    })
+}
+
+/// Memory of one request, counted until its handler is done and its body is dropped.
+struct Held {
+    bytes: AtomicUsize,
+    failure: OnceLock<Failure>,
+    /// Of all requests; none where nothing is held.
+    limit: Option<usize>,
+    all: Arc<Buffered>,
+}
+
+impl Held {
+    /// Counts bytes that arrived. False when there are too many.
+    fn count(&self, bytes: usize) -> bool {
+        let Some(limit) = self.limit else { return true };
+        let own = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let before = self.all.0.fetch_add(bytes, Ordering::Relaxed);
+        own <= ALWAYS || before + bytes <= limit
+    }
+
+    fn fail(&self, failure: Failure) -> axum::Error {
+        let failure = self.failure.get_or_init(|| failure);
+        axum::Error::new(std::io::Error::other(format!("{failure:?}")))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        self.all.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A body on its way in.
+struct Arriving {
+    body: Body,
+    held: Arc<Held>,
+    pace: Pace,
+    patience: Duration,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Arriving {
+    fn new(body: Body, held: Arc<Held>, patience: Duration) -> Self {
+        Self {
+            body,
+            held,
+            alarm: Box::pin(tokio::time::sleep(patience)),
+            pace: Pace::new(),
+            patience,
+        }
+    }
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                this.pace.moved(bytes);
+                match this.held.count(bytes) {
+                    true => Poll::Ready(Some(Ok(frame))),
+                    false => Poll::Ready(Some(Err(this.held.fail(Failure::Full)))),
+                }
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(this.held.fail(Failure::Broken)))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => {
+                if this.pace.wait() {
+                    let until = tokio::time::Instant::now() + this.pace.left(this.patience);
+                    this.alarm.as_mut().reset(until);
+                }
+                match this.alarm.as_mut().poll(context) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(()) => Poll::Ready(Some(Err(this.held.fail(Failure::Slow)))),
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

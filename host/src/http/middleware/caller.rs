@@ -1,0 +1,346 @@
+//! Credentials as argument types. The signature of a handler says who may call
+//! it; a handler that forgets has no organization to work with.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Parameter, ReferenceOr};
+use aide::operation::{ParamLocation, parameters_from_schema};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use schemars::json_schema;
+use serde_json::json;
+
+use super::limits;
+use super::notes::{self, Notes, SharedNotes};
+use super::unknown::check_query;
+use crate::domain::envelope::Envelope;
+use crate::domain::id::KeyId;
+use crate::domain::organization::{ApiKeyRecord, Role, Scope};
+use crate::http::error::HttpError;
+use crate::http::openapi;
+use crate::service::access::windows::Credential;
+use crate::service::access::{self, User, rate_limit};
+use crate::service::{App, Caller, ServiceError, envelopes};
+use crate::store::envelopes::Confirmed;
+
+/// Names a scope in a type.
+pub trait Needs {
+    const SCOPE: Scope;
+}
+
+macro_rules! scopes {
+    ($($name:ident),* $(,)?) => {
+        $(
+            pub struct $name;
+
+            impl Needs for $name {
+                const SCOPE: Scope = Scope::$name;
+            }
+        )*
+    };
+}
+
+scopes!(
+    EnvelopesRead,
+    EnvelopesWrite,
+    VaultRead,
+    VaultWrite,
+    VaultRelease,
+    ComplianceRead,
+    CustomersRead,
+    EsignWrite
+);
+
+/// A caller with an API key that has the scope, and requests left.
+pub struct Partner<S> {
+    pub caller: Caller,
+    /// The key's record.
+    pub key: KeyId,
+    _scope: PhantomData<S>,
+}
+
+fn unauthorized(text: &str) -> HttpError {
+    HttpError::new(StatusCode::UNAUTHORIZED, text)
+}
+
+/// The text of the request's key.
+fn key_text(parts: &Parts) -> Result<&str, HttpError> {
+    parts
+        .headers
+        .get("x-api-key")
+        .and_then(|key| key.to_str().ok())
+        .filter(|key| !key.is_empty())
+        .ok_or_else(|| unauthorized("API key is required"))
+}
+
+/// The text of the request's bearer token.
+pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
+    parts
+        .headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .ok_or_else(|| unauthorized("Authentication required"))
+}
+
+/// Looks the key up.
+async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
+    access::api_key(app, &app.access, text)
+        .await?
+        .ok_or_else(|| unauthorized("Invalid API key"))
+}
+
+/// Checks the key's scope.
+fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+    let _ = notes.org.set(record.org.clone());
+    let _ = notes.credential.set(record.id.to_string());
+    if record.scopes.contains(&S::SCOPE) {
+        return Ok(());
+    }
+    notes.set_allowance(rate_limit::peek(app, &app.access, record));
+    Err(missing(S::SCOPE))
+}
+
+fn missing(scope: Scope) -> HttpError {
+    let text = format!("Missing required scope: {scope}");
+    HttpError::new(StatusCode::FORBIDDEN, text)
+}
+
+/// Checks the key's scope and counts the request.
+async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
+    permit::<S>(app, notes, record)?;
+    let allowance = rate_limit::take(app, &app.access, record).await?;
+    notes.set_allowance(allowance);
+    if allowance.exceeded {
+        let wait = allowance.reset.as_seconds() - app.clock.now().as_seconds();
+        return Err(
+            HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
+                .with_details(json!({ "retry_after": wait.max(1) }))
+                .retry_after(60),
+        );
+    }
+    Ok(())
+}
+
+impl<S: Needs> FromRequestParts<App> for Partner<S> {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let notes = notes::of(parts);
+        let record = known(app, key_text(parts)?).await?;
+        admit::<S>(app, &notes, &record).await?;
+        check_query(parts)?;
+        Ok(Self {
+            caller: Caller::from(&*record),
+            key: record.id.clone(),
+            _scope: PhantomData,
+        })
+    }
+}
+
+/// A partner who reads one envelope. Their key may be remembered from an earlier
+/// request: the statement that reads the envelope confirms it, so that such a
+/// request costs one query and a change of the key still counts at once.
+pub struct Reader<S> {
+    text: String,
+    record: Arc<ApiKeyRecord>,
+    confirmed: bool,
+    notes: SharedNotes,
+    _scope: PhantomData<S>,
+}
+
+impl<S: Needs> FromRequestParts<App> for Reader<S> {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let notes = notes::of(parts);
+        let text = key_text(parts)?.to_owned();
+        let reader = |record, confirmed| Self {
+            text: text.clone(),
+            record,
+            confirmed,
+            notes: notes.clone(),
+            _scope: PhantomData,
+        };
+        // A remembered key says yes or nothing: a refusal comes from the database.
+        if let Some(record) = access::remembered_key(&app.access, &text)
+            && admit::<S>(app, &notes, &record).await.is_ok()
+        {
+            check_query(parts)?;
+            return Ok(reader(record, false));
+        }
+        let record = known(app, &text).await?;
+        admit::<S>(app, &notes, &record).await?;
+        check_query(parts)?;
+        Ok(reader(record, true))
+    }
+}
+
+impl<S: Needs> Reader<S> {
+    /// The envelope, of the organization of a key that is valid now.
+    pub async fn envelope(self, app: &App, id: &str) -> Result<Envelope, HttpError> {
+        let of = |record: &ApiKeyRecord| Caller::from(record);
+        if self.confirmed {
+            return Ok(envelopes::get(app, &of(&self.record), id).await?);
+        }
+        if let Confirmed::Yes(found) = envelopes::get_with_key(app, &self.record, id).await? {
+            access::note_use(app, &app.access, &self.record);
+            return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
+        }
+        // Changed since it was remembered; the request is counted already.
+        let record = known(app, &self.text).await?;
+        permit::<S>(app, &self.notes, &record)?;
+        Ok(envelopes::get(app, &of(&record), id).await?)
+    }
+}
+
+impl<S: Needs> OperationInput for Reader<S> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Partner::<S>::operation_input(context, operation);
+    }
+}
+
+impl<S: Needs> OperationInput for Partner<S> {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::security(operation, "apiKey", &[S::SCOPE.as_str()]);
+        for status in [401, 403, 429] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A partner of whom it depends on the body which scope they need: one of those
+/// for embed tokens. They have requests left.
+pub struct Keyholder {
+    pub caller: Caller,
+    scopes: Vec<Scope>,
+}
+
+impl Keyholder {
+    /// Refuses a key without the scope.
+    pub fn require(&self, scope: Scope) -> Result<(), HttpError> {
+        if self.scopes.contains(&scope) {
+            Ok(())
+        } else {
+            Err(missing(scope))
+        }
+    }
+}
+
+impl FromRequestParts<App> for Keyholder {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let notes = notes::of(parts);
+        let record = known(app, key_text(parts)?).await?;
+        if record.scopes.contains(&Scope::VaultRead) {
+            admit::<VaultRead>(app, &notes, &record).await?;
+        } else {
+            admit::<EsignWrite>(app, &notes, &record).await?;
+        }
+        check_query(parts)?;
+        Ok(Self {
+            caller: Caller::from(&*record),
+            scopes: record.scopes.clone(),
+        })
+    }
+}
+
+impl OperationInput for Keyholder {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let scopes = [Scope::EsignWrite, Scope::VaultRead].map(Scope::as_str);
+        openapi::security(operation, "apiKey", &scopes);
+        for status in [401, 403, 429] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A web-app user who may administer the organization.
+pub struct Admin(pub Caller);
+
+/// The web-app user whose token it is.
+pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
+    let notes = notes::of(parts);
+    let token = bearer_token(parts)?;
+    limits::admit(app, Credential::WebToken, token, parts)?;
+    let user = access::bearer(app, &app.access, token)
+        .await?
+        .ok_or_else(|| unauthorized("Invalid token"))?;
+    let _ = notes.org.set(user.org.clone());
+    if let Some(token) = &user.token {
+        let _ = notes.credential.set(token.to_string());
+    }
+    // Where it is not required it must not contradict the token either.
+    if let Some(named) = parts.headers.get("x-org-id")
+        && named.as_bytes() != user.org.as_str().as_bytes()
+    {
+        return Err(HttpError::new(
+            StatusCode::FORBIDDEN,
+            "X-Org-Id is not the token's organization",
+        ));
+    }
+    Ok(user)
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let user = member(parts, app).await?;
+        if user.role != Role::Admin {
+            return Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "Admin role is required",
+            ));
+        }
+        check_query(parts)?;
+        Ok(Self(Caller::from(&user)))
+    }
+}
+
+impl OperationInput for Admin {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::security(operation, "bearer", &["admin"]);
+        for status in [401, 403, 429] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A web-app admin who names the organization, as bulk send requires it.
+pub struct BulkAdmin(pub Caller);
+
+impl FromRequestParts<App> for BulkAdmin {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        let Admin(caller) = Admin::from_request_parts(parts, app).await?;
+        // That it is the token's organization is looked at with the token.
+        if !parts.headers.contains_key("x-org-id") {
+            return Err(HttpError::bad_request("X-Org-Id is required"));
+        }
+        Ok(Self(caller))
+    }
+}
+
+impl OperationInput for BulkAdmin {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Admin::operation_input(context, operation);
+        let schema = json_schema!({
+            "properties": { "X-Org-Id": {
+                "type": "string", "description": "The organization of the token.",
+            } },
+            "required": ["X-Org-Id"],
+        });
+        let parameters: Vec<Parameter> =
+            parameters_from_schema(context, schema, ParamLocation::Header);
+        let parameters = parameters.into_iter().map(ReferenceOr::Item);
+        operation.parameters.extend(parameters);
+        openapi::error(operation, 400);
+    }
+}

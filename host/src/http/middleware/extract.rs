@@ -1,0 +1,697 @@
+//! Bodies and queries, read with every problem reported at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::marker::PhantomData;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, RequestBody};
+use aide::operation::{ParamLocation, add_parameters, parameters_from_schema, set_body};
+use axum::body::Body;
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::{
+    DefaultBodyLimit, FromRequest, FromRequestParts, Multipart, Path, Query, Request,
+};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use jsonschema::Validator;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::notes::{self, SharedNotes};
+use super::unknown;
+use crate::domain::hash::sha256;
+use crate::files::{FilesError, Spool};
+use crate::http::error::HttpError;
+use crate::http::openapi;
+use crate::http::reply::schema_and_example;
+use crate::service::envelopes::uploads::{UPLOAD_LIMIT, Upload};
+use crate::service::{App, Issue, ServiceError};
+
+/// Largest JSON body: 1 MiB.
+pub const JSON_LIMIT: usize = 1024 * 1024;
+/// Text parts of a form.
+const TEXT_PARTS: usize = 20;
+/// Issues shown of a body that has more.
+const ISSUES: usize = 100;
+/// How much of a body past its limit is read and thrown away.
+const DISCARDED: usize = 16 * 1024 * 1024;
+
+/// A JSON body that fits its schema.
+///
+/// The schema is derived from the type that serves the request, so that what is
+/// checked and what is documented are the same.
+pub struct ValidJson<T>(pub T);
+
+impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
+        check_json_type(request.headers())?;
+        let (mut parts, body) = request.into_parts();
+        let body = read_limited(body, JSON_LIMIT).await?;
+        let _ = notes::of(&mut parts).body.set(sha256(&body));
+        let body: Value = if body.is_empty() {
+            json!({})
+        } else {
+            serde_json::from_slice(&body)
+                .map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))?
+        };
+        Ok(Self(valid(body)?))
+    }
+}
+
+fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
+    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let essence = content_type
+        .to_str()
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    if essence.trim().eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(HttpError::bad_request(
+            "Content-Type must be application/json",
+        ))
+    }
+}
+
+/// A body too large is read on and thrown away for a while: who is still
+/// sending would otherwise see a broken connection and not the answer.
+pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> {
+    let mut pieces = body.into_data_stream();
+    let mut kept = BytesMut::new();
+    let mut size = 0;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| HttpError::bad_request("Request body could not be read"))?;
+        size += piece.len();
+        if size <= limit {
+            kept.extend_from_slice(&piece);
+        } else {
+            kept = BytesMut::new();
+            if size > limit + DISCARDED {
+                break;
+            }
+        }
+    }
+    if size > limit {
+        return Err(HttpError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("Request body is larger than {limit} bytes"),
+        ));
+    }
+    Ok(kept.freeze())
+}
+
+/// The body of a request that takes JSON.
+impl<T: JsonSchema> OperationInput for ValidJson<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (schema, example) = schema_and_example::<T>(context);
+        unknown::close_documented(context, &schema);
+        set_body(
+            context,
+            operation,
+            body("application/json", schema, example),
+        );
+        for status in [400, 413, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody {
+    RequestBody {
+        content: openapi::content(media_type, schema, example),
+        required: true,
+        ..RequestBody::default()
+    }
+}
+
+/// Checks a JSON value against the schema of `T` and reads it.
+pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpError> {
+    let mut issues = issues::<T>(&value)?;
+    if issues.is_empty() {
+        issues.extend(nul(&value, &mut Vec::new()));
+    }
+    if !issues.is_empty() {
+        return Err(ServiceError::Invalid(issues).into());
+    }
+    serde_json::from_value(value).map_err(|error| {
+        // The schema let it pass: say what serde says.
+        let issue = Issue::new(
+            "invalid",
+            &[],
+            "a valid body",
+            "this body",
+            error.to_string(),
+        );
+        ServiceError::Invalid(vec![issue]).into()
+    })
+}
+
+fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
+    let check = check::<T>()?;
+    Ok(check
+        .validator
+        .iter_errors(value)
+        .flat_map(|error| flattened(&check.schema, &error))
+        .take(ISSUES)
+        .collect())
+}
+
+/// The first text that holds U+0000, which PostgreSQL cannot keep.
+fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
+    match value {
+        Value::String(text) if text.contains('\0') => Some(Issue {
+            code: "invalid_string".into(),
+            expected: "text without U+0000".into(),
+            received: "string".into(),
+            path: path.clone(),
+            message: "Text must not contain U+0000".into(),
+            nearest: None,
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            path.push(index.into());
+            let found = nul(item, path);
+            path.pop();
+            found
+        }),
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            path.push(name.as_str().into());
+            let found = if name.contains('\0') {
+                nul(&Value::from(name.as_str()), path)
+            } else {
+                nul(member, path)
+            };
+            path.pop();
+            found
+        }),
+        _ => None,
+    }
+}
+
+/// Of alternatives that all fail, the issues of the one that was meant: the
+/// one whose tag fits, or else the nearest.
+fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let context = match error.kind() {
+        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => context,
+        Kind::AdditionalProperties { unexpected } => {
+            return unknown_members(schema, error, unexpected);
+        }
+        _ => return vec![issue(error)],
+    };
+    let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
+        !branch
+            .iter()
+            .any(|error| matches!(error.kind(), Kind::Constant { .. }))
+    };
+    let meant = context
+        .iter()
+        .find(tag_fits)
+        .or_else(|| context.iter().min_by_key(|branch| branch.len()));
+    match meant {
+        Some(branch) => {
+            let issues = branch.iter().flat_map(|error| flattened(schema, error));
+            issues.collect()
+        }
+        None => vec![issue(error)],
+    }
+}
+
+/// An issue for each member that the schema at the error's place does not list.
+fn unknown_members(
+    schema: &Value,
+    error: &jsonschema::ValidationError<'_>,
+    unexpected: &[String],
+) -> Vec<Issue> {
+    let place = error.schema_path().as_str().rsplit_once('/');
+    let known = schema.pointer(place.map_or("", |(object, _)| object));
+    let known = known.and_then(|known| known["properties"].as_object());
+    let known = || known.into_iter().flat_map(Map::keys).map(String::as_str);
+    let at = instance_path(error);
+    let unexpected = unexpected.iter().map(|name| {
+        let nearest = unknown::nearest(name, known());
+        let mut path = at.clone();
+        path.push(name.as_str().into());
+        Issue {
+            code: "unknown_member".into(),
+            expected: "a known member".into(),
+            received: name.chars().take(100).collect(),
+            path,
+            message: unknown::message("member", name, nearest),
+            nearest: nearest.map(str::to_owned),
+        }
+    });
+    unexpected.collect()
+}
+
+/// A type's schema without room for unknown members, and what checks it.
+struct Check {
+    schema: Value,
+    validator: Validator,
+}
+
+/// Made once per type.
+fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
+    static CHECKS: LazyLock<RwLock<HashMap<String, Arc<Check>>>> = LazyLock::new(RwLock::default);
+    let id = T::schema_id().into_owned();
+    if let Ok(checks) = CHECKS.read()
+        && let Some(check) = checks.get(&id)
+    {
+        return Ok(check.clone());
+    }
+    let mut schema = schemars::schema_for!(T).to_value();
+    unknown::close(&mut schema);
+    let validator = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .map_err(|error| HttpError::internal(format!("schema of {id}: {error}")))?;
+    let check = Arc::new(Check { schema, validator });
+    if let Ok(mut checks) = CHECKS.write() {
+        checks.insert(id, check.clone());
+    }
+    Ok(check)
+}
+
+/// Where in the body an error is.
+fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
+    let steps = error.instance_path().as_str().split('/').skip(1);
+    let step = |step: &str| match step.parse::<u64>() {
+        Ok(index) => Value::from(index),
+        Err(_) => Value::from(step.replace("~1", "/").replace("~0", "~")),
+    };
+    steps.map(step).collect()
+}
+
+/// A schema error in the contract's words.
+fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
+    use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+    let mut path = instance_path(error);
+    let received = type_name(error.instance());
+    let (code, expected, received, message) = match error.kind() {
+        Kind::Required { property } => {
+            path.push(property.clone());
+            (
+                "invalid_type",
+                "a value".into(),
+                "undefined".into(),
+                "Required".into(),
+            )
+        }
+        Kind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(one) => one.to_string(),
+                TypeKind::Multiple(many) => many
+                    .iter()
+                    .map(|one| one.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" or "),
+            };
+            let message = format!("Expected {expected}, received {received}");
+            ("invalid_type", expected, received.to_owned(), message)
+        }
+        Kind::Enum { options } => {
+            let expected = options.to_string();
+            let received: String = error.instance().to_string().chars().take(100).collect();
+            let message = format!("Expected one of {expected}, received {received}");
+            ("invalid_enum_value", expected, received, message)
+        }
+        Kind::Format { format } => {
+            let message = format!("Invalid {format}");
+            (
+                "invalid_string",
+                format.clone(),
+                received.to_owned(),
+                message,
+            )
+        }
+        kind => {
+            // Without the value, which may be a whole body.
+            let message = error.masked().to_string();
+            (
+                kind.keyword(),
+                kind.keyword().to_owned(),
+                received.to_owned(),
+                message,
+            )
+        }
+    };
+    Issue {
+        code: code.into(),
+        expected,
+        received,
+        path,
+        message,
+        nearest: None,
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Query parameters; one that does not fit is a 400.
+pub struct ValidQuery<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        unknown::check_query(parts)?;
+        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+            return Err(HttpError::bad_request(
+                "Invalid query parameter: text must not contain U+0000",
+            ));
+        }
+        match Query::<T>::from_request_parts(parts, app).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(HttpError::bad_request(format!(
+                "Invalid query parameter: {}",
+                error.body_text()
+            ))),
+        }
+    }
+}
+
+impl<T: JsonSchema> OperationInput for ValidQuery<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let schema = context.schema.subschema_for::<T>();
+        let parameters = parameters_from_schema(context, schema, ParamLocation::Query);
+        add_parameters(context, operation, parameters);
+        openapi::error(operation, 400);
+    }
+}
+
+macro_rules! path_parameters {
+    ($($(#[$doc:meta])* $type:ident is $name:literal),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// Whether anything has it is for the service to say: one that is
+            /// malformed answers like one that nobody has.
+            pub struct $type(pub String);
+
+            impl FromRequestParts<App> for $type {
+                type Rejection = HttpError;
+
+                async fn from_request_parts(
+                    parts: &mut Parts,
+                    app: &App,
+                ) -> Result<Self, HttpError> {
+                    // Text that is not UTF-8 is what nobody has.
+                    let path = Path::<String>::from_request_parts(parts, app).await;
+                    Ok(Self(path.map_or_else(|_| String::new(), |Path(text)| text)))
+                }
+            }
+
+            impl OperationInput for $type {
+                fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+                    path_parameter(context, operation, $name);
+                }
+            }
+        )*
+    };
+}
+
+path_parameters!(
+    /// The id in a path.
+    ResourceId is "id",
+    /// The token in a link's path.
+    LinkPath is "token",
+    /// The configured provider instance in a path.
+    InstancePath is "instance",
+    /// The component slot in a path.
+    SlotPath is "slot",
+);
+
+/// Documents a path's parameter, and that nobody may have it.
+fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &str) {
+    let schema = json_schema!({
+        "properties": { name: { "type": "string" } },
+        "required": [name],
+    });
+    let parameters = parameters_from_schema(context, schema, ParamLocation::Path);
+    add_parameters(context, operation, parameters);
+    openapi::error(operation, 404);
+}
+
+/// `page` and `limit` of a list, checked.
+pub fn page_and_limit(
+    page: Option<i64>,
+    limit: Option<i64>,
+    default: i64,
+    maximum: i64,
+) -> Result<(i64, i64), HttpError> {
+    let page = page.unwrap_or(1);
+    let limit = limit.unwrap_or(default);
+    if page < 1 {
+        return Err(HttpError::bad_request("page must be 1 or more"));
+    }
+    if !(1..=maximum).contains(&limit) {
+        return Err(HttpError::bad_request(format!(
+            "limit must be 1 to {maximum}"
+        )));
+    }
+    Ok((page, limit))
+}
+
+/// `page` and `limit` of a list that has no other parameters.
+#[derive(serde::Deserialize, JsonSchema)]
+pub struct PageQuery {
+    /// From 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 20 when absent.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
+}
+
+impl PageQuery {
+    /// Both, checked.
+    pub fn checked(&self) -> Result<(i64, i64), HttpError> {
+        page_and_limit(self.page, self.limit, 20, 100)
+    }
+}
+
+/// JSON, or a multipart form.
+pub enum JsonOrForm<T, F> {
+    Json(T),
+    Form(Form<F>),
+}
+
+impl<T: DeserializeOwned + JsonSchema, F: JsonSchema> FromRequest<App> for JsonOrForm<T, F> {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
+        let content_type = request.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let is_form = content_type.is_some_and(|text| {
+            let essence = text.split(';').next().unwrap_or_default();
+            essence.trim().eq_ignore_ascii_case("multipart/form-data")
+        });
+        if is_form {
+            return Ok(Self::Form(Form::from_request(request, app).await?));
+        }
+        let ValidJson(json) = ValidJson::from_request(request, app).await?;
+        Ok(Self::Json(json))
+    }
+}
+
+impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (json, example) = schema_and_example::<T>(context);
+        let (form, _) = schema_and_example::<F>(context);
+        for schema in [&json, &form] {
+            unknown::close_documented(context, schema);
+        }
+        let mut both = body("application/json", json, example);
+        both.content
+            .extend(body("multipart/form-data", form, None).content);
+        set_body(context, operation, both);
+        for status in [400, 413, 415, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A multipart body: one file and text fields. `T` documents it.
+pub struct Form<T> {
+    file: Option<Upload>,
+    pub texts: BTreeMap<String, String>,
+    documented: PhantomData<fn() -> T>,
+}
+
+impl<T: JsonSchema> FromRequest<App> for Form<T> {
+    type Rejection = HttpError;
+
+    async fn from_request(mut request: Request, app: &App) -> Result<Self, HttpError> {
+        let notes = request
+            .extensions_mut()
+            .get_or_insert_default::<SharedNotes>()
+            .clone();
+        refuse_announced_excess(request.headers())?;
+        // Read in pieces, each part with its own limit below.
+        DefaultBodyLimit::disable().apply(&mut request);
+        let multipart = Multipart::from_request(request, app)
+            .await
+            .map_err(|_| HttpError::bad_request("Body must be multipart/form-data"))?;
+        let form = Self::read(multipart, app).await?;
+        let _ = notes.body.set(form.digest());
+        Ok(form)
+    }
+}
+
+/// A body that says that it is far too large is not read at all.
+fn refuse_announced_excess(headers: &header::HeaderMap) -> Result<(), HttpError> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > UPLOAD_LIMIT + DISCARDED as u64) {
+        return Err(too_large("file", UPLOAD_LIMIT));
+    }
+    Ok(())
+}
+
+fn too_large(name: &str, limit: u64) -> HttpError {
+    HttpError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("{name} is larger than {limit} bytes"),
+    )
+}
+
+fn broken(error: MultipartError) -> HttpError {
+    HttpError::new(error.status(), error.body_text())
+}
+
+impl<T: JsonSchema> Form<T> {
+    async fn read(mut multipart: Multipart, app: &App) -> Result<Self, HttpError> {
+        let mut form = Self {
+            file: None,
+            texts: BTreeMap::new(),
+            documented: PhantomData,
+        };
+        let known = unknown::parts_of::<T>();
+        let mut text_bytes = 0;
+        while let Some(mut part) = multipart.next_field().await.map_err(broken)? {
+            let name = part.name().unwrap_or_default().to_owned();
+            text_bytes += name.len();
+            if !known.contains(&name) {
+                return Err(unknown::refusal("part", &name, &known));
+            }
+            if name == "file" {
+                if form.file.is_some() {
+                    return Err(HttpError::bad_request("file must be given once"));
+                }
+                form.file = Some(spool(part, app).await?);
+                continue;
+            }
+            let mut bytes = BytesMut::new();
+            while let Some(piece) = part.chunk().await.map_err(broken)? {
+                text_bytes += piece.len();
+                if text_bytes > JSON_LIMIT {
+                    return Err(too_large("Form", JSON_LIMIT as u64));
+                }
+                bytes.extend_from_slice(&piece);
+            }
+            let text = String::from_utf8(bytes.to_vec())
+                .ok()
+                .filter(|text| !text.contains('\0'))
+                .ok_or_else(|| HttpError::bad_request(format!("{name} is not UTF-8 text")))?;
+            form.texts.insert(name, text);
+            if form.texts.len() > TEXT_PARTS {
+                return Err(HttpError::bad_request(format!(
+                    "Form has more than {TEXT_PARTS} parts"
+                )));
+            }
+        }
+        Ok(form)
+    }
+
+    /// The part called `file`.
+    pub fn file(&mut self) -> Result<Upload, HttpError> {
+        self.file
+            .take()
+            .ok_or_else(|| HttpError::bad_request("file is required"))
+    }
+
+    /// Over what was sent, not over how it was split up.
+    fn digest(&self) -> String {
+        let file = self.file.as_ref().map(|upload| upload.file.sha256());
+        sha256(json!([file, self.texts]).to_string().as_bytes())
+    }
+}
+
+async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
+    let content_type = part.content_type().map(str::to_owned);
+    let file_name = part.file_name().and_then(display_name);
+    let lost =
+        |error: std::io::Error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
+    let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
+    let mut excess = 0;
+    while let Some(piece) = part.chunk().await.map_err(broken)? {
+        if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
+            // As in `read_limited`.
+            excess += piece.len();
+            if excess > DISCARDED {
+                break;
+            }
+        } else if excess == 0 {
+            spool.write(&piece).await.map_err(lost)?;
+        }
+    }
+    if excess > 0 {
+        return Err(too_large("file", UPLOAD_LIMIT));
+    }
+    Ok(Upload {
+        content_type,
+        file_name,
+        file: spool.finish().await.map_err(lost)?,
+    })
+}
+
+/// The last component of a file's name, if there is anything to show.
+fn display_name(name: &str) -> Option<String> {
+    let name = name.rsplit(['/', '\\']).next()?.trim();
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    (!shown.is_empty()).then_some(shown)
+}
+
+impl<T: JsonSchema> OperationInput for Form<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (schema, _) = schema_and_example::<T>(context);
+        unknown::close_documented(context, &schema);
+        set_body(
+            context,
+            operation,
+            body("multipart/form-data", schema, None),
+        );
+        for status in [400, 413, 415, 422] {
+            openapi::error(operation, status);
+        }
+    }
+}
+
+/// A form with a file and nothing else.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents the form")]
+pub struct FileForm {
+    /// PDF, PNG or JPEG, at most 50 MiB.
+    #[schemars(extend("format" = "binary"))]
+    file: String,
+}

@@ -1,0 +1,139 @@
+//! How often one signing link, token, session or address may ask.
+
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde_json::json;
+
+use super::origin::origin;
+use crate::domain::hash::sha256;
+use crate::http::error::HttpError;
+use crate::http::openapi;
+use crate::service::App;
+use crate::service::access::windows::Credential;
+
+/// Refusals without delay for one address within a window.
+const REFUSALS: u32 = 100;
+/// Delay of each further refusal.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Counts a request with this credential, and its address.
+///
+/// # Errors
+/// 429 with `Retry-After`.
+pub fn admit(
+    app: &App,
+    credential: Credential,
+    secret: &str,
+    parts: &Parts,
+) -> Result<(), HttpError> {
+    let limits = &app.config.rate_limits;
+    let limit = match credential {
+        Credential::SigningLink => limits.signing_link,
+        Credential::Copies => limits.copies,
+        Credential::WebToken => limits.web_token,
+        Credential::BuilderSession => limits.builder_session,
+        Credential::Uploads => limits.component_uploads,
+        Credential::Ledger => limits.ledger,
+        Credential::Address => limits.address,
+        Credential::Refused => REFUSALS,
+    };
+    let address = counted_address(app, parts);
+    let counted = match address {
+        Some(address) => {
+            let windows = &app.access.windows;
+            let key = address.clone();
+            windows
+                .take(Credential::Address, address, limits.address)
+                .and_then(|()| match credential {
+                    Credential::Ledger => windows.take(credential, key, limit),
+                    _ => Ok(()),
+                })
+        }
+        None => Ok(()),
+    };
+    // Only the hash, as the window stays in memory.
+    let counted = counted.and_then(|()| match secret {
+        "" => Ok(()),
+        secret => app
+            .access
+            .windows
+            .take(credential, sha256(secret.as_bytes()), limit),
+    });
+    counted.map_err(|wait| {
+        HttpError::new(StatusCode::TOO_MANY_REQUESTS, "Rate limit exceeded")
+            .with_details(json!({ "retry_after": wait }))
+            .retry_after(wait)
+    })
+}
+
+/// Returns the address that a request is counted by, if it is known.
+pub fn counted_address(app: &App, parts: &Parts) -> Option<String> {
+    origin(app, parts).ip.map(network)
+}
+
+/// Delays the answer to a client with many recent refusals. Immediate refusals at full speed
+/// would take processor time from other clients.
+pub async fn slow_down(app: &App, address: Option<String>) {
+    let Some(address) = address else { return };
+    let counted = app
+        .access
+        .windows
+        .take(Credential::Refused, address, REFUSALS);
+    if counted.is_err() {
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = app.stopping.cancelled() => {}
+        }
+    }
+}
+
+/// The address itself for IPv4. A host of IPv6 has a whole network of addresses, so that
+/// they count together.
+fn network(address: String) -> String {
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => {
+            let [first, second, third, fourth, ..] = address.segments();
+            format!("{first:x}:{second:x}:{third:x}:{fourth:x}::/64")
+        }
+        Err(_) => address,
+    }
+}
+
+/// A reader of the log, who needs no credential.
+pub struct LedgerReader;
+
+impl FromRequestParts<App> for LedgerReader {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        admit(app, Credential::Ledger, "", parts)?;
+        Ok(Self)
+    }
+}
+
+impl OperationInput for LedgerReader {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        openapi::error(operation, 429);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        assert_eq!(network("203.0.113.7".into()), "203.0.113.7");
+        let (one, other) = ("2001:db8::1", "2001:db8::ffff:2");
+        assert_eq!(network(one.into()), "2001:db8:0:0::/64");
+        assert_eq!(network(one.into()), network(other.into()));
+        assert_ne!(network(one.into()), network("2001:db8:0:1::1".into()));
+    }
+}

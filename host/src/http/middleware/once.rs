@@ -1,0 +1,244 @@
+//! A POST that is done once, however often it is sent.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use aide::OperationInput;
+use aide::openapi::{Operation, Parameter, ReferenceOr};
+use aide::operation::{ParamLocation, parameters_from_schema};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::json_schema;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::notes::{self, SharedNotes};
+use crate::domain::warning::Warning;
+use crate::http::error::HttpError;
+use crate::http::reply::{Reply, body};
+use crate::service::idempotency::{self, Answering, Claim, Receipt};
+use crate::service::{App, Caller, ServiceError};
+use crate::store::StoreError;
+use crate::traces;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The `Idempotency-Key` of a request, if it has one.
+pub struct Once {
+    key: Option<String>,
+    /// Method and path.
+    target: String,
+    notes: SharedNotes,
+}
+
+impl FromRequestParts<App> for Once {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, HttpError> {
+        let key = match parts.headers.get("idempotency-key") {
+            None => None,
+            Some(value) => Some(
+                value
+                    .to_str()
+                    .ok()
+                    .filter(|key| (1..=255).contains(&key.len()))
+                    .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
+                    .ok_or_else(|| {
+                        HttpError::bad_request(
+                            "Idempotency-Key must be 1 to 255 visible ASCII characters",
+                        )
+                    })?
+                    .to_owned(),
+            ),
+        };
+        Ok(Self {
+            key,
+            target: format!("{} {}", parts.method, parts.uri.path()),
+            notes: notes::of(parts),
+        })
+    }
+}
+
+impl OperationInput for Once {
+    fn operation_input(context: &mut aide::generate::GenContext, operation: &mut Operation) {
+        let schema = json_schema!({
+            "properties": { "Idempotency-Key": {
+                "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$",
+                "description": "The same key and body within 24 hours gives the first answer again.",
+            } },
+        });
+        let parameters: Vec<Parameter> =
+            parameters_from_schema(context, schema, ParamLocation::Header);
+        operation
+            .parameters
+            .extend(parameters.into_iter().map(ReferenceOr::Item));
+        for status in [400, 409, 422] {
+            crate::http::openapi::error(operation, status);
+        }
+    }
+}
+
+impl Once {
+    /// Does `work` and shows its result, or gives the answer that it had before.
+    pub async fn run<const STATUS: u16, T, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        work: F,
+    ) -> Result<Reply<STATUS, T>, HttpError>
+    where
+        T: Serialize + Send + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let body = |result: &T| body(result, &[]);
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The same, where what is shown is made of the result.
+    pub async fn answer<const STATUS: u16, T, V, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        show: impl Fn(&T) -> V + Send + Sync + 'static,
+        work: F,
+    ) -> Result<Reply<STATUS, V>, HttpError>
+    where
+        T: Send + 'static,
+        V: Serialize + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let body = move |result: &T| body(&show(result), &[]);
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The same, with the result's warnings beside its data.
+    pub async fn answer_with_warnings<const STATUS: u16, T, V, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        show: impl Fn(&T) -> (V, Vec<Warning>) + Send + Sync + 'static,
+        work: F,
+    ) -> Result<Reply<STATUS, V, true>, HttpError>
+    where
+        T: Send + 'static,
+        V: Serialize + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let body = move |result: &T| {
+            let (data, warnings) = show(result);
+            body(&data, &warnings)
+        };
+        let response = self.respond(app, caller, STATUS, body, work).await?;
+        Ok(Reply::raw(response))
+    }
+
+    /// The work goes on when its client hangs up: half a change is worse than
+    /// one nobody waits for.
+    async fn respond<T, F, Fut>(
+        self,
+        app: &App,
+        caller: &Caller,
+        status: u16,
+        body: impl Fn(&T) -> Value + Send + Sync + 'static,
+        work: F,
+    ) -> Result<Response, HttpError>
+    where
+        T: Send + 'static,
+        F: FnOnce(App, Caller, Arc<Answering<T>>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, ServiceError>> + Send + 'static,
+    {
+        let receipt = match &self.key {
+            None => Receipt::default(),
+            Some(key) => match idempotency::claim(app, caller, key, &self.fingerprint()).await? {
+                Claim::Go(receipt) => receipt,
+                Claim::Replay(status, body) => return Ok(replay(status, body)),
+            },
+        };
+        let answering = Arc::new(Answering::new(receipt.clone(), status, body));
+        let spare = (app.clone(), receipt.clone());
+        let (app, caller) = (app.clone(), caller.clone());
+        let task = async move {
+            let result = work(app.clone(), caller, answering.clone()).await;
+            settle(
+                &app,
+                &receipt,
+                status,
+                result.map(|result| answering.body(&result)),
+            )
+            .await
+        };
+        let body = match tokio::spawn(traces::along(task)).await {
+            Ok(settled) => settled?,
+            Err(panicked) => {
+                give_back(&spare.0, &spare.1).await;
+                return Err(HttpError::internal(panicked.to_string()));
+            }
+        };
+        Ok(axum::Json(body).into_response())
+    }
+
+    fn fingerprint(&self) -> String {
+        let body = self.notes.body.get().map_or("", String::as_str);
+        hex::encode(Sha256::digest(format!("{}\n{body}", self.target)))
+    }
+}
+
+async fn give_back(app: &App, receipt: &Receipt) {
+    if let Err(error) = receipt.release(app).await {
+        tracing::warn!(%error, "an Idempotency-Key could not be given back");
+    }
+}
+
+/// Keeps the answer, unless it was kept with the change. What is our fault or
+/// the provider's, or was only a matter of who came first, is not kept: it may
+/// be tried again.
+async fn settle(
+    app: &App,
+    receipt: &Receipt,
+    status: u16,
+    result: Result<Value, ServiceError>,
+) -> Result<Value, HttpError> {
+    match result {
+        Ok(body) => {
+            receipt
+                .keep(app, status, &body.to_string())
+                .await
+                .map_err(ServiceError::from)?;
+            Ok(body)
+        }
+        Err(error) => {
+            let lost_a_race = matches!(error, ServiceError::Store(StoreError::Conflict));
+            let error = HttpError::from(error);
+            let status = error.status();
+            if lost_a_race || status.is_server_error() {
+                give_back(app, receipt).await;
+            } else {
+                let body = error.body().to_string();
+                if let Err(error) = receipt.keep(app, status.as_u16(), &body).await {
+                    tracing::warn!(%error, "an answer could not be kept");
+                }
+            }
+            Err(error)
+        }
+    }
+}
+
+fn replay(status: u16, body: String) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        ),
+        (REPLAYED, HeaderValue::from_static("true")),
+    ];
+    (status, headers, body).into_response()
+}

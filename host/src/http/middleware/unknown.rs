@@ -1,0 +1,226 @@
+//! Names that nothing here knows: members of a JSON body, parts of a form, query
+//! parameters. A misspelt name is refused, with the nearest known one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use aide::generate::GenContext;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::http::error::HttpError;
+
+/// How alike two names have to be, from 0 to 1.
+const ALIKE: f64 = 0.8;
+
+/// The known name that was probably meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(name);
+    known
+        .map(|known| (strsim::jaro_winkler(&wanted, &plain(known)), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, known)| known)
+}
+
+/// `Unknown member: templateId; did you mean template_id?`
+pub fn message(what: &str, name: &str, nearest: Option<&str>) -> String {
+    let name: String = name.chars().take(100).collect();
+    match nearest {
+        Some(nearest) => format!("Unknown {what}: {name}; did you mean {nearest}?"),
+        None => format!("Unknown {what}: {name}"),
+    }
+}
+
+/// 400 for a part of a form or a query parameter.
+pub fn refusal(what: &str, name: &str, known: &[String]) -> HttpError {
+    let nearest = nearest(name, known.iter().map(String::as_str));
+    let message = message(what, name, nearest);
+    let mut issue = json!({
+        "code": format!("unknown_{}", what.replace("query ", "")), "path": [name], "message": message,
+    });
+    if let Some(nearest) = nearest {
+        issue["nearest"] = nearest.into();
+    }
+    HttpError::bad_request(message).with_details(json!([issue]))
+}
+
+/// Lets every object of a schema have the members that it lists, and no others.
+pub fn close(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(close),
+        Value::Object(members) => {
+            if members.get("properties").is_some_and(Value::is_object) {
+                members
+                    .entry("additionalProperties")
+                    .or_insert(Value::Bool(false));
+            }
+            for (keyword, value) in members {
+                match keyword.as_str() {
+                    "properties" | "$defs" => {
+                        let schemas = value.as_object_mut().into_iter();
+                        schemas.flat_map(Map::values_mut).for_each(close);
+                    }
+                    "examples" | "default" | "const" | "enum" => {}
+                    _ => close(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Closes the documented schema of a request body, as [`close`] does the checked one.
+pub fn close_documented(context: &mut GenContext, schema: &Schema) {
+    let mut open = references(schema.as_value());
+    let mut seen = Vec::new();
+    while let Some(name) = open.pop() {
+        if seen.contains(&name) {
+            continue;
+        }
+        if let Some(definition) = context.schema.definitions_mut().get_mut(&name) {
+            close(definition);
+            open.extend(references(definition));
+        }
+        seen.push(name);
+    }
+}
+
+/// Names of the definitions to which a schema refers.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Array(schemas) => schemas.iter().flat_map(references).collect(),
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str);
+            let own = own.and_then(|target| target.rsplit('/').next());
+            let below = members.values().flat_map(references);
+            own.map(str::to_owned).into_iter().chain(below).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Names of the members of a form.
+pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
+    static KNOWN: LazyLock<RwLock<HashMap<String, Arc<[String]>>>> = LazyLock::new(RwLock::default);
+    let id = T::schema_id().into_owned();
+    if let Ok(known) = KNOWN.read()
+        && let Some(names) = known.get(&id)
+    {
+        return names.clone();
+    }
+    let schema = schemars::schema_for!(T);
+    let members = schema.get("properties").and_then(Value::as_object);
+    let names: Arc<[String]> = members.into_iter().flat_map(Map::keys).cloned().collect();
+    if let Ok(mut known) = KNOWN.write() {
+        known.insert(id, names.clone());
+    }
+    names
+}
+
+/// The query parameters of every documented operation, by method and route.
+#[derive(Default)]
+pub struct Queries(HashMap<(String, String), Arc<[String]>>);
+
+impl Queries {
+    /// Reads the OpenAPI document of the routes below `prefix`.
+    pub fn of(document: &Value, prefix: &str) -> Self {
+        let paths = document["paths"].as_object();
+        let operations = paths.into_iter().flatten().flat_map(|(path, operations)| {
+            let operations = operations.as_object().into_iter().flatten();
+            operations.map(move |(method, operation)| (path, method, operation))
+        });
+        let known = operations.map(|(path, method, operation)| {
+            let parameters = operation["parameters"].as_array();
+            let names = parameters.into_iter().flatten();
+            let names = names.filter(|parameter| parameter["in"] == "query");
+            let names = names.filter_map(|parameter| parameter["name"].as_str());
+            let key = (method.to_uppercase(), format!("{prefix}{path}"));
+            (key, names.map(str::to_owned).collect())
+        });
+        Self(known.collect())
+    }
+}
+
+/// The query parameters of the operation that a request asks for.
+#[derive(Clone)]
+struct KnownQuery(Arc<[String]>);
+
+/// Notes the parameters of the requested operation for [`check_query`].
+pub async fn note_query(
+    State(queries): State<Arc<Queries>>,
+    route: Option<MatchedPath>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let (Some(_), Some(route)) = (request.uri().query(), route) {
+        let key = (request.method().to_string(), route.as_str().to_owned());
+        if let Some(known) = queries.0.get(&key) {
+            request.extensions_mut().insert(KnownQuery(known.clone()));
+        }
+    }
+    next.run(request).await
+}
+
+/// Refuses a query parameter that the operation does not have. Called once the credential
+/// is known to be good; operations without one (callbacks, downloads) take any.
+pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
+    let (Some(KnownQuery(known)), Some(query)) =
+        (parts.extensions.get::<KnownQuery>(), parts.uri.query())
+    else {
+        return Ok(());
+    };
+    let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+    match names.find(|name| !known.iter().any(|known| known == name)) {
+        Some(name) => Err(refusal("query parameter", &name, known)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_whatever_its_spelling() {
+        let known = ["template_id", "customer_name", "fields_json", "required"];
+        for (name, expected) in [
+            ("templateId", Some("template_id")),
+            ("requird", Some("required")),
+            ("fields", Some("fields_json")),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_listed_members_are_left_and_maps_stay_open() {
+        let mut schema = json!({
+            "properties": {
+                "properties": { "type": "object", "properties": { "a": {} } },
+                "map": { "type": "object", "additionalProperties": true },
+            },
+            "examples": [{ "properties": {} }],
+        });
+        close(&mut schema);
+        assert_eq!(
+            schema,
+            json!({
+                "properties": {
+                    "properties": {
+                        "type": "object", "properties": { "a": {} }, "additionalProperties": false,
+                    },
+                    "map": { "type": "object", "additionalProperties": true },
+                },
+                "examples": [{ "properties": {} }],
+                "additionalProperties": false,
+            })
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The widgets at `{embed_host}`.
+//!
+//! A widget's first page is the same for everybody: its script takes the token
+//! out of the URL's fragment, which no server sees, and sends it as a form. What
+//! comes back is framed by the organization's own origins only.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Form as FormBody, Router};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::look::{Framing, Happening, Look};
+use crate::domain::envelope::EnvelopeStatus;
+use crate::http::error::HttpError;
+use crate::service::signing::embed::{self, Opened, VaultRecord, Widget};
+use crate::service::vault::downloads;
+use crate::service::{App, ServiceError};
+
+/// The widgets, below `path`.
+pub fn routes(path: &str) -> Router<App> {
+    Router::new()
+        .route(&format!("{path}/sign"), get(shell).post(sign))
+        .route(&format!("{path}/vault"), get(shell).post(vault))
+        .route(&format!("{path}/vault/copy"), axum::routing::post(copy))
+        .route(&format!("{path}/embed.js"), get(element))
+}
+
+/// What an iframe loads first.
+async fn shell() -> Response {
+    let look = Look {
+        framing: Framing::Anybody,
+        leads_away: true,
+        ..Look::default()
+    };
+    let body = html! {
+        main.notice aria-busy="true" {
+            h1 { "One moment" }
+            p role="status" { "Opening your document…" }
+            noscript { p { "This page needs JavaScript. Open the link from your e-mail instead." } }
+            form method="post" hidden { input type="hidden" name="token"; }
+        }
+    };
+    look.page(StatusCode::OK, "One moment", None, "embed", body)
+}
+
+#[derive(Deserialize)]
+struct TokenForm {
+    token: String,
+}
+
+/// On to the signing form, by a link of its own.
+async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+    let link = async {
+        match embed::open(&app, &app.access, &form.token, Widget::Sign).await? {
+            Some(opened) => embed::signing_link(&app, &opened).await,
+            None => Ok::<_, ServiceError>(None),
+        }
+    };
+    match link.await {
+        Ok(Some(url)) => Redirect::to(&url).into_response(),
+        Ok(None) => refused(),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+fn refused() -> Response {
+    let look = Look {
+        framing: Framing::Anybody,
+        ..Look::default()
+    };
+    let title = "This page has expired";
+    let body = html! {
+        main.notice {
+            h1 { (title) }
+            p { "Go back to where you came from and open it again." }
+        }
+    };
+    look.page(
+        StatusCode::UNAUTHORIZED,
+        title,
+        Some(Happening::Error),
+        "embed",
+        body,
+    )
+}
+
+/// The authoritative copy's record.
+async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+    let shown = async {
+        let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
+            return Ok(refused());
+        };
+        let record = embed::record(&app, &opened).await?;
+        Ok(vault_page(&app, &opened, record, &form.token))
+    };
+    let shown: Result<Response, ServiceError> = shown.await;
+    shown.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> Response {
+    let envelope = &opened.envelope;
+    let path = app.config.embed_path();
+    let mut look = Look::of(record.organization, String::new());
+    // A picture of its own would need a link of its own.
+    look.brand.logo = None;
+    look.brand.color = None;
+    look.leads_away = true;
+
+    let body = html! {
+        header.top {
+            (look.masthead())
+            h1 { (envelope.name) }
+            p { (envelope.id) }
+        }
+        main.vault {
+            section.card aria-labelledby="copy" {
+                h2 id="copy" { "Authoritative copy" }
+                dl {
+                    (entry("Status", html! { (standing(envelope.status)) }))
+                    (entry("SHA-256", html! { code { (envelope.document_hash.as_deref().unwrap_or("none")) } }))
+                    (entry("Custodian", html! { (record.custodian.as_deref().unwrap_or("none")) }))
+                    (entry("Secured party", html! {
+                        (envelope.secured_party.as_ref().map_or("none", |party| party.name.as_str()))
+                    }))
+                    @for signer in &record.signers {
+                        (entry("Signed by", html! {
+                            (signer.name) ", " (signer.role)
+                            @if let Some(at) = signer.completed_at { " · " time { (at) } }
+                        }))
+                    }
+                }
+                @if envelope.copy.is_some() {
+                    form method="post" action={ (path) "/vault/copy" } {
+                        input type="hidden" name="token" value=(token);
+                        button type="submit" { "Download a copy" }
+                    }
+                }
+            }
+            section.card aria-labelledby="checks" {
+                h2 id="checks" { "UCC §9-105: " (record.compliance.score) " of 100" }
+                ul.checks {
+                    @for check in &record.compliance.checks {
+                        li.satisfied[check.satisfied] {
+                            span.sign aria-hidden="true" { (if check.satisfied { "✓" } else { "✗" }) }
+                            span {
+                                strong { (check.requirement) } " (" (check.ucc_reference) ")"
+                                span.detail { (if check.satisfied { "Satisfied. " } else { "Not satisfied. " }) (check.detail) }
+                            }
+                        }
+                    }
+                }
+            }
+            section.card aria-labelledby="ledger" {
+                h2 id="ledger" { "Custody ledger" }
+                ol.ledger {
+                    @for entry in &record.ledger.entries {
+                        li { time { (entry.at) } " " strong { (entry.action) } " by " (entry.actor) }
+                    }
+                }
+            }
+        }
+    };
+    let (title, ready) = (&envelope.name, Some(Happening::Ready));
+    look.page(StatusCode::OK, title, ready, "signing", body)
+}
+
+fn standing(status: EnvelopeStatus) -> &'static str {
+    match status {
+        EnvelopeStatus::Vaulted => "In the vault",
+        EnvelopeStatus::VaultedOut => "Released",
+        _ => "Not in the vault",
+    }
+}
+
+fn entry(name: &str, value: Markup) -> Markup {
+    html! { dt { (name) } dd { (value) } }
+}
+
+/// The non-authoritative copy, by a link of its own.
+async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
+    let link = async {
+        match embed::open(&app, &app.access, &form.token, Widget::Vault).await? {
+            Some(opened) => {
+                let id = opened.envelope.id.as_str();
+                Ok(Some(downloads::copy(&app, &opened.caller(), id).await?))
+            }
+            None => Ok::<_, ServiceError>(None),
+        }
+    };
+    match link.await {
+        Ok(Some(link)) => Redirect::to(&link.url).into_response(),
+        Ok(None) => refused(),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// The custom elements for partners' pages. They listen to the origins from
+/// which widgets are served, and to no other.
+async fn element(State(app): State<App>) -> Response {
+    let urls = [app.config.embed_url(), app.config.signing_url()];
+    let origins: Vec<String> = urls
+        .iter()
+        .filter_map(|url| Some(url::Url::parse(url).ok()?.origin().ascii_serialization()))
+        .collect();
+    let text = format!(
+        "const ORIGINS = {};\n{}",
+        serde_json::json!(origins),
+        include_str!("assets/element.js")
+    );
+    let headers = [
+        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
+        (header::CACHE_CONTROL, "max-age=3600"),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    ];
+    (headers, text).into_response()
+}

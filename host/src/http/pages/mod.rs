@@ -1,0 +1,14 @@
+//! Pages for people, and the files that they refer to.
+
+pub mod assets;
+pub mod builder;
+pub mod docs;
+pub mod embed;
+mod kba;
+mod look;
+pub mod payments;
+pub mod people;
+pub mod signing;
+mod signing_files;
+mod signing_page;
+mod visit;

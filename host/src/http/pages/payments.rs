@@ -1,0 +1,187 @@
+//! The payer's page at the signing host, and the sandbox's page.
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use maud::html;
+use serde::Deserialize;
+
+use super::kba;
+use super::look::{Framing, Happening, Look};
+use super::visit::Visit;
+use crate::domain::component::Slot;
+use crate::domain::organization::written_amount;
+use crate::http::error::HttpError;
+use crate::service::payments;
+use crate::service::{App, ServiceError};
+use crate::store::sandbox::Intent;
+
+/// The payer's page below a signing link.
+pub fn routes(path: &str) -> Router<App> {
+    Router::new().route(&format!("{path}/{{token}}/pay"), get(pay))
+}
+
+/// The page of the sandbox, where there is one.
+pub fn sandbox_routes() -> Router<App> {
+    Router::new().route(
+        "/sandbox/payments/{intent}",
+        get(sandbox_page).post(sandbox_pay),
+    )
+}
+
+/// On to the provider's page, or a page with the provider's own form.
+async fn pay(State(app): State<App>, visit: Visit) -> Response {
+    match kba::is_open(&app, &visit).await {
+        Ok(true) if !visit.expired => {}
+        // The link says why not.
+        Ok(_) => return Redirect::to(visit.path()).into_response(),
+        Err(error) => return HttpError::from(error).into_response(),
+    }
+    let asked = payments::intent(&app, &visit.envelope, &visit.signer.email).await;
+    let intent = match asked {
+        Ok(intent) => intent,
+        Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
+            tracing::warn!(envelope = %visit.envelope.id, %error, "a payer could not be asked");
+            return visit.unavailable("The payment cannot be made right now.");
+        }
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+    let (true, Some(amount), Some(currency)) = (
+        intent.payment_required,
+        intent.amount_cents,
+        &intent.currency,
+    ) else {
+        return Redirect::to(visit.path()).into_response();
+    };
+    let back = format!("{}/{}", app.config.signing_url(), visit.token.reveal());
+    if let Some(page) = &intent.payment_url {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("return", &back)
+            .finish();
+        return Redirect::to(&format!("{page}?{query}")).into_response();
+    }
+    let amount = written_amount(amount, currency);
+    if intent.script.is_none() {
+        let body = html! {
+            p { "To be paid: " strong { (amount) } }
+            p { "The sender collects this payment in another way." }
+        };
+        return visit.look.notice(StatusCode::OK, "Payment", None, body);
+    }
+    let body = html! {
+        header.top {
+            (visit.look.masthead())
+            h1 { "Payment" }
+            p { "For “" (visit.envelope.name) "”" }
+        }
+        main.notice {
+            p { "To be paid: " strong { (amount) } }
+            form #payment data-secret=[intent.client_secret.as_deref()] data-key=[intent.publishable_key.as_deref()]
+                data-return=(back) data-library=[intent.script.as_deref()] {
+                div #payment-element {}
+                p.problem role="alert" hidden {}
+                button type="submit" disabled { "Pay " (amount) }
+            }
+            noscript { p.problem { "Paying needs JavaScript in your browser." } }
+            p { a href=(visit.path()) { "Back to the document" } }
+        }
+    };
+    let look = Look {
+        library: intent.script.as_deref().and_then(origin_of),
+        ..visit.look
+    };
+    look.page(StatusCode::OK, "Payment", None, "payment", body)
+}
+
+/// Scheme, host and port, as a Content-Security-Policy names them.
+fn origin_of(url: &str) -> Option<String> {
+    let origin = url::Url::parse(url).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
+}
+
+#[derive(Deserialize)]
+struct Return {
+    #[serde(rename = "return")]
+    back: Option<String>,
+}
+
+/// Who comes to the sandbox's page.
+struct SandboxVisit {
+    intent: Intent,
+    /// Where the payer came from: a signing link of ours, or nowhere.
+    back: Option<String>,
+}
+
+impl FromRequestParts<App> for SandboxVisit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let unknown = || HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
+        let sandbox = app.sandbox(Slot::Payment).map_err(|_| unknown())?;
+        let Path(id) = Path::<String>::from_request_parts(parts, app)
+            .await
+            .map_err(|_| unknown())?;
+        let intent = sandbox
+            .intent(&id)
+            .await
+            .map_err(|error| HttpError::internal(error.to_string()).into_response())?
+            .ok_or_else(unknown)?;
+        let query = Query::<Return>::from_request_parts(parts, app).await;
+        let ours = format!("{}/", app.config.signing_url());
+        let back = query.ok().and_then(|Query(query)| query.back);
+        Ok(Self {
+            intent,
+            back: back.filter(|back| back.starts_with(&ours)),
+        })
+    }
+}
+
+impl SandboxVisit {
+    fn page(&self, paid: bool) -> Response {
+        let amount = u64::try_from(self.intent.amount).unwrap_or_default();
+        let amount = written_amount(amount, &self.intent.currency.to_ascii_uppercase());
+        let look = Look {
+            // The signing form may be embedded, and its payer comes here.
+            framing: Framing::Anybody,
+            ..Look::default()
+        };
+        let body = html! {
+            @if paid {
+                p { "Paid: " strong { (amount) } }
+                @if let Some(back) = &self.back {
+                    p { a.button href=(back) { "Back to the document" } }
+                } @else {
+                    p { "You can close this page." }
+                }
+            } @else {
+                p { "To be paid: " strong { (amount) } }
+                p { "This is a sandbox for development: no money moves." }
+                form method="post" {
+                    button type="submit" name="pay" value="pay" { "Pay " (amount) }
+                }
+            }
+        };
+        let (title, happening) = match paid {
+            true => ("Payment received", Some(Happening::Ready)),
+            false => ("Payment", None),
+        };
+        look.notice(StatusCode::OK, title, happening, body)
+    }
+}
+
+async fn sandbox_page(visit: SandboxVisit) -> Response {
+    visit.page(visit.intent.paid)
+}
+
+async fn sandbox_pay(State(app): State<App>, visit: SandboxVisit) -> Response {
+    let Ok(sandbox) = app.sandbox(Slot::Payment) else {
+        return HttpError::new(StatusCode::NOT_FOUND, "Not found").into_response();
+    };
+    match sandbox.pay(&visit.intent).await {
+        Ok(()) => visit.page(true),
+        Err(error) => HttpError::internal(error.to_string()).into_response(),
+    }
+}

@@ -1,0 +1,343 @@
+//! The signing form: server-rendered pages at `{signing_host}/{token}`.
+//!
+//! A plain HTML form that works without JavaScript. The token in the URL is the
+//! signer's credential; whatever is wrong with it leads to a page that says so.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use axum::{Form as FormBody, Json, Router};
+use maud::html;
+use serde_json::json;
+
+use super::kba;
+use super::look::Happening;
+use super::signing_files;
+use super::signing_page::Shown;
+use super::visit::{Visit, room_error};
+use crate::domain::envelope::{Envelope, SignerStatus};
+use crate::http::error::HttpError;
+use crate::http::middleware::origin::origin;
+use crate::room::form::{FormError, Origin, Problems};
+use crate::service::kba::{Given, is_open};
+use crate::service::signing::visits::{self, Renewal};
+use crate::service::signing::{Destination, destination, reconcile};
+use crate::service::templates::pages;
+use crate::service::{App, ServiceError};
+
+/// A form with a drawn picture in several fields.
+const BODY_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The pages a signer sees, below `path`.
+pub fn routes(path: &str) -> Router<App> {
+    let below = |name: &str| format!("{path}/{{token}}{name}");
+    Router::new()
+        .route(&below(""), get(show).post(submit))
+        .route(&below("/renew"), post(renew))
+        .merge(signing_files::routes(path))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+}
+
+async fn show(State(app): State<App>, visit: Visit) -> Response {
+    if let Some(page) = visit.closed() {
+        return page;
+    }
+    if let Some(page) = kba::closed(&app, &visit, visit.origin.ip.clone()).await {
+        return page;
+    }
+    match kba::recognise(&app, &visit).await {
+        Ok(cookie) => kba::with_cookie(opened(&app, visit).await, cookie),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// Opening the document makes the signer `viewed`.
+async fn opened(app: &App, visit: Visit) -> Response {
+    let Some(submitter) = visit.room_submitter() else {
+        return elsewhere(app, &visit).await;
+    };
+    if visit.signer.status == SignerStatus::Pending {
+        match app
+            .room()
+            .open(&visit.envelope.org, submitter, &visit.origin)
+            .await
+        {
+            Ok(()) => follow(app, &visit, None).await,
+            Err(FormError::NotYourTurn) => {}
+            Err(error) => return visit.failed(error),
+        }
+    }
+    render(app, &visit, submitter, Outcome::default()).await
+}
+
+/// At another provider: our link leads there, after our own checks.
+async fn elsewhere(app: &App, visit: &Visit) -> Response {
+    match destination(app, &visit.envelope, &visit.signer).await {
+        Ok(Destination::Page(url)) => Redirect::to(&url).into_response(),
+        Ok(Destination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
+        Ok(Destination::PassedOn) => {
+            let text = "Somebody else has been asked to sign in your place.";
+            visit.notice_of_end(StatusCode::OK, "Passed on", text)
+        }
+        Ok(Destination::Closed) => visit.failed(FormError::Closed),
+        Err(ServiceError::Provider(error)) => {
+            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be led on");
+            visit.unavailable("The document cannot be shown right now.")
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// What a signer sent: which button was pressed, and what stood in the controls.
+struct Sent {
+    action: String,
+    consent: bool,
+    reason: String,
+    values: BTreeMap<String, String>,
+    origin: Origin,
+    /// A script saves while the signer types, and shows the answer itself.
+    by_script: bool,
+}
+
+impl Sent {
+    async fn read(app: &App, request: Request) -> Option<Self> {
+        let (parts, body) = request.into_parts();
+        let origin = origin(app, &parts);
+        let accept = parts.headers.get(header::ACCEPT);
+        let by_script = accept.is_some_and(|accept| accept == "application/json");
+        let request = Request::from_parts(parts, body);
+        let pairs = FormBody::<Vec<(String, String)>>::from_request(request, app).await;
+        // A checkbox sends a hidden `false` before its own `true`: the last wins.
+        let mut values: BTreeMap<String, String> = pairs.ok()?.0.into_iter().collect();
+        let mut action = values.remove("action").unwrap_or_default();
+        if let Some(field) = action.strip_prefix("clear:") {
+            values.insert(field.to_owned(), String::new());
+            action = "save".into();
+        }
+        Some(Self {
+            action,
+            consent: values.remove("consent").is_some_and(|value| value == "yes"),
+            reason: values
+                .remove("reason")
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            values,
+            origin,
+            by_script,
+        })
+    }
+}
+
+impl Sent {
+    /// The same, for the gate in front of the document.
+    fn about_identity(self) -> Given {
+        Given {
+            again: self.values.contains_key("again"),
+            values: self.values,
+            consent: self.consent,
+            ip: self.origin.ip,
+        }
+    }
+}
+
+/// What is to be shown of a form that was sent.
+#[derive(Default)]
+struct Outcome {
+    entered: BTreeMap<String, String>,
+    problems: Problems,
+    consent: bool,
+    reason: String,
+    review: bool,
+}
+
+/// Saves, finishes or declines, as the pressed button says.
+async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Response {
+    if let Some(page) = visit.closed() {
+        return page;
+    }
+    let Some(sent) = Sent::read(&app, request).await else {
+        let text = "Go back and try again.";
+        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Not understood", text);
+    };
+    match is_open(&app, &visit.envelope, &visit.signer).await {
+        Ok(true) => {}
+        Ok(false) => return kba::go_on(&app, &visit, sent.about_identity()).await,
+        Err(error) => return HttpError::from(error).into_response(),
+    }
+    match kba::recognise(&app, &visit).await {
+        Ok(cookie) => kba::with_cookie(submitted(&app, visit, sent).await, cookie),
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
+    let Some(submitter) = visit.room_submitter() else {
+        return elsewhere(app, &visit).await;
+    };
+    let done = act(app, &visit.envelope, submitter, &sent).await;
+    let ended = sent.action == "finish" || sent.action == "decline";
+    // Of what is saved, only the first shows in the envelope.
+    if ended {
+        follow(app, &visit, Some(submitter)).await;
+    } else if done.is_ok() && visit.signer.status != SignerStatus::Started {
+        follow(app, &visit, None).await;
+    }
+    match done {
+        Ok(problems) if sent.by_script => Json(json!({ "problems": problems })).into_response(),
+        Ok(_) if sent.action == "finish" => visit.again(app).await.signed_page("Thank you"),
+        Ok(_) if sent.action == "decline" => visit.declined_page(),
+        Ok(problems) if problems.is_empty() && sent.action != "review" => back(&visit),
+        Ok(problems) | Err(FormError::Invalid(problems)) => {
+            let outcome = Outcome {
+                review: sent.action == "review",
+                entered: sent.values,
+                consent: sent.consent,
+                reason: sent.reason,
+                problems,
+            };
+            render(app, &visit, submitter, outcome).await
+        }
+        // Done already, for example by a second press of the button.
+        Err(FormError::Closed) => {
+            let visit = visit.again(app).await;
+            visit
+                .closed()
+                .unwrap_or_else(|| visit.failed(FormError::Closed))
+        }
+        Err(error) => visit.failed(error),
+    }
+}
+
+/// What is wrong with values that were only to be saved; wrong values keep a
+/// form from being finished.
+async fn act(
+    app: &App,
+    envelope: &Envelope,
+    submitter: i64,
+    sent: &Sent,
+) -> Result<Problems, FormError> {
+    let (org, room) = (&envelope.org, &app.room());
+    match sent.action.as_str() {
+        "finish" => {
+            room.finish(org, submitter, &sent.values, sent.consent, &sent.origin)
+                .await?;
+            Ok(Problems::new())
+        }
+        "decline" if sent.reason.is_empty() => {
+            let why = ("reason".to_owned(), "Say why you decline".to_owned());
+            Err(FormError::Invalid(Problems::from([why])))
+        }
+        "decline" => {
+            room.decline(org, submitter, &sent.reason, &sent.origin)
+                .await?;
+            Ok(Problems::new())
+        }
+        _ => room.save(org, submitter, &sent.values).await,
+    }
+}
+
+fn back(visit: &Visit) -> Response {
+    Redirect::to(visit.path()).into_response()
+}
+
+/// Shows in the envelope what was just done, before the signer is answered.
+///
+/// The room's jobs do the same a little later; whatever fails here is theirs.
+async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
+    let followed = async {
+        if let Some(submitter) = finished {
+            let org = &visit.envelope.org;
+            let form = app.room().form(org, submitter).await.map_err(room_error)?;
+            app.room()
+                .execute(org, form.submission.id)
+                .await
+                .map_err(|error| ServiceError::Internal(error.to_string()))?;
+        }
+        reconcile(app, &visit.envelope).await.map(drop)
+    };
+    if let Err(error) = followed.await {
+        tracing::warn!(%error, "what a signer did is left to the worker");
+    }
+}
+
+/// Has a fresh link, or the copy, mailed.
+async fn renew(State(app): State<App>, visit: Visit) -> Response {
+    if !visit.expired {
+        return back(&visit);
+    }
+    match visits::renew(&app, &visit.envelope, &visit.signer).await {
+        Ok(Renewal::Mailed) => {
+            let body = html! { p { "Look into the mailbox to which your invitation was sent." } };
+            let title = "An e-mail is on its way";
+            visit.look.notice(StatusCode::OK, title, None, body)
+        }
+        Ok(Renewal::TooSoon) => {
+            let body = html! {
+                p { "An e-mail was sent to you a few minutes ago. Look into your mailbox, and try again later." }
+            };
+            let title = "An e-mail was sent already";
+            let page = visit
+                .look
+                .notice(StatusCode::TOO_MANY_REQUESTS, title, None, body);
+            let wait = visits::COOL_DOWN.as_secs().to_string();
+            ([(header::RETRY_AFTER, wait)], page).into_response()
+        }
+        Ok(Renewal::NotYet) => visit.failed(FormError::NotYourTurn),
+        Ok(Renewal::Closed) => {
+            let closed = visit.closed();
+            closed.unwrap_or_else(|| visit.failed(FormError::Closed))
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// The form, or the page that says whose turn it is.
+async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> Response {
+    let read = async {
+        let form = app.room().form(&visit.envelope.org, submitter).await;
+        let form = form.map_err(room_error)?;
+        let document = form.submission.file();
+        if form.waits_for.is_none() {
+            pages::draw_first(app, document.clone());
+        }
+        let pages = pages::facts(app, &app.pages, &document).await?;
+        Ok::<_, ServiceError>((form, pages))
+    };
+    let (form, pages) = match read.await {
+        Ok(read) => read,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
+    if form.submitter.is_done() {
+        return visit.failed(FormError::Closed);
+    }
+    if let Some(other) = &form.waits_for {
+        return visit.not_yet(StatusCode::OK, other);
+    }
+    let shown = Shown {
+        path: visit.path(),
+        look: &visit.look,
+        envelope: &visit.envelope,
+        signer: &visit.signer,
+        owes: visit.owes.as_deref(),
+        pages: &pages,
+        form: &form,
+        entered: &outcome.entered,
+        problems: &outcome.problems,
+        consent: outcome.consent,
+        reason: &outcome.reason,
+        review: outcome.review,
+    };
+    let status = if outcome.problems.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let (title, ready) = (&visit.envelope.name, Some(Happening::Ready));
+    visit
+        .look
+        .page(status, title, ready, "signing", shown.markup())
+}

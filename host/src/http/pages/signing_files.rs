@@ -1,0 +1,133 @@
+//! What belongs to a signing form beside the form itself: pages of the document,
+//! the signer's copy, and how its organization looks.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::json;
+
+use super::kba;
+use super::visit::{Visit, room_error, unknown_link};
+use crate::domain::envelope::SignerStatus;
+use crate::http::error::HttpError;
+use crate::http::middleware::limits;
+use crate::service::access::windows::Credential;
+use crate::service::templates::pages;
+use crate::service::vault::copies;
+use crate::service::{App, ServiceError};
+
+/// Below the form's own path.
+pub fn routes(path: &str) -> Router<App> {
+    let below = |name: &str| format!("{path}/{{token}}{name}");
+    Router::new()
+        .route(&below("/pages/{page}"), get(page))
+        .route(&below("/copy.pdf"), get(copy))
+        .route(&below("/brand.css"), get(style))
+        .route(&below("/logo"), get(logo))
+}
+
+/// A page of the document: `1.png` as a picture, `1.txt` and `1.json` as text.
+async fn page(
+    State(app): State<App>,
+    visit: Visit,
+    Path((_, name)): Path<(String, String)>,
+) -> Response {
+    let parsed = name
+        .split_once('.')
+        .and_then(|(page, kind)| Some((page.parse::<u32>().ok()?, kind)));
+    let (Some((page, kind)), Some(submitter), None) =
+        (parsed, visit.room_submitter(), visit.closed())
+    else {
+        return unknown_link();
+    };
+    let read = async {
+        if !kba::is_open(&app, &visit).await? {
+            return Ok(unknown_link());
+        }
+        let form = app.room().form(&visit.envelope.org, submitter).await;
+        let form = form.map_err(room_error)?;
+        if form.waits_for.is_some() {
+            return Ok(unknown_link());
+        }
+        let document = form.submission.file();
+        Ok::<_, ServiceError>(match kind {
+            "png" => {
+                let picture = pages::picture(&app, &app.pages, &document, page).await?;
+                kept("image/png", Body::from(picture))
+            }
+            "txt" => {
+                let lines = pages::text(&app, &app.pages, &document, page).await?;
+                let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+                kept("text/plain; charset=utf-8", Body::from(text.join("\n")))
+            }
+            "json" => {
+                let lines = pages::text(&app, &app.pages, &document, page).await?;
+                let lines: Vec<_> = lines
+                    .iter()
+                    .map(|line| {
+                        let area = &line.area;
+                        json!({ "text": line.text, "x": area.x, "y": area.y, "w": area.w, "h": area.h })
+                    })
+                    .collect();
+                kept("application/json", Body::from(json!(lines).to_string()))
+            }
+            _ => unknown_link(),
+        })
+    };
+    let answer = read.await;
+    answer.unwrap_or_else(|error| HttpError::from(error).into_response())
+}
+
+/// What a document looks like does not change.
+fn kept(content_type: &'static str, body: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "private, max-age=3600"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, body).into_response()
+}
+
+/// The signer's copy, once everybody has signed.
+async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(refused) = limits::admit(&app, Credential::Copies, visit.token.reveal(), &parts) {
+        return refused.into_response();
+    }
+    if visit.signer.status != SignerStatus::Completed || !visit.has_copy() || visit.expired {
+        return visit.closed().unwrap_or_else(unknown_link);
+    }
+    match copies::signers_copy(&app, &app.vault, &visit.envelope).await {
+        Ok(copy) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/pdf".to_owned()),
+                (header::CONTENT_LENGTH, copy.size.to_string()),
+                (
+                    header::CONTENT_DISPOSITION,
+                    attachment(&visit.envelope.name),
+                ),
+                (header::CACHE_CONTROL, "no-store".to_owned()),
+            ];
+            (headers, Body::from_stream(copy.pieces)).into_response()
+        }
+        Err(error) => HttpError::from(error).into_response(),
+    }
+}
+
+/// A file name for any envelope's name (RFC 6266, RFC 8187).
+fn attachment(name: &str) -> String {
+    let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let encoded = encoded.replace('+', "%20");
+    format!("attachment; filename=\"copy.pdf\"; filename*=UTF-8''{encoded}.pdf")
+}
+
+async fn style(visit: Visit) -> Response {
+    visit.look.style()
+}
+
+async fn logo(visit: Visit) -> Response {
+    visit.look.logo()
+}

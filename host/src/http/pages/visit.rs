@@ -1,0 +1,254 @@
+//! The visit of a signer's link, and the pages for a signer with nothing to sign.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::look::{Happening, Look};
+use crate::config::EMBEDDED;
+use crate::domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
+use crate::domain::token::LinkToken;
+use crate::http::error::HttpError;
+use crate::http::middleware::limits;
+use crate::http::middleware::origin::origin;
+use crate::room::form::{FormError, Origin};
+use crate::service::access::windows::Credential;
+use crate::service::signing::visits::{self, Visitor};
+use crate::service::{App, ServiceError};
+
+/// The cookie by which a browser is recognised.
+pub const BROWSER: &str = "holdfast_identity";
+
+/// A signer's link, looked up.
+pub struct Visit {
+    pub token: LinkToken,
+    pub envelope: Envelope,
+    pub signer: Signer,
+    pub expired: bool,
+    /// What this signer has to pay, as a person reads it.
+    pub owes: Option<String>,
+    pub look: Look,
+    /// The cookie of a browser that came before.
+    pub browser: Option<String>,
+    /// Where the request came from.
+    pub origin: Origin,
+    /// Where this signer's pages are.
+    path: String,
+}
+
+impl FromRequestParts<App> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
+        let token = segments
+            .ok()
+            .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
+            .ok_or_else(unknown_link)?;
+        limits::admit(app, Credential::SigningLink, token.reveal(), parts)
+            .map_err(IntoResponse::into_response)?;
+        match visits::find(app, &token).await {
+            Ok(Some(visitor)) => Ok(Self {
+                browser: cookie(parts),
+                origin: origin(app, parts),
+                ..Self::of(app, &token, visitor)
+            }),
+            Ok(None) => Err(unknown_link()),
+            Err(error) => Err(HttpError::from(error).into_response()),
+        }
+    }
+}
+
+impl Visit {
+    fn of(app: &App, token: &LinkToken, visitor: Visitor) -> Self {
+        let path = format!("{}/{}", app.config.signing_path(), token.reveal());
+        Self {
+            token: token.clone(),
+            browser: None,
+            origin: Origin::default(),
+            look: Look::of(visitor.organization, path.clone()),
+            path,
+            envelope: visitor.envelope,
+            signer: visitor.signer,
+            expired: visitor.expired,
+            owes: visitor.owes,
+        }
+    }
+
+    /// Where this signer's pages are.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Reads the visit again after a change.
+    pub async fn again(self, app: &App) -> Self {
+        match visits::find(app, &self.token).await {
+            Ok(Some(visitor)) => Self {
+                browser: self.browser,
+                origin: self.origin,
+                ..Self::of(app, &self.token, visitor)
+            },
+            _ => self,
+        }
+    }
+
+    /// The room's number of this signer; none at another provider.
+    pub fn room_submitter(&self) -> Option<i64> {
+        let embedded = self.envelope.provider_instance.as_deref() == Some(EMBEDDED);
+        self.signer
+            .provider_submitter
+            .as_ref()
+            .filter(|_| embedded)?
+            .parse()
+            .ok()
+    }
+
+    pub fn notice(
+        &self,
+        status: StatusCode,
+        title: &str,
+        happening: Happening,
+        body: Markup,
+    ) -> Response {
+        self.look.notice(status, title, Some(happening), body)
+    }
+
+    pub fn notice_of_end(&self, status: StatusCode, title: &str, text: &str) -> Response {
+        self.notice(status, title, Happening::Error, html! { p { (text) } })
+    }
+
+    /// The page for a signer with nothing to sign, with the reason; `None` while the form is open.
+    pub fn closed(&self) -> Option<Response> {
+        let (title, text) = match (self.signer.status, self.envelope.status) {
+            (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
+            (SignerStatus::Declined, _) => return Some(self.declined_page()),
+            (_, EnvelopeStatus::Voided) => ("Withdrawn", "The sender has withdrawn this document."),
+            (_, EnvelopeStatus::Expired) => ("Expired", "The time to sign this document is over."),
+            (_, EnvelopeStatus::Declined) => {
+                ("Declined", "Another signer has declined this document.")
+            }
+            (_, status) if status.is_out_for_signing() && self.expired => {
+                return Some(self.expired_page());
+            }
+            (_, status) if status.is_out_for_signing() => return None,
+            _ => ("Nothing to sign", "This document is not open for signing."),
+        };
+        Some(self.notice_of_end(StatusCode::OK, title, text))
+    }
+
+    /// A provider is away: nothing is wrong with the link.
+    pub fn unavailable(&self, what: &str) -> Response {
+        let body = html! { p { (what) " Your link is good: try again in a few minutes." } };
+        let title = "Not available right now";
+        self.notice(StatusCode::BAD_GATEWAY, title, Happening::Error, body)
+    }
+
+    fn expired_page(&self) -> Response {
+        let body = html! {
+            p { "Links work for a limited time, to protect your document." }
+            (self.renewal("E-mail me a fresh link"))
+        };
+        let title = "This link has expired";
+        self.notice(StatusCode::GONE, title, Happening::Error, body)
+    }
+
+    pub fn renewal(&self, label: &str) -> Markup {
+        html! {
+            form method="post" action={ (self.path) "/renew" } {
+                button type="submit" { (label) }
+            }
+        }
+    }
+
+    /// After signing: thanks, and the signer's copy once all have signed.
+    pub fn signed_page(&self, title: &str) -> Response {
+        let body = html! {
+            p { "You have signed “" (self.envelope.name) "”." }
+            @if let Some(amount) = self.owes.as_ref().filter(|_| !self.expired) {
+                (payment(&self.path, amount))
+            }
+            @if !self.has_copy() {
+                p { "Once everybody has signed you get your copy by e-mail." }
+            } @else if self.expired {
+                p { "Everybody has signed. This link has expired, so your copy comes by e-mail." }
+                (self.renewal("E-mail me my copy"))
+            } @else {
+                p { "Everybody has signed. Keep your copy; you also get it by e-mail." }
+                p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
+            }
+            p { "You can close this page." }
+        };
+        self.notice(StatusCode::OK, title, Happening::Completed, body)
+    }
+
+    pub fn declined_page(&self) -> Response {
+        let body = html! { p { "The sender has been told." } };
+        let title = "You have declined";
+        self.notice(StatusCode::OK, title, Happening::Declined, body)
+    }
+
+    pub fn not_yet(&self, status: StatusCode, other: &str) -> Response {
+        let text =
+            format!("{other} signs before you. You will get an e-mail when it is your turn.");
+        let body = html! { p { (text) } };
+        let title = "Not yet your turn";
+        self.notice(status, title, Happening::Ready, body)
+    }
+
+    pub fn has_copy(&self) -> bool {
+        self.envelope.status.is_signed()
+    }
+
+    pub fn failed(&self, error: FormError) -> Response {
+        let (title, text) = match error {
+            FormError::NotFound => return unknown_link(),
+            FormError::Closed => ("This document is closed", "It can no longer be signed."),
+            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, "Somebody else"),
+            error => return HttpError::from(room_error(error)).into_response(),
+        };
+        self.notice_of_end(StatusCode::CONFLICT, title, text)
+    }
+}
+
+/// What a browser sends back by which a signer is recognised.
+fn cookie(parts: &Parts) -> Option<String> {
+    let cookies = parts.headers.get_all(header::COOKIE);
+    let mut pairs = cookies
+        .iter()
+        .filter_map(|header| header.to_str().ok())
+        .flat_map(|header| header.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(name, _)| *name == BROWSER)?;
+    Some(value.to_owned())
+}
+
+/// The step that is left to the payer.
+pub fn payment(path: &str, amount: &str) -> Markup {
+    html! {
+        section.payment aria-label="Payment" {
+            p { "To be paid: " strong { (amount) } }
+            p { a.button href={ (path) "/pay" } { "Pay " (amount) } }
+        }
+    }
+}
+
+/// What the room could not do, as a service's error.
+pub fn room_error(error: FormError) -> ServiceError {
+    match error {
+        FormError::Store(error) => error.into(),
+        FormError::Files(error) => error.into(),
+        FormError::Component(error) => error.into(),
+        error => ServiceError::Conflict(error.to_string()),
+    }
+}
+
+/// Page for an unknown link.
+pub fn unknown_link() -> Response {
+    let body = html! { p { "Check that it is complete, or ask the sender for a new one." } };
+    let title = "This link does not work";
+    Look::default().notice(StatusCode::NOT_FOUND, title, Some(Happening::Error), body)
+}
