@@ -7,7 +7,8 @@ SECTIONS ?=
 CRATES = --workspace --exclude holdfast-bench
 # On several nodes: not what has stores of its own, looks into a database file, sends parts
 # to s3s-fs, or counts what one node does.
-ON_NODES = binary(it) & not test(/^(backup|crash|nodes|store|plugin_kit|webhook_drills|bulk_drills|object_storage|components|documents)::/) \
+ON_NODES = binary(it) & not test(/^(backup|store|cli::plugin_kit|components::(artifacts|documents)|files::object_storage)::/) \
+  & not test(/^journeys::(crash|nodes|webhook_drills|bulk_drills)::/) \
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
   & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 

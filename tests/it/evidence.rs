@@ -17,7 +17,7 @@ use holdfast::evidence::{self, Bundle, Report, Rules, Trusted, Verdict};
 use holdfast::store::components;
 use serde_json::{Value, json};
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::{CONTRACT, TestApp, envelope_body, operator, operator_output, release_form};
 
 /// The files of a bundle by their names.

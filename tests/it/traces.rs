@@ -9,7 +9,7 @@ use axum::Json;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::crash::Drill;
+use crate::journeys::crash::Drill;
 use crate::support::process::{Home, Server, this_program};
 
 /// One span, as it arrived.

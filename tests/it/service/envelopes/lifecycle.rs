@@ -1,5 +1,5 @@
 //! Reminders, payment, expiry, large uploads: rows of the envelope tables that
-//! `partner.rs` does not have.
+//! `http/partner.rs` does not have.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use holdfast::files::FilesError;
 use holdfast::start;
 use serde_json::Value;
 
-use crate::journeys::signed_vaulted_certified_and_released;
+use crate::journeys::main_job::signed_vaulted_certified_and_released;
 use crate::support::azure::Azurite;
 use crate::support::gcs::Gcs;
 use crate::support::s3::S3;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::TestApp;
 use crate::support::receiver::Receiver;
 
-const GUIDE: &str = include_str!("../../docs/webhooks.md");
+const GUIDE: &str = include_str!("../../../../docs/webhooks.md");
 
 /// The guide's code in one language, and what calls it: cases come as JSON on
 /// standard input, and verdicts go out as JSON.

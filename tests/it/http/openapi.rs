@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use holdfast::domain::component::Slot;
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::{Answer, CONTRACT, TestApp, envelope_body, org_of, postgres, receiver};
 
 /// One operation of the document.

@@ -11,7 +11,7 @@ use sqlx::Row as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,7 +190,7 @@ async fn activations_that_cannot_be_gone_back_to_are_not_read_any_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_has_a_few_uploads_waiting() {
     let slow = |config: &mut Config| {
-        crate::component_isolation::stuck_compiler(config);
+        crate::components::isolation::stuck_compiler(config);
         config.components.compile_limit = Duration::from_secs(2);
     };
     let app = TestApp::with(slow, OrgSettings::default()).await;

@@ -80,7 +80,7 @@ fn components() -> Components {
 fn the_compliance_component_answers_the_vectors() {
     let components = components();
     let all: Value =
-        serde_json::from_str(include_str!("../../wit/compliance/vectors.json")).unwrap();
+        serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     let vectors: Vec<Vector> = serde_json::from_value(all["vectors"].clone()).unwrap();
     assert!(vectors.len() >= 20);
     for vector in vectors {

@@ -1,6 +1,6 @@
 //! The specification's tables for envelopes, customers, errors and limits, row
 //! by row. What a row needs more than one request for has a test of its own in
-//! the file of its subject; the customer's own fields are in `customers.rs`.
+//! the file of its subject; the customer's own fields are in `service/customers.rs`.
 
 use std::time::Duration;
 
@@ -592,8 +592,8 @@ async fn the_other_limits_are_these() {
     assert_eq!(answer.headers["x-ratelimit-remaining"], "99");
 
     // application/pdf, image/png, image/jpeg; a template is a PDF.
-    let jpeg: &[u8] = include_bytes!("../fixtures/scan.jpg");
-    let png: &[u8] = include_bytes!("../fixtures/scan.png");
+    let jpeg: &[u8] = include_bytes!("../../fixtures/scan.jpg");
+    let png: &[u8] = include_bytes!("../../fixtures/scan.png");
     let envelope = paper(&app).await;
     let path = format!("/partner/envelopes/{}/upload", id_of(&envelope));
     let rows: [(&str, &[u8], u16); 5] = [

@@ -9,7 +9,7 @@ use holdfast::domain::component::Slot;
 use holdfast::domain::organization::{OrgSettings, PaymentSettings, Scope};
 use serde_json::{Value, json};
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::authority::hmac_sha256;
 use crate::support::processor::{Processor, SECRET_KEY, WEBHOOK_SECRET};
 use crate::support::{Answer, TestApp, envelope_body, form, postgres, release_form};

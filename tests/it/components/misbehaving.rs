@@ -20,7 +20,7 @@ use holdfast::domain::id::{ActivationId, ComponentId};
 use holdfast_test_guests::MISBEHAVING;
 use serde_json::{Value, json};
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::rewrite::with_work;
 use crate::support::{CONTRACT, TestApp};
 

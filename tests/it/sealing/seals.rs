@@ -74,7 +74,7 @@ async fn a_changed_or_prolonged_document_is_not_sealed_any_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_are_sealed() {
     let app = TestApp::start().await;
-    let picture: &[u8] = include_bytes!("../fixtures/scan.png");
+    let picture: &[u8] = include_bytes!("../../fixtures/scan.png");
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
     let envelope = app.post("/partner/envelopes", body).await.data(201);

@@ -16,7 +16,7 @@ use holdfast::domain::id::{ActivationId, ComponentId, OrgId};
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::TestApp;
 use crate::support::rewrite::with_work;
 
@@ -297,7 +297,7 @@ async fn rules_of_an_organization_leave_the_async_threads_free() {
     let slow = with_work(&default_bytes(Slot::Compliance), EVALUATE, 1_000_000);
     let components = node_of(&org, Slot::Compliance, slow);
     let vectors: Value =
-        serde_json::from_str(include_str!("../../wit/compliance/vectors.json")).unwrap();
+        serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
     let facts = serde_json::from_value(vectors["vectors"][0]["facts"].clone()).unwrap();
     let (done, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
     let asked = async {

@@ -3,7 +3,7 @@
 use holdfast_test_guests::{LENIENT, OPINIONATED};
 use serde_json::{Value, json};
 
-use crate::component_registry::variant;
+use crate::service::components::registry::variant;
 use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf, release_form};
 
 /// A buyer who may sign, initial and remark, and must do none of it by `required`.

@@ -23,7 +23,7 @@ use holdfast::domain::organization::OrgSettings;
 use holdfast_guest_builder::{Builder, Guest, Memory};
 use serde_json::json;
 
-use crate::misbehaving::node_with;
+use crate::components::misbehaving::node_with;
 use crate::support::example_sign::{ExampleSign, KEY, SECRET};
 use crate::support::{CONTRACT, TestApp, envelope_body};
 
@@ -122,7 +122,7 @@ fn in_python() -> Vec<u8> {
     })
 }
 
-const FAR_END: &str = include_str!("../../plugins/examples/far-end.json");
+const FAR_END: &str = include_str!("../../../plugins/examples/far-end.json");
 
 fn plugin(bytes: Vec<u8>) -> Artifact {
     Artifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
@@ -418,19 +418,19 @@ fn only_a_module_is_encoded() {
 /// The plugins that come with the binary have scripts too.
 #[tokio::test(flavor = "multi_thread")]
 async fn docuseal_is_spoken_to_as_written() {
-    let text = include_str!("../../plugins/signing-docuseal/far-end.json");
+    let text = include_str!("../../../plugins/signing-docuseal/far-end.json");
     speaks_as_written(Slot::Signing, text).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stripe_is_spoken_to_as_written() {
-    let text = include_str!("../../plugins/payment-stripe/far-end.json");
+    let text = include_str!("../../../plugins/payment-stripe/far-end.json");
     speaks_as_written(Slot::Payment, text).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn method_is_spoken_to_as_written() {
-    let text = include_str!("../../plugins/kba-method/far-end.json");
+    let text = include_str!("../../../plugins/kba-method/far-end.json");
     speaks_as_written(Slot::Kba, text).await;
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use holdfast::components::{Artifact, Components};
 use holdfast::domain::component::Slot;
 
-use crate::misbehaving::dummy;
+use crate::components::misbehaving::dummy;
 
 fn components() -> Components {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code-of-component-tests");

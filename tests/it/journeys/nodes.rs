@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::crash::{Drill, kills};
+use crate::journeys::crash::{Drill, kills};
 use crate::support::postgres;
 use crate::support::process::{Home, Server, this_program};
 use crate::support::proxy::{Network, Proxy};

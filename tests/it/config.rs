@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::operator::holdfast;
+use crate::cli::operator::holdfast;
 use crate::support::{operator, share_native_code};
 
 /// Runs the program with these variables.

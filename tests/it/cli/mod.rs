@@ -1,0 +1,4 @@
+//! The operator's tool.
+
+pub mod operator;
+mod plugin_kit;

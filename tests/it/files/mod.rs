@@ -1,0 +1,4 @@
+//! Stored bytes.
+
+mod full_disk;
+mod object_storage;

@@ -1,0 +1,4 @@
+//! Seals and time stamps.
+
+mod seals;
+mod trusted_time;

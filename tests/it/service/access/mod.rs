@@ -1,0 +1,4 @@
+//! Who may ask, and how often.
+
+mod rate_limits;
+mod tokens;

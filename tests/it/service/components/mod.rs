@@ -1,0 +1,4 @@
+//! Components of organizations and operators.
+
+pub mod registry;
+mod uploads;

@@ -1,0 +1,5 @@
+//! Envelopes until they are signed.
+
+mod lifecycle;
+mod sending;
+mod verdicts;

@@ -1,0 +1,4 @@
+//! Signers and their links.
+
+mod embed;
+mod form;

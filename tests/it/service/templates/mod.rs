@@ -1,0 +1,5 @@
+//! Templates, packages, and the field builder.
+
+mod field_builder;
+mod library;
+mod packages;

@@ -1,0 +1,6 @@
+//! The vault, and the log over it.
+
+mod in_and_out;
+mod integrity;
+mod log;
+mod pipeline;

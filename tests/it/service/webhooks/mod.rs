@@ -1,0 +1,4 @@
+//! Webhooks.
+
+mod endpoints;
+mod snippets;
