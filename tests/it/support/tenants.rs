@@ -1,0 +1,144 @@
+//! Organizations, and who acts for them.
+
+use holdfast::domain::clock::Clock;
+use holdfast::domain::id::{KeyId, OrgId};
+use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
+use holdfast::domain::token::ApiKey;
+use holdfast::store::{Store, api_keys, organizations};
+use serde_json::Value;
+
+use super::TestApp;
+use super::commands::{operator, operator_command, printed};
+
+impl TestApp {
+    /// Another tenant's key.
+    pub async fn other_organization(&self) -> String {
+        new_organization(&self.store, OrgSettings::default(), Scope::ALL)
+            .await
+            .1
+    }
+
+    /// Another tenant's key, with so many requests a minute.
+    pub async fn other_organization_with_limit(&self, rpm: i64) -> String {
+        let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
+        new_key(&self.store, &org, Scope::ALL, rpm).await
+    }
+
+    /// A key and a web-app admin of another organization.
+    pub async fn other_tenant(&self) -> (String, String) {
+        let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
+        let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
+        (key, self.admin_of(org.as_str()))
+    }
+
+    /// A web-app admin of another organization.
+    pub fn other_admin(&self) -> String {
+        let mut create = operator_command(self.root.path(), &["org", "create", "--name", "Oak"]);
+        if let Some(url) = &self.database_url {
+            create.env("HOLDFAST_DATABASE_URL", url);
+        }
+        let org = printed(create.output().unwrap());
+        self.admin_of(org["org_id"].as_str().unwrap())
+    }
+
+    /// A web-app admin of the organization.
+    pub fn admin(&self) -> String {
+        self.admin_of(self.org.as_str())
+    }
+
+    fn admin_of(&self, org: &str) -> String {
+        self.token_of(org, "admin")
+    }
+
+    /// The token of one admin, who is issued it once.
+    pub fn web_admin(&self) -> &str {
+        self.admin.get_or_init(|| self.admin())
+    }
+
+    /// A web-app token for that role.
+    pub fn token(&self, role: &str) -> String {
+        self.token_of(self.org.as_str(), role)
+    }
+
+    fn token_of(&self, org: &str, role: &str) -> String {
+        let email = "oak@oak.example";
+        let arguments = [
+            "token", "issue", "--org", org, "--email", email, "--role", role,
+        ];
+        let mut command = operator_command(self.root.path(), &arguments);
+        // Good by the service's clock.
+        let offset = format!("{}ms", self.ahead.as_millis());
+        command.env("HOLDFAST_CLOCK_OFFSET", offset);
+        if let Some(url) = &self.database_url {
+            command.env("HOLDFAST_DATABASE_URL", url);
+        }
+        let issued = printed(command.output().unwrap());
+        issued["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Changes settings of the organization, as an operator does.
+    pub fn set_organization(&self, settings: &[&str]) {
+        let arguments = [&["org", "set", self.org.as_str()], settings].concat();
+        operator(self.data.path(), &arguments);
+    }
+
+    /// A key of the same organization with these scopes only.
+    pub async fn key_with(&self, scopes: &[Scope]) -> String {
+        self.key_with_limit(scopes, 100).await
+    }
+
+    /// A key with these scopes and so many requests a minute.
+    pub async fn key_with_limit(&self, scopes: &[Scope], rpm: i64) -> String {
+        new_key(&self.store, &self.org, scopes, rpm).await
+    }
+}
+
+pub(super) async fn new_organization(
+    store: &Store,
+    settings: OrgSettings,
+    scopes: &[Scope],
+) -> (OrgId, String) {
+    let organization = Organization {
+        id: OrgId::new(),
+        name: "Maple Street Motors".into(),
+        settings,
+        created_at: Clock::default().now(),
+    };
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    tx.commit().await.unwrap();
+    let key = new_key(store, &organization.id, scopes, 100).await;
+    (organization.id, key)
+}
+
+async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> String {
+    let key = ApiKey::generate();
+    let record = ApiKeyRecord {
+        id: KeyId::new(),
+        org: org.clone(),
+        name: None,
+        scopes: scopes.to_vec(),
+        rate_limit_rpm: rpm,
+        owner_email: Some("vault@maple.example".into()),
+        active: true,
+        last_used_at: None,
+        revision: 0,
+    };
+    let mut tx = store.begin().await.unwrap();
+    api_keys::insert(&mut tx, &record, &key.hash(), Clock::default().now())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    key.reveal().to_owned()
+}
+
+/// The organization that a token names.
+pub fn org_of(token: &str) -> String {
+    use base64::Engine as _;
+    let claims = token.split('.').nth(1).unwrap();
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(claims)
+        .unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    claims["org_id"].as_str().unwrap().to_owned()
+}

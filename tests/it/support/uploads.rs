@@ -1,0 +1,86 @@
+//! Multipart forms.
+
+use axum::http::Request;
+
+use super::requests::api;
+use super::{Answer, TestApp};
+
+impl TestApp {
+    /// A multipart body with a `file` part and text parts.
+    pub async fn upload(
+        &self,
+        path: &str,
+        content_type: &str,
+        file: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
+        self.upload_as(&self.key, path, content_type, file, texts)
+            .await
+    }
+
+    pub async fn upload_as(
+        &self,
+        key: &str,
+        path: &str,
+        content_type: &str,
+        file: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
+        let (content_type, body) = form_of(content_type, file, texts);
+        self.post_text(key, path, &content_type, body).await
+    }
+
+    /// Uploads a component as a web-app user.
+    pub async fn upload_component(
+        &self,
+        token: &str,
+        name: &str,
+        version: &str,
+        component: &[u8],
+    ) -> Answer {
+        let texts = [("name", name), ("version", version)];
+        self.upload_signed_component(token, component, &texts).await
+    }
+
+    pub async fn upload_signed_component(
+        &self,
+        token: &str,
+        component: &[u8],
+        texts: &[(&str, &str)],
+    ) -> Answer {
+        let (content_type, body) = form_of("application/wasm", component, texts);
+        let request = Request::post(api("/components"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", content_type);
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// A template of the library, as the web app uploads one.
+    pub async fn library_template(&self, texts: &[(&str, &str)], pdf: &[u8]) -> Answer {
+        let (content_type, body) = form_of("application/pdf", pdf, texts);
+        let request = Request::post(api("/templates"))
+            .header("authorization", format!("Bearer {}", self.web_admin()))
+            .header("content-type", content_type);
+        self.send(request.body(body.into()).unwrap()).await
+    }
+}
+
+/// A multipart form: its content type, and its bytes.
+fn form_of(content_type: &str, file: &[u8], texts: &[(&str, &str)]) -> (String, Vec<u8>) {
+    const BOUNDARY: &str = "a-boundary-no-file-contains";
+    let mut body = Vec::new();
+    for (name, text) in texts {
+        let head = format!(
+            "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
+        );
+        body.extend(head.into_bytes());
+    }
+    let head = format!(
+        "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"file\"\r\n\
+         content-type: {content_type}\r\n\r\n"
+    );
+    body.extend(head.into_bytes());
+    body.extend(file);
+    body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
+    (format!("multipart/form-data; boundary={BOUNDARY}"), body)
+}

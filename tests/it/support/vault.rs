@@ -1,0 +1,73 @@
+//! What the vault and the log hold, and what leaves them.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{TestApp, operator_output};
+
+impl TestApp {
+    /// An envelope's custody ledger.
+    pub async fn custody(&self, id: &str) -> Value {
+        let path = format!("/partner/envelopes/{id}/custody");
+        self.get(&path).await.data(200)
+    }
+
+    /// The details of the one ledger entry with this action.
+    pub async fn entry(&self, id: &str, action: &str) -> Value {
+        let custody = self.custody(id).await;
+        let mut entries = custody["entries"].as_array().unwrap().iter();
+        let mut found = entries.by_ref().filter(|entry| entry["action"] == action);
+        let details = found.next().unwrap()["details"].clone();
+        assert_eq!(found.next(), None, "{action}");
+        details
+    }
+
+    /// The public key of the installation's log.
+    pub async fn ledger_key(&self) -> String {
+        let head = self.get_as("", "/ledger/head").await.data(200);
+        head["public_key"].as_str().unwrap().to_owned()
+    }
+
+    /// Releases an envelope, and what `holdfast verify` then says of it.
+    pub async fn released_and_verified(&self, id: &str) -> Value {
+        let path = format!("/partner/envelopes/{id}/vault-out");
+        self.post(&path, release_form()).await.data(200);
+        let (data, id) = (self.data.path().to_owned(), id.to_owned());
+        let verified =
+            tokio::task::spawn_blocking(move || operator_output(&data, &["verify", &id]));
+        serde_json::from_slice(&verified.await.unwrap().stdout).unwrap()
+    }
+
+    /// Releases an envelope: a folder with what its recipient gets, and the ledger.
+    pub async fn released_bundle(&self, id: &str) -> TempDir {
+        let path = format!("/partner/envelopes/{id}/vault-out");
+        let release = self.post(&path, release_form()).await.data(200);
+        let bundle = tempfile::tempdir().unwrap();
+        for file in [
+            "authoritative",
+            "certified_vaulted_copy",
+            "compliance_certificate",
+            "vault_custody_record",
+        ] {
+            let url = release[format!("{file}_signed_url")].as_str().unwrap();
+            let name = release[format!("{file}_filename")].as_str().unwrap();
+            std::fs::write(bundle.path().join(name), self.get(url).await.bytes).unwrap();
+        }
+        let custody = format!("/partner/envelopes/{id}/custody");
+        let ledger = self.get(&custody).await.data(200).to_string();
+        std::fs::write(bundle.path().join("custody-ledger.json"), ledger).unwrap();
+        bundle
+    }
+}
+
+pub fn release_form() -> Value {
+    json!({
+        "recipient_name": "Robin Park",
+        "recipient_organization": "First Example Bank",
+        "recipient_email": "robin.park@bank.example",
+        "purpose_of_release": "Assignment of the contract",
+        "acknowledge_authoritative_copy": true,
+        "acknowledge_chain_of_custody": true,
+        "authorized_signature": "Jordan Maple",
+    })
+}

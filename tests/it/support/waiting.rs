@@ -1,0 +1,76 @@
+//! Waiting for what the worker does.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{TestApp, files_below};
+
+impl TestApp {
+    /// The status once it is `status`; fails after two minutes.
+    pub async fn wait_for(&self, id: &str, status: &str) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let admin = self.web_admin();
+        loop {
+            // Whoever waits asks often, and a key has its limit.
+            let path = format!("/envelopes/{id}");
+            let now = self.get_with_bearer(admin, &path).await.data(200);
+            if now["status"] == status {
+                let path = format!("/partner/envelopes/{id}/status");
+                return self.get(&path).await.data(200);
+            }
+            assert!(Instant::now() < deadline, "still {now} and not {status}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until an event of this type is in the outbox.
+    pub async fn wait_for_event(&self, id: &str, event_type: &str) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !self
+            .event_types(id)
+            .await
+            .iter()
+            .any(|known| known == event_type)
+        {
+            assert!(Instant::now() < deadline, "no {event_type}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The mails in the outbox, once there are so many.
+    pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let mut mails = files_below(&self.data.path().join("outbox"));
+            // What is still being written has another name.
+            mails.retain(|mail| mail.extension().is_some_and(|extension| extension == "eml"));
+            if mails.len() >= count {
+                return mails
+                    .iter()
+                    .map(|mail| std::fs::read_to_string(mail).unwrap())
+                    .collect();
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{} mails and not {count}",
+                mails.len()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits for a sweep to remove a file.
+    pub async fn wait_until_gone(&self, path: &Path) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while path.exists() {
+            assert!(
+                Instant::now() < deadline,
+                "{} is still there",
+                path.display()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
