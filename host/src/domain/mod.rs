@@ -25,6 +25,7 @@
 
 pub mod brand;
 pub mod bulk;
+pub mod change;
 pub mod checkpoint;
 pub mod clock;
 pub mod component;

@@ -1,9 +1,10 @@
 //! Customers as partners see them, and their general documents.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::domain::change::Change;
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus, StoredFile};
 use crate::domain::event::EventType;
@@ -164,24 +165,19 @@ pub struct CreateCustomer {
 pub struct ChangeCustomer {
     #[schemars(length(min = 1, max = 500))]
     pub name: Option<String>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default)]
     #[schemars(with = "Option<String>", email)]
-    pub email: Option<Option<String>>,
+    pub email: Change<String>,
     /// What is given of it is read from the body itself.
     #[serde(flatten)]
     #[schemars(with = "Details")]
     pub details: Map<String, Value>,
 }
 
-/// A member that is there, null or not.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
 const TAKEN: &str = "A customer with this email address exists";
 
-fn address(email: Option<String>) -> Option<String> {
-    email.map(|email| email.trim().to_lowercase())
+fn address(email: String) -> String {
+    email.trim().to_lowercase()
 }
 
 /// What is set, by name.
@@ -203,7 +199,7 @@ pub async fn create(
     let now = core.clock.now();
     let customer = CustomerRow {
         id: CustomerId::new(),
-        email: address(request.email),
+        email: request.email.map(address),
         name: request.name,
         details: set(&request.details),
         created_at: now,
@@ -236,9 +232,7 @@ pub async fn change(
     if let Some(name) = request.name {
         customer.name = name;
     }
-    if let Some(email) = request.email {
-        customer.email = address(email);
-    }
+    request.email.map(address).apply(&mut customer.email);
     let known = json!(Details::default());
     for (name, value) in request.details {
         if known.get(&name).is_none() {

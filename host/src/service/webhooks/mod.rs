@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::delivery::sender::Sender;
 use crate::delivery::sender::{Parcel, Target};
+use crate::domain::change::Change;
 use crate::domain::clock::Timestamp;
 use crate::domain::event::{Event, EventType};
 use crate::domain::id::{EndpointId, KeyId, OrgId};
@@ -57,9 +58,9 @@ pub struct ChangeEndpoint {
     #[schemars(length(max = 2000))]
     pub url: Option<String>,
     /// Null removes it.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default)]
     #[schemars(with = "Option<String>", length(max = 500))]
-    pub description: Option<Option<String>>,
+    pub description: Change<String>,
     #[schemars(length(min = 1, max = 50))]
     pub events: Option<Vec<String>>,
     /// False ends its retries at once.
@@ -72,20 +73,13 @@ pub struct ChangeEndpoint {
     "webhook_url": "https://hooks.example.com/holdfast", "webhook_secret": "a secret of sixteen or more",
 }]))]
 pub struct LegacyWebhook {
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default)]
     #[schemars(with = "Option<String>", length(max = 2000))]
-    pub webhook_url: Option<Option<String>>,
+    pub webhook_url: Change<String>,
     /// At least 16 characters.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default)]
     #[schemars(with = "Option<String>", length(min = 16, max = 500))]
-    pub webhook_secret: Option<Option<String>>,
-}
-
-/// Null is something else than nothing.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+    pub webhook_secret: Change<String>,
 }
 
 /// An endpoint as it is shown; its secret never is.
@@ -367,9 +361,7 @@ pub async fn change(
     if let Some(url) = url {
         move_to(&mut endpoint, url);
     }
-    if let Some(description) = request.description {
-        endpoint.description = description;
-    }
+    request.description.apply(&mut endpoint.description);
     if let Some(selectors) = chosen {
         endpoint.selectors = selectors;
     }
@@ -532,16 +524,14 @@ pub async fn set_legacy(
 ) -> Result<LegacyView, ServiceError> {
     let mut issues = Vec::new();
     let url = match &request.webhook_url {
-        Some(Some(text)) => Some(Some(
-            checked_url(webhooks, text, "webhook_url", &mut issues).await,
-        )),
-        Some(None) => Some(None),
-        None => None,
+        Change::Set(text) => Change::Set(checked_url(webhooks, text, "webhook_url", &mut issues).await),
+        Change::Clear => Change::Clear,
+        Change::Keep => Change::Keep,
     };
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let secret = request.webhook_secret.map(|secret| secret.map(Secret::of));
+    let secret = request.webhook_secret.map(Secret::of);
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     // Two who set it at once make one endpoint.
@@ -552,23 +542,23 @@ pub async fn set_legacy(
         (Some(known), url) => {
             let mut endpoint = locked(&mut tx, &caller.org, &known.id).await?;
             match url {
-                Some(Some(url)) => {
+                Change::Set(url) => {
                     move_to(&mut endpoint, url);
                     set_active(&mut tx, &mut endpoint, true, now).await?;
                 }
-                Some(None) => set_active(&mut tx, &mut endpoint, false, now).await?,
-                None => {}
+                Change::Clear => set_active(&mut tx, &mut endpoint, false, now).await?,
+                Change::Keep => {}
             }
-            if let Some(secret) = secret {
+            if !matches!(secret, Change::Keep) {
                 let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
-                endpoint.secret = secret.map(seal);
+                secret.map(seal).apply(&mut endpoint.secret);
                 endpoint.previous = None;
             }
             endpoint.updated_at = now;
             webhooks::update(&mut tx, &endpoint).await?;
             Some(endpoint)
         }
-        (None, Some(Some(url))) => {
+        (None, Change::Set(url)) => {
             admit(&mut tx, &caller.org, Some(key)).await?;
             let mut endpoint = Endpoint {
                 key: Some(key.clone()),
@@ -576,11 +566,11 @@ pub async fn set_legacy(
                 ..new_endpoint(caller, url, vec![Selector::all()], now)
             };
             let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
-            endpoint.secret = secret.flatten().map(seal);
+            secret.map(seal).apply(&mut endpoint.secret);
             webhooks::insert(&mut tx, &endpoint).await?;
             Some(endpoint)
         }
-        (None, _) if secret.flatten().is_some() => {
+        (None, _) if matches!(secret, Change::Set(_)) => {
             return Err(ServiceError::Invalid(vec![Issue::new(
                 "missing",
                 &["webhook_url"],

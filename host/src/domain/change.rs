@@ -1,0 +1,71 @@
+//! What a PATCH asks of a field that may be empty.
+
+use serde::{Deserialize, Deserializer};
+
+/// A field of a PATCH body, marked `#[serde(default)]`: an absent member keeps what is there, null
+/// clears it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Change<T> {
+    /// The member is absent.
+    #[default]
+    Keep,
+    /// The member is null.
+    Clear,
+    /// The member has a value.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Converts the value, if there is one.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Change<U> {
+        match self {
+            Self::Keep => Change::Keep,
+            Self::Clear => Change::Clear,
+            Self::Set(value) => Change::Set(convert(value)),
+        }
+    }
+
+    /// Changes `field`.
+    pub fn apply(self, field: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *field = None,
+            Self::Set(value) => *field = Some(value),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Option::deserialize(deserializer)? {
+            None => Self::Clear,
+            Some(value) => Self::Set(value),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Patch {
+        #[serde(default)]
+        name: Change<String>,
+    }
+
+    #[test]
+    fn an_absent_member_keeps_and_null_clears() {
+        for (body, expected) in [
+            ("{}", Some("before")),
+            (r#"{"name":null}"#, None),
+            (r#"{"name":"after"}"#, Some("after")),
+        ] {
+            let patch: Patch = serde_json::from_str(body).unwrap();
+            let mut name = Some("before".to_owned());
+            patch.name.apply(&mut name);
+            assert_eq!(name.as_deref(), expected, "{body}");
+        }
+        assert!(serde_json::from_str::<Patch>(r#"{"name":1}"#).is_err());
+    }
+}
