@@ -135,7 +135,7 @@ impl ComponentError {
             None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
                 Failure::Busy
             }
-            // Wasmtime has no type for this one.
+            // Wasmtime's `HostcallFuelExhausted` is private: its text is all there is.
             None if text.contains("fuel allocated for hostcalls") => {
                 Failure::Answer("it is larger than its slot allows".into())
             }
@@ -147,6 +147,8 @@ impl ComponentError {
 
 #[cfg(test)]
 mod tests {
+    use wasmtime::Trap;
+
     use super::*;
     use crate::http::error::HttpError;
     use crate::service::ServiceError;
@@ -163,6 +165,38 @@ mod tests {
             error
         };
         HttpError::from(ServiceError::from(error)).status().as_u16()
+    }
+
+    /// Where an error comes from is found below what callers say about it.
+    #[test]
+    fn errors_of_calls_are_sorted_by_their_type() {
+        let room = |disk_full| RoomFailure {
+            disk_full,
+            why: "put".into(),
+        };
+        let identity = ComponentIdentity {
+            name: "rules".into(),
+            version: "1.0.0".into(),
+            sha256: String::new(),
+        };
+        for (error, expected) in [
+            (Trap::Interrupt.into(), "exceeded its deadline"),
+            (Trap::OutOfFuel.into(), "exceeded its deadline"),
+            (Trap::StackOverflow.into(), "trapped: "),
+            (Trap::UnreachableCodeReached.into(), "trapped: "),
+            (TooManyHostCalls.into(), "exceeded its limit of host calls"),
+            (ShareInUse.into(), "its share of this node is in use"),
+            (room(true).into(), "the disk of the provider is full"),
+            (room(false).into(), "does not fit its slot: "),
+            (wasmtime::Error::msg("other"), "does not fit its slot: "),
+        ] {
+            let error: wasmtime::Error = error;
+            let error = error.context("calling the component");
+            let kind = ComponentError::from_call(&identity, &error)
+                .kind
+                .to_string();
+            assert!(kind.starts_with(expected), "{kind}");
+        }
     }
 
     /// A document that exhausts its reader is refused; a component that fails
