@@ -236,8 +236,6 @@ pub struct Envelope {
     pub metadata: Map<String, Value>,
     /// The party it is assigned to.
     pub secured_party: Option<SecuredParty>,
-    /// Uploaded already signed.
-    pub is_upload: bool,
     /// The uploaded file.
     pub upload: Option<StoredFile>,
     /// Which configured signing provider it was sent through.
@@ -335,7 +333,6 @@ impl Envelope {
             template: None,
             metadata: Map::new(),
             secured_party: None,
-            is_upload: kind == EnvelopeKind::Paper,
             upload: None,
             provider_instance: None,
             submission: None,
@@ -369,6 +366,19 @@ impl Envelope {
             return self.vault_terms.is_some() && self.auto_vault != Some(false);
         }
         self.auto_vault.unwrap_or(standing)
+    }
+
+    /// Whether it was uploaded already signed.
+    pub fn is_upload(&self) -> bool {
+        self.kind == EnvelopeKind::Paper
+    }
+
+    /// The instance of its signing provider and the submission there, once it was submitted.
+    pub fn submitted(&self) -> Option<(&str, &str)> {
+        Some((
+            self.provider_instance.as_deref()?,
+            self.submission.as_deref()?,
+        ))
     }
 
     /// Where its creator can be written to; a key without an owner has no address.

@@ -43,7 +43,7 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(envelope.template.as_ref().map(TemplateId::as_str))
     .bind(json_text(&envelope.metadata))
     .bind(envelope.secured_party.as_ref().map(json_text))
-    .bind(i64::from(envelope.is_upload))
+    .bind(i64::from(envelope.is_upload()))
     .bind(envelope.provider_instance.as_deref())
     .bind(envelope.submission.as_deref())
     .bind(i64::from(envelope.preserve_signing_order))
@@ -464,7 +464,6 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         template: columns.optional_parsed("template_id", TemplateId::parse)?,
         metadata: columns.json("metadata")?,
         secured_party: columns.optional_json("secured_party")?,
-        is_upload: columns.flag("is_upload")?,
         upload: columns.optional_file("upload")?,
         provider_instance: columns.optional_text("provider_instance")?,
         submission: columns.optional_text("provider_submission")?,

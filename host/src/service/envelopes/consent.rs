@@ -118,7 +118,7 @@ pub async fn of_envelope(
 
 fn check_unvaulted(envelope: &Envelope) -> Result<(), ServiceError> {
     use EnvelopeStatus::{Completed, Pending, Preparing, Sent, Uploaded, Viewed};
-    if envelope.is_upload {
+    if envelope.is_upload() {
         return Err(ServiceError::Conflict(
             "A paper envelope is vaulted only when asked".into(),
         ));

@@ -174,7 +174,7 @@ fn facts(envelope: &Envelope) -> EnvelopeFacts {
             envelope::EnvelopeKind::Paper => EnvelopeKind::Paper,
         },
         has_template: envelope.template.is_some(),
-        is_upload: envelope.is_upload,
+        is_upload: envelope.is_upload(),
         has_file: envelope.upload.is_some(),
         has_vault_file: envelope.vault.is_some(),
         payment: match envelope.payment {

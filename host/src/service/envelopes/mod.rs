@@ -165,8 +165,7 @@ async fn voiding(
 /// Ends the signing at the provider. An archived submission can be archived
 /// again.
 pub async fn archive_submission(core: &Core, envelope: &Envelope) -> Result<(), ServiceError> {
-    if let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-    {
+    if let Some((instance, submission)) = envelope.submitted() {
         let signing = provider(core, &envelope.org, instance)?;
         signing.archive_submission(submission).await?;
         signing.keep(core).await?;

@@ -119,8 +119,7 @@ struct Look {
 }
 
 async fn look(core: &Core, envelope: &Envelope) -> Result<Option<Look>, ServiceError> {
-    let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-    else {
+    let Some((instance, submission)) = envelope.submitted() else {
         return Ok(None);
     };
     let mut connection = core.store.read().await?;

@@ -118,8 +118,7 @@ pub async fn signed_document(
     core: &Core,
     envelope: &Envelope,
 ) -> Result<(Bytes, ComponentIdentity), ServiceError> {
-    let (Some(instance), Some(submission)) = (&envelope.provider_instance, &envelope.submission)
-    else {
+    let Some((instance, submission)) = envelope.submitted() else {
         return Err(ServiceError::Conflict(
             "Envelope has no signed document".into(),
         ));

@@ -86,7 +86,7 @@ pub async fn go_on(
     intent: &IntentId,
 ) -> Result<(), ServiceError> {
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
-    let entrance = if envelope.is_upload {
+    let entrance = if envelope.is_upload() {
         Entrance::Upload
     } else {
         Entrance::Signed

@@ -220,7 +220,7 @@ impl<'a> Pipeline<'a> {
     /// Asks the provider again who signed: a signature may have been passed on since its last
     /// callback, and earlier releases took a completed form for a signature.
     async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
-        if self.envelope.is_upload || self.envelope.provider_instance.is_none() {
+        if self.envelope.is_upload() || self.envelope.provider_instance.is_none() {
             return Ok(Confirmed {
                 ledger_sequence: self.intent.ledger_sequence,
             });
@@ -237,7 +237,7 @@ impl<'a> Pipeline<'a> {
     /// The executed document, stored untouched, and the plugin that fetched it.
     async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
         let (core, envelope) = (self.core, self.envelope);
-        if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload) {
+        if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
             return Ok((KeptFile(upload.clone()), Vec::new()));
         }
         let (pdf, plugin) = copies::signed_document(core, envelope).await?;
