@@ -524,7 +524,9 @@ pub async fn set_legacy(
 ) -> Result<LegacyView, ServiceError> {
     let mut issues = Vec::new();
     let url = match &request.webhook_url {
-        Change::Set(text) => Change::Set(checked_url(webhooks, text, "webhook_url", &mut issues).await),
+        Change::Set(text) => {
+            Change::Set(checked_url(webhooks, text, "webhook_url", &mut issues).await)
+        }
         Change::Clear => Change::Clear,
         Change::Keep => Change::Keep,
     };
