@@ -17,8 +17,6 @@ pub mod config;
 pub mod delivery;
 mod disk;
 pub mod doctor;
-#[allow(missing_docs, reason = "plain records; each type says what it is")]
-pub mod domain;
 pub mod evidence;
 mod fair_queue;
 mod faults;
@@ -40,6 +38,8 @@ pub mod store;
 mod tls;
 mod traces;
 mod worker;
+
+pub use holdfast_domain as domain;
 
 #[cfg(test)]
 fn test_folder() -> tempfile::TempDir {

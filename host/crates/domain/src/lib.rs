@@ -1,4 +1,4 @@
-//! The nouns. This module knows no I/O and no other module of the host.
+//! The nouns. This crate knows no I/O and nothing of the host.
 //!
 //! | Word | Meaning |
 //! |---|---|
@@ -22,6 +22,8 @@
 //! | activation | a component put into a slot, from a time on |
 //! | instance | a provider that is set up, by its name |
 //! | job | work that has to be done after a change was committed |
+
+#![allow(missing_docs, reason = "plain records; each type says what it is")]
 
 pub mod brand;
 pub mod bulk;

@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 
 /// A closed set of words: text in the API and in the database.
+#[macro_export]
 macro_rules! words {
     ($(#[$docs:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$docs])*
@@ -49,7 +50,7 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub use words;
 
 words! {
     /// Where an envelope stands.
