@@ -17,7 +17,6 @@ pub mod config;
 pub mod delivery;
 mod disk;
 pub mod doctor;
-pub mod evidence;
 mod fair_queue;
 mod faults;
 #[allow(missing_docs, reason = "public for tests that let a store fail")]
@@ -40,6 +39,7 @@ mod traces;
 mod worker;
 
 pub use holdfast_domain as domain;
+pub use holdfast_evidence as evidence;
 
 #[cfg(test)]
 fn test_folder() -> tempfile::TempDir {

@@ -181,7 +181,10 @@ pub async fn start_over(
     };
     sealing.check(clock.now())?;
     let trust = config.seal.timestamp_trust_file.as_deref();
-    let trust = trust.map(TimestampTrust::read).transpose()?;
+    let trust = trust
+        .map(TimestampTrust::read)
+        .transpose()
+        .map_err(SealError::from)?;
     let timestamps = match &config.seal.timestamp_url {
         Some(url) => Some(TimestampAuthority::new(url.clone(), trust)?),
         None => None,

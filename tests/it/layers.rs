@@ -89,6 +89,17 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
         imports.remove(&module);
         modules.entry(module).or_default().extend(imports);
     }
+    for folder in std::fs::read_dir(root().join("crates")).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut files = Vec::new();
+        sources(&folder.join("src"), &mut files);
+        let imports = files.iter().flat_map(|file| {
+            let text = std::fs::read_to_string(file).unwrap();
+            imports(&text.replace("crate::", "").replace("holdfast_", "crate::"))
+        });
+        modules.insert(name, imports.collect());
+    }
     modules
 }
 

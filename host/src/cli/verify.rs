@@ -8,8 +8,10 @@ use clap::Args;
 
 use super::Failure;
 use super::output::Output;
+use crate::components::ComponentError;
 use crate::components::compiler::Compiler;
-use crate::components::{Artifact, compliance_alone, known_compliance};
+use crate::components::rules::Compliance;
+use crate::components::{Artifact, compliance_alone, known_compliance, known_digests};
 use crate::config::Config;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::hash::sha256;
@@ -73,6 +75,7 @@ fn arguments(
     config: &Config,
 ) -> Result<(Trusted, Option<Bundle>), Failure> {
     let mut trusted = Trusted::default();
+    trusted.components(known_digests());
     if let Some(file) = &config.seal.timestamp_trust_file {
         trusted.timestamps(TimestampTrust::read(file)?);
     }
@@ -130,7 +133,7 @@ async fn rules(
     };
     if let Some(known) = known_compliance(&named) {
         let rules = compliance_alone(cache.into(), random::<32>(), &known, None);
-        return Ok(rules.map_err(|error| error.to_string()));
+        return Ok(ready(rules));
     }
     let given = match given {
         Some(file) => Some(Bytes::from(std::fs::read(file)?)),
@@ -148,7 +151,12 @@ async fn rules(
         )));
     };
     let compiled = compiled(&named, bytes, cache, config).await;
-    Ok(compiled.map_err(|error| format!("the rules component {named} cannot be used: {error}")))
+    match compiled {
+        Ok(rules) => Ok(Ok(Box::new(rules))),
+        Err(error) => Ok(Err(format!(
+            "the rules component {named} cannot be used: {error}"
+        ))),
+    }
 }
 
 /// Rules that may be anyone's: another process parses and compiles them.
@@ -157,7 +165,7 @@ async fn compiled(
     bytes: Bytes,
     cache: &Path,
     config: &Config,
-) -> Result<crate::components::rules::Compliance, Failure> {
+) -> Result<Compliance, Failure> {
     let settings = &config.components;
     let compiler = Compiler::new(settings.compiler.clone(), settings.compile_limit);
     let (inspected, native) = compiler.compile(bytes.clone()).await?;
@@ -209,8 +217,14 @@ async fn deciding_rules(app: &App, bundle: &Bundle) -> Rules {
             .await
             .map_err(|error| format!("the rules component {named}: {error}"))?,
     };
-    let rules = app.components.compliance_from(&artifact);
-    rules.map_err(|error| error.to_string())
+    ready(app.components.compliance_from(&artifact))
+}
+
+fn ready(rules: Result<Compliance, ComponentError>) -> Rules {
+    match rules {
+        Ok(rules) => Ok(Box::new(rules)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn text(report: &Report) -> String {

@@ -63,7 +63,7 @@ pub use documents::{Documents, Placement};
 pub use engine::Engines;
 pub use error::{ComponentError, Failure};
 pub use registry::{Activations, Components, Live};
-pub use released::{is_known, is_reserved_name, known_compliance};
+pub use released::{is_reserved_name, known_compliance, known_digests};
 
 /// The default compliance rules alone, with their native code in `cache`.
 pub fn load_compliance(

@@ -40,10 +40,10 @@ pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
     ))
 }
 
-/// Whether a component came with this release, or is a compliance pack of an
-/// earlier one.
-pub fn is_known(digest: &str) -> bool {
-    built_in().any(|artifact| artifact.identity.sha256 == digest) || RELEASED.contains_key(digest)
+/// SHA-256 of what came with this release, and of the compliance packs of earlier ones.
+pub fn known_digests() -> impl Iterator<Item = String> {
+    let built_in = built_in().map(|artifact| artifact.identity.sha256);
+    built_in.chain(RELEASED.keys().cloned())
 }
 
 /// Whether a component that came with this release has this name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -21,6 +22,7 @@ use super::slot::{self, Active, Deferred, Handle, Loaded, Loader, Probe, World};
 use crate::domain::bulk::BatchStatus;
 use crate::domain::component::{ComponentIdentity, Slot};
 use crate::domain::envelope::EnvelopeStatus;
+use crate::evidence::CertificateRules;
 
 pub use super::baseline::Opinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
@@ -179,11 +181,6 @@ impl Compliance {
         self.slot.identity()
     }
 
-    /// Whether a built-in pack with this SHA-256 is at hand.
-    pub fn has_pack(&self, sha256: &str) -> bool {
-        self.baselines.has(sha256)
-    }
-
     /// Like [`Compliance::judge`], for requests: an organization's own rules are loaded if
     /// they are not, and keep no async thread.
     pub async fn judge_for_request(
@@ -301,6 +298,33 @@ impl Compliance {
         let active = slot::active(&held)?;
         let text = certify(active, facts, issued_at, issuer)?;
         Ok((text, active.identity.clone()))
+    }
+}
+
+impl CertificateRules for Compliance {
+    fn identity(&self) -> Result<ComponentIdentity, String> {
+        self.identity().map_err(|error| error.to_string())
+    }
+
+    fn has_pack(&self, sha256: &str) -> bool {
+        self.baselines.has(sha256)
+    }
+
+    fn certificate(
+        &self,
+        facts: &Value,
+        issued_at: &str,
+        issuer: &str,
+        alone: bool,
+    ) -> Result<String, String> {
+        let facts = compliance::EnvelopeFacts::deserialize(facts)
+            .map_err(|error| format!("the recorded facts: {error}"))?;
+        let written = match alone {
+            true => self.certificate_alone(&facts, issued_at, issuer),
+            false => self.certificate(&facts, issued_at, issuer),
+        };
+        let (text, _) = written.map_err(|error| error.to_string())?;
+        Ok(text)
     }
 }
 

@@ -7,9 +7,7 @@
 //! same bytes with the same signature.
 
 mod authority;
-mod signed;
 mod timestamp;
-mod trust;
 
 use std::io;
 use std::ops::Range;
@@ -20,7 +18,7 @@ use cms::cert::{CertificateChoices, IssuerAndSerialNumber};
 use cms::content_info::ContentInfo;
 use cms::signed_data::{EncapsulatedContentInfo, SignedData, SignerIdentifier, SignerInfos};
 use der::asn1::{Any, ObjectIdentifier, OctetString, SetOfVec};
-use der::{Decode as _, Encode as _, Sequence};
+use der::{Decode as _, Encode as _};
 use p256::ecdsa::{DerSignature, SigningKey};
 use p256::pkcs8::DecodePrivateKey as _;
 use sha2::{Digest as _, Sha256};
@@ -30,18 +28,17 @@ use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
 use crate::disk;
 use crate::domain::clock::Timestamp;
-pub use timestamp::{Stamp, TimestampAuthority, TimestampError};
-pub use trust::TimestampTrust;
+pub use crate::evidence::TimestampTrust;
+pub use crate::evidence::seal::verify;
+use crate::evidence::seal::{
+    EssCertIdV2, SIGNING_CERTIFICATE_V2, SigningCertificateV2, TIME_STAMP_TOKEN, digest_around,
+    fingerprint,
+};
+use crate::evidence::signed;
+pub use timestamp::{TimestampAuthority, TimestampError};
 
 const ID_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
 const ID_SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
-/// RFC 5035.
-const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
-    ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
-/// RFC 3161, appendix A.
-const TIME_STAMP_TOKEN: ObjectIdentifier =
-    ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.14");
-
 /// Room for a signature with a short chain of certificates, and a time stamp
 /// with another.
 pub const SIGNATURE_BYTES: u32 = 16 * 1024;
@@ -56,8 +53,8 @@ pub enum SealError {
     #[error("the sealing key or its certificates are not usable: {0}")]
     Unusable(String),
     /// The file with the roots of time stamping authorities.
-    #[error("seal.timestamp_trust_file {0}: {1}")]
-    TimestampTrust(String, String),
+    #[error("seal.timestamp_trust_file {0}")]
+    TimestampTrust(#[from] crate::evidence::TrustError),
     /// Nobody should trust a seal that was made with it.
     #[error("the sealing key's certificate ended at {0}")]
     Expired(String),
@@ -69,17 +66,6 @@ fn text(bytes: Vec<u8>) -> Result<String, SealError> {
 
 fn unusable(error: impl std::fmt::Display) -> SealError {
     SealError::Unusable(error.to_string())
-}
-
-/// RFC 5035: the certificate a signature was made with, by its SHA-256.
-#[derive(Sequence)]
-struct EssCertIdV2 {
-    cert_hash: OctetString,
-}
-
-#[derive(Sequence)]
-struct SigningCertificateV2 {
-    certs: Vec<EssCertIdV2>,
 }
 
 /// A key and its certificates, the key's own first.
@@ -283,85 +269,4 @@ fn with_token(mut signed: SignedData, token: &[u8]) -> der::Result<SignedData> {
     }
     signed.signer_infos = SignerInfos(SetOfVec::try_from(signers)?);
     Ok(signed)
-}
-
-/// A seal that holds.
-pub struct Seal {
-    /// What a time stamping authority says of it, if it was asked.
-    pub stamp: Option<Result<Stamp, String>>,
-    /// SHA-256 of the certificate it was made with, lower-case hex.
-    pub certificate: String,
-    /// Whose certificate that is.
-    pub subject: String,
-}
-
-/// The outermost seal of a document: that it covers the whole document, and that
-/// its signature is that of the key in its certificate. Whether to trust the
-/// certificate is for the caller to say.
-///
-/// # Errors
-///
-/// Why it does not hold, in words.
-pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
-    let place = place(pdf).ok_or("there is no seal over the whole document")?;
-    let digits = &pdf[place.start + 1..place.end - 1];
-    let padded = hex::decode(digits).map_err(|_| "the seal's place holds no signature")?;
-    let signed = signed::read(&padded).map_err(|error| format!("the seal: {error}"))?;
-    let (signer, certificate) =
-        signed::signer(&signed).map_err(|why| format!("the seal: {why}"))?;
-    let print = fingerprint(certificate).map_err(|error| error.to_string())?;
-    if signed::message_digest(signer).as_deref() != Some(&digest_around(pdf, &place)) {
-        return Err("the document was changed after it was sealed".into());
-    }
-    let named = signed::attribute(signer, SIGNING_CERTIFICATE_V2)
-        .and_then(|value| value.decode_as::<SigningCertificateV2>().ok())
-        .and_then(|named| Some(hex::encode(named.certs.first()?.cert_hash.as_bytes())));
-    if named.as_deref() != Some(print.as_str()) {
-        return Err("the seal names another certificate than it carries".into());
-    }
-    signed::verify(signer, certificate).map_err(|why| format!("the seal: {why}"))?;
-    let token = signer.unsigned_attrs.as_ref().and_then(|attributes| {
-        let attribute = attributes
-            .iter()
-            .find(|attribute| attribute.oid == TIME_STAMP_TOKEN)?;
-        attribute.values.get(0)?.to_der().ok()
-    });
-    let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
-    Ok(Seal {
-        stamp: token.map(|token| Stamp::open(token, &digest)),
-        certificate: print,
-        subject: certificate.tbs_certificate.subject.to_string(),
-    })
-}
-
-/// Where the last signature stands, if it covers all else.
-fn place(pdf: &[u8]) -> Option<Range<usize>> {
-    const KEY: &[u8] = b"/ByteRange";
-    let at = pdf.windows(KEY.len()).rposition(|window| window == KEY)?;
-    let rest = &pdf[at + KEY.len()..];
-    let open = rest.iter().position(|byte| *byte == b'[')?;
-    let close = rest.iter().take(200).position(|byte| *byte == b']')?;
-    let numbers: Vec<usize> = std::str::from_utf8(rest.get(open + 1..close)?)
-        .ok()?
-        .split_whitespace()
-        .map(|number| number.parse().ok())
-        .collect::<Option<_>>()?;
-    let [0, start, end, length] = numbers[..] else {
-        return None;
-    };
-    let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
-    let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');
-    (whole && bracketed).then_some(start..end)
-}
-
-fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
-    Sha256::new()
-        .chain_update(&pdf[..place.start])
-        .chain_update(&pdf[place.end..])
-        .finalize()
-        .into()
-}
-
-fn fingerprint(certificate: &Certificate) -> der::Result<String> {
-    Ok(hex::encode(Sha256::digest(certificate.to_der()?)))
 }

@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::sealing::{Stamp, Unstamped};
+use crate::evidence::stamp::Stamp;
+use crate::sealing::Unstamped;
 
 /// Statement about a time stamp without a trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";

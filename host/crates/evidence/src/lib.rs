@@ -10,21 +10,51 @@ mod components;
 pub mod formats;
 mod log;
 mod report;
+pub mod seal;
+pub mod signed;
+pub mod stamp;
+mod trust;
 
 use serde_json::Value;
 
 use self::formats::{AUTHORITATIVE, CERTIFICATE, COPY, CUSTODY_RECORD, CustodyLedger, LEDGER};
-use crate::components::rules::{Compliance, compliance};
-use crate::domain::hash::sha256;
-use crate::domain::ledger::{LedgerEntry, verify_chain};
-use crate::sealing;
+use holdfast_domain::component::ComponentIdentity;
+use holdfast_domain::hash::sha256;
+use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
 pub use log::Trusted;
 pub use report::{Anchor, AnchorKind, Finding, Report, Verdict};
+pub use trust::{TimestampTrust, TrustError};
+
+/// The rules that made a certificate, ready to be asked again.
+pub trait CertificateRules {
+    /// The component that writes the certificate.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    fn identity(&self) -> Result<ComponentIdentity, String>;
+
+    /// Whether the built-in rules with this SHA-256 are at hand, which are asked beside
+    /// those of somebody else.
+    fn has_pack(&self, sha256: &str) -> bool;
+
+    /// The certificate for the facts that the ledger holds; `alone` as releases wrote it
+    /// that asked no built-in rules beside.
+    ///
+    /// # Errors
+    /// The facts cannot be read, or the component fails.
+    fn certificate(
+        &self,
+        facts: &Value,
+        issued_at: &str,
+        issuer: &str,
+        alone: bool,
+    ) -> Result<String, String>;
+}
 
 /// The rules component that made the certificate, or why it is not at hand.
-pub type Rules = Result<Compliance, String>;
+pub type Rules = Result<Box<dyn CertificateRules>, String>;
 
 /// Runs every check on the evidence of an envelope.
 ///
@@ -67,7 +97,7 @@ pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Repor
     ));
     let checkpoint = log.checkpoint.as_ref();
     findings.extend(components::findings(
-        bundle, &ledger, &certified, checkpoint,
+        bundle, &ledger, &certified, checkpoint, trusted,
     ));
     findings.push(re_evaluation(&ledger.entries, certificate, rules));
     Ok(Report::new(envelope_id, log.anchor, findings))
@@ -199,7 +229,7 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<
         let why = "no seal is recorded: the document is certified against any change";
         return vec![Finding::new(CHECK, stored.is_some(), why)];
     };
-    let seal = match sealing::verify(authoritative) {
+    let seal = match seal::verify(authoritative) {
         Ok(seal) => seal,
         Err(why) => return vec![Finding::fails(CHECK, why)],
     };
@@ -225,7 +255,7 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<
 
 /// Whether the time stamp in the seal is the one in the ledger. None where no
 /// authority was asked.
-fn time(seal: &sealing::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Option<Finding> {
+fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Option<Finding> {
     const CHECK: &str = "trusted time";
     let recorded = recorded.filter(|recorded| !recorded.is_null());
     Some(match (&seal.stamp, recorded) {
@@ -269,14 +299,14 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     };
     let details = &entry.details;
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
-    match rules.identity() {
-        Ok(identity) if identity.sha256 == named => {}
+    let identity = match rules.identity() {
+        Ok(identity) if identity.sha256 == named => identity,
         Ok(identity) => {
             let why = format!("the rules component {named} is not at hand, only {identity}");
             return Finding::unchecked(CHECK, why);
         }
-        Err(error) => return Finding::unchecked(CHECK, error.to_string()),
-    }
+        Err(error) => return Finding::unchecked(CHECK, error),
+    };
     // Another release may hold the same answer against another pack.
     if let Some(pack) = details["evaluations"][1]["component"]["sha256"].as_str()
         && !rules.has_pack(pack)
@@ -284,18 +314,12 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         let why = format!("the built-in rules {pack}, asked as well, are not at hand");
         return Finding::unchecked(CHECK, why);
     }
-    let facts: compliance::EnvelopeFacts = match serde_json::from_value(details["facts"].clone()) {
-        Ok(facts) => facts,
-        Err(error) => return Finding::fails(CHECK, format!("the recorded facts: {error}")),
-    };
+    let facts = &details["facts"];
     let issued_at = details["issued_at"].as_str().unwrap_or_default();
     let issuer = details["issuer"].as_str().unwrap_or_default();
-    let certified = match details["evaluations"].is_array() {
-        true => rules.certificate(&facts, issued_at, issuer),
-        false => rules.certificate_alone(&facts, issued_at, issuer),
-    };
-    match certified {
-        Ok((text, identity)) if text.as_bytes() == certificate => Finding::holds(
+    let alone = !details["evaluations"].is_array();
+    match rules.certificate(facts, issued_at, issuer, alone) {
+        Ok(text) if text.as_bytes() == certificate => Finding::holds(
             CHECK,
             format!(
                 "{} {} gives the same certificate again",
@@ -303,7 +327,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
             ),
         ),
         Ok(_) => Finding::fails(CHECK, "the rules give another certificate for these facts"),
-        Err(error) => Finding::fails(CHECK, error.to_string()),
+        Err(error) => Finding::fails(CHECK, error),
     }
 }
 
@@ -315,20 +339,35 @@ fn last<'a>(entries: &'a [LedgerEntry], action: &str) -> Option<&'a LedgerEntry>
 mod tests {
     use serde_json::json;
 
+    use holdfast_domain::clock::Timestamp;
+
     use super::*;
-    use crate::components::{compliance_alone, embedded};
-    use crate::domain::clock::Timestamp;
-    use crate::domain::component::Slot;
+
+    struct Known(ComponentIdentity);
+
+    impl CertificateRules for Known {
+        fn identity(&self) -> Result<ComponentIdentity, String> {
+            Ok(self.0.clone())
+        }
+
+        fn has_pack(&self, sha256: &str) -> bool {
+            sha256 == self.0.sha256
+        }
+
+        fn certificate(&self, _: &Value, _: &str, _: &str, _: bool) -> Result<String, String> {
+            Ok("{}".into())
+        }
+    }
 
     /// A release to come may hold the same rules against a pack that this one does not have.
     #[test]
     fn rules_held_against_an_unknown_pack_are_not_re_evaluated() {
-        let folder = crate::test_folder();
-        let mut all = embedded();
-        let default = all.find(|artifact| artifact.slot == Slot::Compliance);
-        let rules = compliance_alone(folder.path().into(), [9; 32], &default.unwrap(), None);
-        let rules = rules.unwrap();
-        let decided = rules.identity().unwrap().sha256;
+        let decided = "1".repeat(64);
+        let rules = Known(ComponentIdentity {
+            name: "rules".into(),
+            version: "1.0.0".into(),
+            sha256: decided.clone(),
+        });
         let unknown = "0".repeat(64);
         let evaluated = LedgerEntry {
             sequence: 1,
@@ -344,7 +383,7 @@ mod tests {
             previous_hash: String::new(),
             hash: String::new(),
         };
-        let finding = re_evaluation(&[evaluated], b"{}", &Ok(rules));
+        let finding = re_evaluation(&[evaluated], b"{}", &Ok(Box::new(rules)));
         assert_eq!(finding.ok, None, "{}", finding.detail);
         assert!(finding.detail.contains(&unknown), "{}", finding.detail);
     }

@@ -6,16 +6,25 @@ use std::time::Duration;
 use cms::cert::CertificateChoices;
 use cms::signed_data::SignedData;
 use der::Encode as _;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, UnixTime};
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_cert::Certificate;
 
-use super::{SealError, unusable};
-use crate::domain::clock::Timestamp;
+use holdfast_domain::clock::Timestamp;
 
 /// Contents of the object identifier id-kp-timeStamping (RFC 3161, section 2.3).
 const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
+
+/// A file of roots that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {why}")]
+pub struct TrustError {
+    /// Which.
+    pub file: String,
+    /// Why not.
+    pub why: String,
+}
 
 /// Roots of time stamping authorities.
 pub struct TimestampTrust {
@@ -24,9 +33,13 @@ pub struct TimestampTrust {
 
 impl TimestampTrust {
     /// Reads the roots from a file of PEM certificates.
-    pub fn read(file: &Path) -> Result<Self, SealError> {
-        let about = |error: &dyn std::fmt::Display| {
-            SealError::TimestampTrust(file.display().to_string(), error.to_string())
+    ///
+    /// # Errors
+    /// It cannot be read, or holds no usable certificate.
+    pub fn read(file: &Path) -> Result<Self, TrustError> {
+        let about = |error: &dyn std::fmt::Display| TrustError {
+            file: file.display().to_string(),
+            why: error.to_string(),
         };
         let pem = std::fs::read(file).map_err(|error| about(&error))?;
         let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
@@ -42,7 +55,7 @@ impl TimestampTrust {
 
     /// Checks that a path leads from the signer of a token to a root: signatures,
     /// validity at the token's time, and the purpose.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         message: &SignedData,
         signer: &Certificate,
@@ -77,6 +90,6 @@ impl TimestampTrust {
     }
 }
 
-fn encoded(certificate: &Certificate) -> Result<CertificateDer<'static>, SealError> {
-    Ok(certificate.to_der().map_err(unusable)?.into())
+fn encoded(certificate: &Certificate) -> der::Result<CertificateDer<'static>> {
+    Ok(certificate.to_der()?.into())
 }

@@ -4,13 +4,12 @@ use serde_json::Value;
 
 use super::formats::{COMPONENT_LEDGER, ComponentEntry, ComponentLedger, CustodyLedger};
 use super::report::Finding;
-use super::{Bundle, last};
-use crate::components::is_known;
-use crate::domain::checkpoint::{Checkpoint, entry_leaf};
-use crate::domain::component::{Origin, Participant, Slot};
-use crate::domain::hash::sha256;
-use crate::domain::ledger::INSTALLATION;
-use crate::domain::merkle::{self, Hash};
+use super::{Bundle, Trusted, last};
+use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
+use holdfast_domain::component::{Origin, Participant, Slot};
+use holdfast_domain::hash::sha256;
+use holdfast_domain::ledger::INSTALLATION;
+use holdfast_domain::merkle::{self, Hash};
 
 const CHECK: &str = "components";
 const LEDGER: &str = "component ledger";
@@ -22,6 +21,7 @@ pub(super) fn findings(
     ledger: &CustodyLedger,
     certificate: &Value,
     checkpoint: Option<&Checkpoint>,
+    trusted: &Trusted,
 ) -> Vec<Finding> {
     let details = |action| last(&ledger.entries, action).map(|entry| &entry.details);
     let (stored, evaluated) = (details("vault.stored"), details("compliance.evaluated"));
@@ -38,7 +38,7 @@ pub(super) fn findings(
     };
     findings.push(match contradiction(&participants, evaluated, certificate) {
         Some(why) => Finding::fails(CHECK, why),
-        None => Finding::holds(CHECK, listed(&participants)),
+        None => Finding::holds(CHECK, listed(&participants, trusted)),
     });
     let carried = bundle.optional(COMPONENT_LEDGER);
     let activated: Vec<&Participant> = participants
@@ -98,12 +98,14 @@ fn contradiction(
 }
 
 /// The components in one line, each with its owner.
-fn listed(participants: &[Participant]) -> String {
+fn listed(participants: &[Participant], trusted: &Trusted) -> String {
     let lines: Vec<String> = participants
         .iter()
         .map(|participant| {
             let owner = match participant.owner {
-                Origin::Default if is_known(&participant.identity.sha256) => "default",
+                Origin::Default if trusted.knows_component(&participant.identity.sha256) => {
+                    "default"
+                }
                 Origin::Default => "default of another release",
                 Origin::Operator => "the operator's",
                 Origin::Organization => "the organization's own",

@@ -10,7 +10,8 @@ use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use x509_cert::Certificate;
 
-pub(super) const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
+/// NIST, id-sha256.
+pub const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
 const SHA_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");
 const SHA_512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3");
 /// RFC 5652, section 11.2.
@@ -21,13 +22,13 @@ const P_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.
 const P_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 
 /// A message's structure, behind which zeros may stand.
-pub(super) fn read(bytes: &[u8]) -> der::Result<SignedData> {
+pub fn read(bytes: &[u8]) -> der::Result<SignedData> {
     let mut reader = der::SliceReader::new(bytes)?;
     ContentInfo::decode(&mut reader)?.content.decode_as()
 }
 
 /// The one signer, and the certificate that it names.
-pub(super) fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate), String> {
+pub fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate), String> {
     let [signer] = signed.signer_infos.0.as_slice() else {
         return Err("it has not exactly one signer".into());
     };
@@ -36,7 +37,7 @@ pub(super) fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate),
 }
 
 /// The first value of a signed attribute.
-pub(super) fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&Any> {
+pub fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&Any> {
     let attributes = signer.signed_attrs.as_ref()?;
     attributes
         .iter()
@@ -46,13 +47,13 @@ pub(super) fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&A
 }
 
 /// The digest of what was signed, as the signer says.
-pub(super) fn message_digest(signer: &SignerInfo) -> Option<Vec<u8>> {
+pub fn message_digest(signer: &SignerInfo) -> Option<Vec<u8>> {
     let digest = attribute(signer, MESSAGE_DIGEST)?.decode_as::<OctetString>();
     Some(digest.ok()?.as_bytes().to_vec())
 }
 
 /// The digest of `content` with the signer's algorithm.
-pub(super) fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
+pub fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
     match signer.digest_alg.oid {
         SHA_256 => Ok(Sha256::digest(content).to_vec()),
         SHA_384 => Ok(Sha384::digest(content).to_vec()),
@@ -62,7 +63,7 @@ pub(super) fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, Str
 }
 
 /// That the signature over the signed attributes is of the certificate's key.
-pub(super) fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
+pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
     let info = &certificate.tbs_certificate.subject_public_key_info;
     let curve =
         || -> Option<ObjectIdentifier> { info.algorithm.parameters.as_ref()?.decode_as().ok() };

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::clock::Timestamp;
-use crate::domain::id::{EnvelopeId, OrgId};
-use crate::domain::ledger::LedgerEntry;
+use holdfast_domain::clock::Timestamp;
+use holdfast_domain::id::{EnvelopeId, OrgId};
+use holdfast_domain::ledger::LedgerEntry;
 
 /// The authoritative copy's file in a bundle.
 pub const AUTHORITATIVE: &str = "authoritative.pdf";

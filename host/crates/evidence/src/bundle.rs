@@ -10,8 +10,8 @@ use super::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, CustodyLedger,
     LEDGER,
 };
-use crate::domain::component::ComponentIdentity;
-use crate::domain::hash::sha256;
+use holdfast_domain::component::ComponentIdentity;
+use holdfast_domain::hash::sha256;
 
 /// Files larger than this are no part of a bundle.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;

@@ -1,15 +1,17 @@
 //! That a bundle's ledger is in the log of all ledgers, and that the log is the
 //! one the reader knows.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::formats::{CustodyLedger, LogEvidence, LogHead};
 use super::report::{Anchor, AnchorKind, Finding};
-use crate::domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
-use crate::domain::merkle::{self, Hash};
-use crate::domain::succession::BelievedKeys;
-use crate::sealing::TimestampTrust;
+use super::trust::TimestampTrust;
+use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
+use holdfast_domain::merkle::{self, Hash};
+use holdfast_domain::succession::BelievedKeys;
 
 const LOG: &str = "log";
 const HEAD: &str = "head";
@@ -22,6 +24,7 @@ pub struct Trusted {
     head: Option<Head>,
     logs: Vec<VerifierKey>,
     installation: Option<VerifierKey>,
+    components: HashSet<String>,
     pub(super) timestamps: Option<TimestampTrust>,
 }
 
@@ -62,6 +65,15 @@ impl Trusted {
     /// Adds the roots that time stamping authorities have to lead to.
     pub fn timestamps(&mut self, roots: TimestampTrust) {
         self.timestamps = Some(roots);
+    }
+
+    /// Adds components that came with this release or an earlier one, by their SHA-256.
+    pub fn components(&mut self, digests: impl IntoIterator<Item = String>) {
+        self.components.extend(digests);
+    }
+
+    pub(super) fn knows_component(&self, digest: &str) -> bool {
+        self.components.contains(digest)
     }
 
     /// Adds the log of the installation that runs the verification.

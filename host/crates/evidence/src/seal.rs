@@ -1,0 +1,118 @@
+//! The seal of a document: a PAdES signature (ETSI EN 319 142-1) over all of it.
+
+use std::ops::Range;
+
+use der::asn1::{ObjectIdentifier, OctetString};
+use der::{Encode as _, Sequence};
+use sha2::{Digest as _, Sha256};
+use x509_cert::Certificate;
+
+use crate::signed;
+use crate::stamp::Stamp;
+
+/// RFC 5035.
+pub const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
+    ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
+/// RFC 3161, appendix A.
+pub const TIME_STAMP_TOKEN: ObjectIdentifier =
+    ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.14");
+
+/// RFC 5035: the certificate a signature was made with, by its SHA-256.
+#[derive(Sequence)]
+pub struct EssCertIdV2 {
+    /// SHA-256.
+    pub cert_hash: OctetString,
+}
+
+/// Attribute of a signature: its certificates.
+#[derive(Sequence)]
+pub struct SigningCertificateV2 {
+    /// The signer's own first.
+    pub certs: Vec<EssCertIdV2>,
+}
+
+/// A seal that holds.
+pub struct Seal {
+    /// What a time stamping authority says of it, if it was asked.
+    pub stamp: Option<Result<Stamp, String>>,
+    /// SHA-256 of the certificate it was made with, lower-case hex.
+    pub certificate: String,
+    /// Whose certificate that is.
+    pub subject: String,
+}
+
+/// The outermost seal of a document: that it covers the whole document, and that
+/// its signature is that of the key in its certificate. Whether to trust the
+/// certificate is for the caller to say.
+///
+/// # Errors
+///
+/// Why it does not hold, in words.
+pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
+    let place = place(pdf).ok_or("there is no seal over the whole document")?;
+    let digits = &pdf[place.start + 1..place.end - 1];
+    let padded = hex::decode(digits).map_err(|_| "the seal's place holds no signature")?;
+    let signed = signed::read(&padded).map_err(|error| format!("the seal: {error}"))?;
+    let (signer, certificate) =
+        signed::signer(&signed).map_err(|why| format!("the seal: {why}"))?;
+    let print = fingerprint(certificate).map_err(|error| error.to_string())?;
+    if signed::message_digest(signer).as_deref() != Some(&digest_around(pdf, &place)) {
+        return Err("the document was changed after it was sealed".into());
+    }
+    let named = signed::attribute(signer, SIGNING_CERTIFICATE_V2)
+        .and_then(|value| value.decode_as::<SigningCertificateV2>().ok())
+        .and_then(|named| Some(hex::encode(named.certs.first()?.cert_hash.as_bytes())));
+    if named.as_deref() != Some(print.as_str()) {
+        return Err("the seal names another certificate than it carries".into());
+    }
+    signed::verify(signer, certificate).map_err(|why| format!("the seal: {why}"))?;
+    let token = signer.unsigned_attrs.as_ref().and_then(|attributes| {
+        let attribute = attributes
+            .iter()
+            .find(|attribute| attribute.oid == TIME_STAMP_TOKEN)?;
+        attribute.values.get(0)?.to_der().ok()
+    });
+    let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
+    Ok(Seal {
+        stamp: token.map(|token| Stamp::open(token, &digest)),
+        certificate: print,
+        subject: certificate.tbs_certificate.subject.to_string(),
+    })
+}
+
+/// Where the last signature stands, if it covers all else.
+fn place(pdf: &[u8]) -> Option<Range<usize>> {
+    const KEY: &[u8] = b"/ByteRange";
+    let at = pdf.windows(KEY.len()).rposition(|window| window == KEY)?;
+    let rest = &pdf[at + KEY.len()..];
+    let open = rest.iter().position(|byte| *byte == b'[')?;
+    let close = rest.iter().take(200).position(|byte| *byte == b']')?;
+    let numbers: Vec<usize> = std::str::from_utf8(rest.get(open + 1..close)?)
+        .ok()?
+        .split_whitespace()
+        .map(|number| number.parse().ok())
+        .collect::<Option<_>>()?;
+    let [0, start, end, length] = numbers[..] else {
+        return None;
+    };
+    let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
+    let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');
+    (whole && bracketed).then_some(start..end)
+}
+
+/// SHA-256 of all of a document but the place of its signature.
+pub fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
+    Sha256::new()
+        .chain_update(&pdf[..place.start])
+        .chain_update(&pdf[place.end..])
+        .finalize()
+        .into()
+}
+
+/// SHA-256 of a certificate, lower-case hex.
+///
+/// # Errors
+/// It cannot be encoded.
+pub fn fingerprint(certificate: &Certificate) -> der::Result<String> {
+    Ok(hex::encode(Sha256::digest(certificate.to_der()?)))
+}

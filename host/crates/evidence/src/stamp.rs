@@ -1,0 +1,100 @@
+//! A time stamp of an authority (RFC 3161): somebody else's word on when a seal was there.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use der::Decode as _;
+use der::asn1::{Int, ObjectIdentifier, OctetString};
+use holdfast_domain::clock::Timestamp;
+use x509_cert::ext::pkix::ExtendedKeyUsage;
+use x509_tsp::TstInfo;
+
+use crate::signed;
+use crate::trust::TimestampTrust;
+
+/// RFC 3161, section 2.4.2.
+const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.1.4");
+/// RFC 3161, section 2.3.
+const TIME_STAMPING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.8");
+
+/// A time stamp that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the authority saw the seal.
+    pub at: Timestamp,
+    /// Subject of the authority's certificate.
+    pub authority: String,
+    token: Vec<u8>,
+}
+
+impl Stamp {
+    /// Its token in base64.
+    pub fn base64(&self) -> String {
+        STANDARD.encode(&self.token)
+    }
+
+    /// Bytes of its token.
+    pub fn size(&self) -> usize {
+        self.token.len()
+    }
+
+    /// Checks that the authority's certificate leads to one of the roots.
+    ///
+    /// # Errors
+    /// Why it does not, in words.
+    pub fn leads_to(&self, trust: &TimestampTrust) -> Result<(), String> {
+        let message = signed::read(&self.token).map_err(|error| error.to_string())?;
+        let (_, certificate) = signed::signer(&message)?;
+        trust.check(&message, certificate, self.at)
+    }
+
+    /// Checks a token: that it is about `digest`, and that its signature is of a
+    /// certificate that may stamp times. [`Stamp::leads_to`] checks the certificate.
+    ///
+    /// # Errors
+    /// Why it does not hold, in words.
+    pub fn open(token: Vec<u8>, digest: &[u8; 32]) -> Result<Self, String> {
+        Self::checked(token, digest, None)
+    }
+
+    /// As [`Stamp::open`], for the answer to a request with this nonce.
+    ///
+    /// # Errors
+    /// Why it does not hold, in words.
+    pub fn checked(token: Vec<u8>, digest: &[u8; 32], nonce: Option<&Int>) -> Result<Self, String> {
+        let message = signed::read(&token).map_err(|error| error.to_string())?;
+        let content = &message.encap_content_info;
+        if content.econtent_type != TST_INFO {
+            return Err("it holds no time".into());
+        }
+        let info = content
+            .econtent
+            .as_ref()
+            .and_then(|content| content.decode_as::<OctetString>().ok())
+            .ok_or("it holds no time")?;
+        let (signer, certificate) = signed::signer(&message)?;
+        if signed::message_digest(signer) != Some(signed::digest(signer, info.as_bytes())?) {
+            return Err("it was changed after it was signed".into());
+        }
+        signed::verify(signer, certificate)?;
+        let purposes = certificate.tbs_certificate.get::<ExtendedKeyUsage>();
+        let purposes = purposes.map_err(|error| error.to_string())?;
+        if !purposes.is_some_and(|(_, purposes)| purposes.0.contains(&TIME_STAMPING)) {
+            return Err("its certificate is not for time stamps".into());
+        }
+        let info = TstInfo::from_der(info.as_bytes()).map_err(|error| error.to_string())?;
+        let imprint = &info.message_imprint;
+        let same = imprint.hash_algorithm.oid == signed::SHA_256
+            && imprint.hashed_message.as_bytes() == digest;
+        if !same {
+            return Err("it is about something else".into());
+        }
+        if nonce.is_some() && info.nonce.as_ref() != nonce {
+            return Err("it answers another question".into());
+        }
+        Ok(Self {
+            at: Timestamp::from_millis(0) + info.gen_time.to_unix_duration(),
+            authority: certificate.tbs_certificate.subject.to_string(),
+            token,
+        })
+    }
+}
