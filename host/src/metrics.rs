@@ -16,9 +16,8 @@ const DURATIONS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// Defines a group of metrics, each once: what it counts (its help), its field, its kind, its name, its
-/// unit if it has one, and what it starts with if that is not its default. A group may have other
-/// fields too; they stand in parentheses.
+/// Defines a group of metrics. A row holds a metric's help (its doc comment), field, kind and name, and
+/// optionally a unit and an initial value. Fields that are no metrics stand in parentheses.
 macro_rules! metrics {
     (
         $(#[$about:meta])*

@@ -99,7 +99,7 @@ impl Once {
         Ok(Reply::raw(response))
     }
 
-    /// The same, where what is shown is made of the result.
+    /// Like [`Self::run`], and `show` makes the reply from the result.
     pub async fn answer<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,
