@@ -10,6 +10,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::domain::bulk::Outcome;
+use crate::rules::metrics::ComponentMetrics;
 
 /// From a millisecond to ten seconds.
 const DURATIONS: [f64; 13] = [
@@ -178,76 +179,6 @@ pub struct ProviderLabels {
     pub instance: String,
 }
 
-/// Labels of a component.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ComponentLabels {
-    /// Name and version.
-    pub component: String,
-}
-
-metrics! {
-    /// What components did, by component.
-    #[derive(Clone)]
-    ComponentMetrics() {
-        /// Component calls that trapped or used up their budget.
-        failures: Family<ComponentLabels, Counter> = "component_call_failures";
-        /// Most linear memory that a call has had.
-        memory_peak: Family<ComponentLabels, Gauge> = "component_memory_peak" in Unit::Bytes;
-    }
-}
-
-/// What one component did.
-#[derive(Clone)]
-pub struct ComponentMeter {
-    /// Calls that failed.
-    pub failures: Counter,
-    memory_peak: Gauge,
-    reported: bool,
-}
-
-impl ComponentMetrics {
-    /// Of the component with this name and version.
-    pub fn of(&self, component: &str) -> ComponentMeter {
-        let labels = ComponentLabels {
-            component: component.into(),
-        };
-        ComponentMeter {
-            failures: self.failures.get_or_create(&labels).clone(),
-            memory_peak: self.memory_peak.get_or_create(&labels).clone(),
-            reported: true,
-        }
-    }
-}
-
-impl ComponentMeter {
-    /// Of a component that is being examined.
-    pub fn of_candidate() -> Self {
-        Self {
-            failures: Counter::default(),
-            memory_peak: Gauge::default(),
-            reported: false,
-        }
-    }
-
-    /// Whether its failures are logged and counted.
-    pub fn is_reported(&self) -> bool {
-        self.reported
-    }
-
-    /// The most linear memory that a call has had, in bytes.
-    pub fn memory_peak(&self) -> i64 {
-        self.memory_peak.get()
-    }
-
-    /// Notes how much linear memory a call had in the end, in bytes.
-    pub fn used(&self, memory: usize) {
-        let memory = i64::try_from(memory).unwrap_or(i64::MAX);
-        if memory > self.memory_peak.get() {
-            self.memory_peak.set(memory);
-        }
-    }
-}
-
 metrics! {
     /// Every metric of this process.
     Metrics(
@@ -345,7 +276,11 @@ impl Metrics {
         let mut registry = Registry::with_prefix("holdfast");
         metrics.register(&mut registry);
         metrics.connections.register(&mut registry);
-        components.register(&mut registry);
+        let (failures, peak) = (components.failures.clone(), components.memory_peak.clone());
+        let what = "Component calls that trapped or used up their budget";
+        registry.register("component_call_failures", what, failures);
+        let what = "Most linear memory that a call has had";
+        registry.register_with_unit("component_memory_peak", what, Unit::Bytes, peak);
         Self {
             registry,
             ..metrics

@@ -28,7 +28,7 @@ use crate::config::Traces;
 use crate::tls;
 
 /// Of all spans that are for traces.
-pub(crate) const TARGET: &str = "holdfast::traces";
+pub(crate) const TARGET: &str = crate::rules::TRACES;
 /// The header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";
 

@@ -4,46 +4,18 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use wasmtime::component::{Component, Linker};
-use wasmtime::{Engine, Store};
+use wasmtime::Store;
 
 use super::background;
-use super::bindings;
-use super::canaries;
 use super::engine::Limited;
 use super::error::{ComponentError, Failure};
 use super::rules::{documents, placement};
-use super::slot::{Handle, Probe, World, active};
-use crate::domain::component::{ComponentIdentity, Slot};
+use super::slot::{Handle, World, active};
+use crate::domain::component::ComponentIdentity;
 use crate::domain::priority::Priority;
 use crate::fair_queue::{FairQueue, Owner};
 
-pub(super) type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
-pub(super) type DocumentsPre = bindings::documents::DocumentsRulesPre<Limited<()>>;
-
-impl World for PlacementPre {
-    const SLOT: Slot = Slot::Placement;
-
-    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        Self::new(Linker::new(engine).instantiate_pre(component)?)
-    }
-
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
-        canaries::placement(self, probe)
-    }
-}
-
-impl World for DocumentsPre {
-    const SLOT: Slot = Slot::Documents;
-
-    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        Self::new(Linker::new(engine).instantiate_pre(component)?)
-    }
-
-    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
-        canaries::documents(self, probe)
-    }
-}
+pub(super) use crate::rules::rules::{DocumentsPre, PlacementPre};
 
 /// The turns of calls: each may use hundreds of MiB, so that there are few at once.
 #[derive(Clone)]

@@ -10,11 +10,12 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::signing::holdfast::host as wit;
 use super::egress::{BLOB_LIMIT, Egress, Outbound};
+use super::error::TooManyHostCalls;
 use super::gate::Reservation;
+use super::limits::Limits;
 use super::room::RoomRecords;
 use super::wasi::Wasi;
 use crate::config::SecretText;
-use crate::config::limits::Limits;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
 
@@ -48,11 +49,6 @@ pub struct Lease {
     pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
 }
-
-/// The component asked the host for more than it may in one call.
-#[derive(Debug, thiserror::Error)]
-#[error("it asked the host for something too often")]
-pub(super) struct TooManyHostCalls;
 
 /// The store data of one provider call.
 pub struct Lent {

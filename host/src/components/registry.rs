@@ -30,7 +30,7 @@ use crate::domain::component::{Activation, ComponentIdentity, Conformance, Insta
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::domain::priority::Priority;
 use crate::fair_queue::{Capacity, FairQueue, Owner};
-use crate::metrics::ComponentMetrics;
+use crate::rules::metrics::ComponentMetrics;
 
 /// Calls that wait for document work, in all, of one organization, and about one document:
 /// a browser asks for many pages at once.
@@ -195,7 +195,7 @@ impl Components {
         limits: AllLimits,
         clock: Clock,
     ) -> Result<Self, ComponentError> {
-        let engines = super::engines(limits)?;
+        let engines = crate::rules::engines(limits)?;
         let cache = NativeCodeCache::new(cache, cache_key);
         let documents = engines.limits.of(Slot::Documents);
         let providers = engines.limits.of(Slot::Signing);

@@ -13,6 +13,7 @@ use super::bindings::room::holdfast::host::room as wit;
 use super::engine::Limited;
 use super::lent::{Blob, Lent};
 
+pub use super::error::RoomFailure;
 pub use wit::{Area, Field, Invitation, NewSubmission, Submission, Submitter, Template};
 
 /// The room's records of one organization, during one unit of work.
@@ -30,15 +31,6 @@ pub trait RoomRecords: Send + Sync {
 
 /// The future of a call.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, RoomFailure>>;
-
-/// A record could not be read or stored.
-#[derive(Debug, thiserror::Error)]
-#[error("the signing room failed: {why}")]
-pub struct RoomFailure {
-    /// The disk is full.
-    pub disk_full: bool,
-    pub why: String,
-}
 
 /// Gives a component the interface.
 pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {

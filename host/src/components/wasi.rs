@@ -31,32 +31,6 @@ use super::bindings::signing::holdfast::host as wit;
 use wit::http::HttpError;
 use wit::log::Level;
 
-/// The interfaces of WASI that are lent, without versions.
-pub(super) const INTERFACES: [&str; 22] = [
-    "wasi:cli/environment",
-    "wasi:cli/exit",
-    "wasi:cli/stderr",
-    "wasi:cli/stdin",
-    "wasi:cli/stdout",
-    "wasi:cli/terminal-input",
-    "wasi:cli/terminal-output",
-    "wasi:cli/terminal-stderr",
-    "wasi:cli/terminal-stdin",
-    "wasi:cli/terminal-stdout",
-    "wasi:clocks/monotonic-clock",
-    "wasi:clocks/wall-clock",
-    "wasi:filesystem/preopens",
-    "wasi:filesystem/types",
-    "wasi:http/outgoing-handler",
-    "wasi:http/types",
-    "wasi:io/error",
-    "wasi:io/poll",
-    "wasi:io/streams",
-    "wasi:random/insecure",
-    "wasi:random/insecure-seed",
-    "wasi:random/random",
-];
-
 /// Of a request's body, so much is waited for, so that its length can be told.
 const BUFFERED: usize = 1024 * 1024;
 /// What one call may print.
@@ -67,7 +41,7 @@ const FIELDS: usize = 32 * 1024;
 const RANDOM: u64 = 64 * 1024;
 const WAITING: usize = 64 * 1024;
 
-/// Gives a provider everything of [`INTERFACES`].
+/// Gives a provider everything of [`INTERFACES`](super::worlds::WASI).
 pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
     use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
     use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
@@ -122,9 +96,9 @@ impl Wasi {
     }
 }
 
-impl WasiView for Limited<Lent> {
+impl WasiView for Lent {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let (wasi, table, _) = self.data.wasi();
+        let (wasi, table, _) = self.wasi();
         WasiCtxView {
             ctx: &mut wasi.ctx,
             table,
@@ -132,9 +106,9 @@ impl WasiView for Limited<Lent> {
     }
 }
 
-impl WasiHttpView for Limited<Lent> {
+impl WasiHttpView for Lent {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let (wasi, table, hooks) = self.data.wasi();
+        let (wasi, table, hooks) = self.wasi();
         WasiHttpCtxView {
             ctx: &mut wasi.http,
             table,

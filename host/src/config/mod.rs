@@ -8,7 +8,7 @@ mod checks;
 mod components;
 mod error;
 mod http;
-pub mod limits;
+pub use crate::rules::limits;
 mod rates;
 
 pub use components::{ComponentSettings, Uploads};

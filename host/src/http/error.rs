@@ -227,3 +227,36 @@ impl From<ServiceError> for HttpError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::{ComponentError, Failure};
+
+    fn status(kind: Failure, on_document: bool) -> u16 {
+        let error = ComponentError {
+            component: "rules 1.0.0".into(),
+            kind,
+            by_document: false,
+        };
+        let error = if on_document {
+            error.on_document()
+        } else {
+            error
+        };
+        HttpError::from(ServiceError::from(error)).status().as_u16()
+    }
+
+    /// A document that exhausts its reader is refused; a component that fails
+    /// on its own account is our fault.
+    #[test]
+    fn a_document_is_to_blame_for_what_it_exhausts() {
+        assert_eq!(status(Failure::Timeout, true), 422);
+        assert_eq!(status(Failure::Trap("stack".into()), true), 422);
+        assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);
+        assert_eq!(status(Failure::Link("missing".into()), true), 500);
+        assert_eq!(status(Failure::Busy, true), 503);
+        assert_eq!(status(Failure::Absent("compiling".into()), false), 503);
+        assert_eq!(status(Failure::Timeout, false), 500);
+    }
+}

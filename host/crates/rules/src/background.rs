@@ -21,7 +21,7 @@ static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
 });
 
 /// Runs `work` on a background thread.
-pub(super) fn run<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+pub fn run<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     match &*THREADS {
         Ok(threads) => threads.spawn_blocking(work),
         Err(_) => tokio::task::spawn_blocking(work),

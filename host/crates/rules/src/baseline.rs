@@ -15,7 +15,7 @@ use super::engine::Engines;
 use super::error::ComponentError;
 use super::rules::{self, CompliancePre, compliance};
 use super::slot::{self, Active, Deferred};
-use crate::domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// One component's result for a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -27,7 +27,7 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    pub(super) fn new(component: &ComponentIdentity, evaluation: &compliance::Evaluation) -> Self {
+    pub fn new(component: &ComponentIdentity, evaluation: &compliance::Evaluation) -> Self {
         Self {
             component: component.clone(),
             compliant: evaluation.compliant,
@@ -39,7 +39,7 @@ impl Opinion {
 
 /// The built-in compliance packs.
 #[derive(Clone)]
-pub(super) struct Baselines {
+pub struct Baselines {
     /// The specification's.
     default: Deferred<CompliancePre>,
     /// Of other families, loaded when they are first needed.
@@ -109,7 +109,7 @@ fn asked<'a>(
 }
 
 /// An evaluation that states no more than both do.
-pub(super) fn intersection(
+pub fn intersection(
     own: &compliance::Evaluation,
     baseline: &compliance::Evaluation,
 ) -> compliance::Evaluation {
@@ -156,7 +156,7 @@ pub(super) fn intersection(
 
 /// Puts both results into a certificate of other rules, and states compliance as both agree
 /// on it. None when one of the two certificates is no JSON object.
-pub(super) fn certificate(
+pub fn certificate(
     own: &str,
     baseline: &str,
     both: &compliance::Evaluation,

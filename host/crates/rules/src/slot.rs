@@ -11,10 +11,9 @@ use wasmtime::{Engine, Store};
 use super::artifact::{Artifact, NativeCodeCache, embedded};
 use super::engine::{Engines, Limited, fueled_store};
 use super::error::{ComponentError, Failure};
-use crate::config::limits::Limits;
-use crate::domain::component::{ComponentIdentity, Slot};
+use crate::limits::Limits;
 use crate::metrics::ComponentMeter;
-use crate::traces;
+use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// What `bindgen!` makes of a slot's world, ready to be instantiated.
 pub trait World: Sized + Send + Sync + 'static {
@@ -37,7 +36,7 @@ pub struct Probe<'a> {
 }
 
 /// A component that is ready to be called, and what it is.
-pub(super) struct Active<P> {
+pub struct Active<P> {
     pub identity: ComponentIdentity,
     pub pre: P,
     pub engine: Engine,
@@ -48,7 +47,7 @@ pub(super) struct Active<P> {
 /// Loaded by whoever needs it first: the code of a document component is
 /// megabytes to read, and seconds to compile where none is kept. Callers wait
 /// for it.
-pub(super) type Deferred<P> = Arc<
+pub type Deferred<P> = Arc<
     LazyLock<
         Result<Active<P>, ComponentError>,
         Box<dyn FnOnce() -> Result<Active<P>, ComponentError> + Send>,
@@ -56,7 +55,7 @@ pub(super) type Deferred<P> = Arc<
 >;
 
 /// The components of one slot on this node.
-pub(super) struct Loaded<P> {
+pub struct Loaded<P> {
     /// The one that came with the binary, and what it is.
     default: Deferred<P>,
     identity: Option<ComponentIdentity>,
@@ -71,7 +70,7 @@ type LoadOnDemand =
 
 /// Loads a component that a call asks for and that this node does not hold.
 #[derive(Clone, Default)]
-pub(super) struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
+pub struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
 
 impl Loader {
     /// The first one set stays.
@@ -88,7 +87,7 @@ impl Loader {
 }
 
 /// A component as a call finds it.
-pub(super) enum Handle<P> {
+pub enum Handle<P> {
     /// On this node, or a default that is loaded when it is first used.
     Held(Deferred<P>),
     /// Loaded by the first call that needs it.
@@ -139,7 +138,7 @@ impl<P> Handle<P> {
 }
 
 /// What was loaded, or why it could not be.
-pub(super) fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError> {
+pub fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError> {
     (***held).as_ref().map_err(ComponentError::again)
 }
 
@@ -238,7 +237,7 @@ fn missing(component: String, why: &str) -> ComponentError {
 }
 
 /// A built-in component that is loaded when it is first needed.
-pub(super) fn deferred<P: World>(
+pub fn deferred<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
     artifact: Option<Artifact>,
@@ -255,7 +254,7 @@ pub(super) fn deferred<P: World>(
 }
 
 /// A component that is loaded already.
-pub(super) fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
+pub fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
     let load: Load<P> = Box::new(move || Ok(active));
     let ready = Arc::new(LazyLock::new(load));
     LazyLock::force(&ready);
@@ -263,7 +262,7 @@ pub(super) fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> 
 }
 
 /// Native code, linked, instantiated and asked what it must know.
-pub(super) fn load<P: World>(
+pub fn load<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
     artifact: &Artifact,
@@ -274,7 +273,7 @@ pub(super) fn load<P: World>(
 
 /// The same of a candidate, whose failures are its author's: nothing of it is logged,
 /// and no metric names it.
-pub(super) fn load_candidate<P: World>(
+pub fn load_candidate<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
     artifact: &Artifact,
@@ -297,7 +296,7 @@ fn load_with<P: World>(
 
 /// The same of native code that this node keeps, without the component's bytes. None
 /// where it keeps none.
-pub(super) fn load_kept<P: World>(
+pub fn load_kept<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
     identity: &ComponentIdentity,
@@ -360,7 +359,8 @@ impl Probe<'_> {
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
     ) -> Result<R, ComponentError> {
-        let span = traces::span!("component", component = %self.identity);
+        let span =
+            tracing::debug_span!(target: crate::TRACES, "component", component = %self.identity);
         let (answer, used) = span.in_scope(|| self.measured(work));
         self.meter.used(used.memory);
         answer.map_err(|error| error.reported(self.meter))
@@ -384,7 +384,7 @@ impl Probe<'_> {
 
 /// What a call took.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Used {
+pub struct Used {
     /// Bytes of its largest linear memory.
     pub memory: usize,
     pub fuel: u64,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use holdfast_default_components::{DEFAULT_COMPONENTS, ROOM_COMPONENT};
 use wasmtime::{Config, Engine};
 
-#[path = "src/components/settings.rs"]
+#[path = "src/settings.rs"]
 mod settings;
 
 /// x86-64-v2.
@@ -27,7 +27,7 @@ const X86_64_FEATURES: [&str; 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/components/settings.rs");
+    println!("cargo::rerun-if-changed=src/settings.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut table = String::from("&[\n");
     for component in DEFAULT_COMPONENTS.iter().chain(ROOM_COMPONENT) {

@@ -5,7 +5,7 @@
 
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-pub(super) const MIB: usize = 1024 * 1024;
+pub const MIB: usize = 1024 * 1024;
 
 /// What every component is compiled with. Anything that is not needed is off.
 fn common() -> Config {
@@ -23,7 +23,7 @@ fn common() -> Config {
 }
 
 /// Small rules: pooled, 16 MiB, fuel, called all the time.
-pub(super) fn rules() -> Config {
+pub fn rules() -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(128)
         .total_core_instances(512)
@@ -47,7 +47,7 @@ pub(super) fn rules() -> Config {
 }
 
 /// Work on whole documents: memory as needed, fuel.
-pub(super) fn documents() -> Config {
+pub fn documents() -> Config {
     let mut config = common();
     config
         .consume_fuel(true)
@@ -60,12 +60,12 @@ pub(super) fn documents() -> Config {
 /// Providers, which wait for a network: asynchronous, pooled, 128 MiB. There is room for
 /// the largest component in every call, so that calls are the only thing that can be
 /// short; places that are not used cost addresses and no memory.
-pub(super) fn providers() -> Config {
+pub fn providers() -> Config {
     providers_for(256)
 }
 
 /// The same for so many calls; what is compiled does not differ.
-pub(super) fn providers_for(calls: u32) -> Config {
+pub fn providers_for(calls: u32) -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(calls)
         .total_core_instances(calls * 200)

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::parse_duration;
-use crate::domain::component::Slot;
+use holdfast_domain::component::Slot;
 
 const MIB: usize = 1024 * 1024;
 
@@ -57,7 +56,8 @@ pub struct LimitSettings {
 
 fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match parse_duration(&text) {
+    let parsed = text.parse::<jiff::SignedDuration>().ok();
+    match parsed.and_then(|duration| duration.try_into().ok()) {
         Some(duration) => Ok(Some(duration)),
         None => Err(serde::de::Error::custom(format!(
             "{text:?} is no duration, for example 200ms or 60s"

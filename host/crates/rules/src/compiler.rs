@@ -21,8 +21,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::confinement::{Confinement, Reach};
 use super::inspection::{self, Inspected, Reason};
 use super::settings::{self, MIB};
-use crate::domain::component::Slot;
-use crate::domain::id::OrgId;
+use holdfast_domain::component::Slot;
+use holdfast_domain::id::OrgId;
 
 /// The hidden command of the binary that compiles.
 pub const COMMAND: &str = "compile-component";

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::component::{ComponentIdentity, Slot};
 
 /// Name and native code of each default component, from the build script.
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
@@ -68,7 +68,7 @@ const A_DAY: Duration = Duration::from_secs(86_400);
 
 /// Where native code is kept between starts: what was used last, up to a size.
 #[derive(Clone)]
-pub(super) struct NativeCodeCache {
+pub struct NativeCodeCache {
     folder: PathBuf,
     key: [u8; 32],
     /// In bytes.
@@ -316,8 +316,8 @@ fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::Engines;
-    use crate::config::limits::AllLimits;
+    use crate::Engines;
+    use crate::limits::AllLimits;
 
     fn compliance() -> Artifact {
         embedded()
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn native_code_is_cached_and_a_changed_cache_file_is_a_miss() {
-        let folder = crate::test_folder();
+        let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         cache.load(&engines.rules, &compliance()).unwrap();
@@ -347,7 +347,7 @@ mod tests {
     /// What is evicted is made again when it is needed.
     #[test]
     fn native_code_that_was_used_longest_ago_makes_room() {
-        let folder = crate::test_folder();
+        let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
         let named = |note: &[u8]| {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn another_nodes_cache_is_a_miss() {
-        let folder = crate::test_folder();
+        let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);
         ours.load(&engines.rules, &compliance()).unwrap();

@@ -16,9 +16,9 @@ use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
 use super::gate::{Reservation, TimeSlice};
 use super::settings;
-use crate::config::limits::{AllLimits, Limits};
-use crate::domain::component::Slot;
+use crate::limits::{AllLimits, Limits};
 use crate::metrics::ComponentMetrics;
+use holdfast_domain::component::Slot;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(5);
@@ -42,7 +42,7 @@ pub struct Engines {
     /// What their components did.
     pub metrics: ComponentMetrics,
     /// What a call may use.
-    pub(super) limits: AllLimits,
+    pub limits: AllLimits,
     _ticker: Arc<Ticker>,
 }
 
@@ -75,12 +75,26 @@ impl Engines {
 
 /// A store's data, with the limits wasmtime asks it about.
 pub struct Limited<T> {
-    pub(super) limits: Meter,
+    pub limits: Meter,
     pub data: T,
 }
 
+#[cfg(feature = "wasi")]
+impl<T: wasmtime_wasi::WasiView> wasmtime_wasi::WasiView for Limited<T> {
+    fn ctx(&mut self) -> wasmtime_wasi::WasiCtxView<'_> {
+        self.data.ctx()
+    }
+}
+
+#[cfg(feature = "wasi")]
+impl<T: wasmtime_wasi_http::WasiHttpView> wasmtime_wasi_http::WasiHttpView for Limited<T> {
+    fn http(&mut self) -> wasmtime_wasi_http::WasiHttpCtxView<'_> {
+        self.data.http()
+    }
+}
+
 /// What a store may have, and what it had.
-pub(super) struct Meter {
+pub struct Meter {
     most_memory: usize,
     /// Of the share of the organization whose component runs.
     reservation: Option<Reservation>,
@@ -157,15 +171,12 @@ impl ResourceLimiter for Meter {
 /// A call has come to its limit of memory.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} bytes or table elements in all")]
-pub(super) struct TooMuchMemory(usize);
+pub struct TooMuchMemory(usize);
 
 /// A store for one call of a rules or documents component, which ends when the thread
 /// that makes it has worked for the slot's processor time: fuel does not count what a
 /// component has the host copy or fill.
-pub(super) fn fueled_store(
-    engine: &Engine,
-    limits: &Limits,
-) -> wasmtime::Result<Store<Limited<()>>> {
+pub fn fueled_store(engine: &Engine, limits: &Limits) -> wasmtime::Result<Store<Limited<()>>> {
     let meter = Meter::new(limits.memory, None);
     let mut store = Store::new(
         engine,
@@ -197,7 +208,7 @@ pub(super) fn fueled_store(
 /// included ([`Watch::run`]), and neither the wait for a page of its code nor for a turn
 /// on a busy processor. It is looked at whenever an epoch ends. Then everybody else's
 /// work goes on; the wall clock is watched outside.
-pub(super) fn provider_store<T: Send + 'static>(
+pub fn provider_store<T: Send + 'static>(
     engine: &Engine,
     limits: &Limits,
     reservation: Option<Reservation>,
@@ -238,7 +249,7 @@ pub(super) fn provider_store<T: Send + 'static>(
 
 /// How much processor time a call has had.
 #[derive(Clone)]
-pub(super) struct Watch {
+pub struct Watch {
     held: Arc<Mutex<Held>>,
     /// Of the organization whose component it is.
     slice: Option<Arc<TimeSlice>>,
@@ -254,7 +265,7 @@ struct Held {
 }
 
 /// Processor time of this thread.
-pub(super) fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }

@@ -11,12 +11,12 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 
 use super::artifact::{Artifact, built_in};
-use crate::domain::component::{ComponentIdentity, Slot};
-use crate::domain::hash::sha256;
+use holdfast_domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::hash::sha256;
 
 const FILES: &[&[u8]] = &[
-    include_bytes!("../../released/1.0.0/holdfast-compliance.wasm"),
-    include_bytes!("../../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
+    include_bytes!("../released/1.0.0/holdfast-compliance.wasm"),
+    include_bytes!("../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
 ];
 
 /// The packs by their digests.

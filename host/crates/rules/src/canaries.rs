@@ -8,7 +8,7 @@ use super::rules::{compliance, lifecycle};
 use super::slot::Probe;
 
 /// An empty record fails every check but the one on signatories.
-pub(super) fn compliance(
+pub fn compliance(
     pre: &bindings::compliance::ComplianceRulesPre<Limited<()>>,
     probe: &Probe<'_>,
 ) -> Result<(), ComponentError> {
@@ -41,7 +41,7 @@ pub(super) fn compliance(
 }
 
 /// A vaulted envelope cannot be voided; a sent one can.
-pub(super) fn lifecycle(
+pub fn lifecycle(
     pre: &bindings::lifecycle::LifecycleRulesPre<Limited<()>>,
     probe: &Probe<'_>,
 ) -> Result<(), ComponentError> {
@@ -74,7 +74,7 @@ pub(super) fn lifecycle(
 }
 
 /// Bytes that are no PDF are refused, not read.
-pub(super) fn placement(
+pub fn placement(
     pre: &bindings::placement::PlacementRulesPre<Limited<()>>,
     probe: &Probe<'_>,
 ) -> Result<(), ComponentError> {
@@ -88,7 +88,7 @@ pub(super) fn placement(
 }
 
 /// Bytes that are no PDF are refused, not marked.
-pub(super) fn documents(
+pub fn documents(
     pre: &bindings::documents::DocumentsRulesPre<Limited<()>>,
     probe: &Probe<'_>,
 ) -> Result<(), ComponentError> {

@@ -19,10 +19,10 @@ use super::engine::{Engines, Limited, thread_time};
 use super::error::{ComponentError, Failure};
 use super::gate::TimeSlice;
 use super::slot::{self, Active, Deferred, Handle, Loaded, Loader, Probe, World};
-use crate::domain::bulk::BatchStatus;
-use crate::domain::component::{ComponentIdentity, Slot};
-use crate::domain::envelope::EnvelopeStatus;
-use crate::evidence::CertificateRules;
+use holdfast_domain::bulk::BatchStatus;
+use holdfast_domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::envelope::EnvelopeStatus;
+use holdfast_evidence::CertificateRules;
 
 pub use super::baseline::Opinion;
 pub use bindings::compliance::holdfast::compliance::types as compliance;
@@ -30,8 +30,8 @@ pub use bindings::documents::holdfast::documents::types as documents;
 pub use bindings::lifecycle::holdfast::lifecycle::types as lifecycle;
 pub use bindings::placement::holdfast::placement::types as placement;
 
-pub(super) type CompliancePre = bindings::compliance::ComplianceRulesPre<Limited<()>>;
-pub(super) type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<Limited<()>>;
+pub type CompliancePre = bindings::compliance::ComplianceRulesPre<Limited<()>>;
+pub type LifecyclePre = bindings::lifecycle::LifecycleRulesPre<Limited<()>>;
 
 impl World for CompliancePre {
     const SLOT: Slot = Slot::Compliance;
@@ -57,8 +57,37 @@ impl World for LifecyclePre {
     }
 }
 
+/// What is instantiated for a call of slot `rules.placement`.
+pub type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
+/// The same of slot `rules.documents`.
+pub type DocumentsPre = bindings::documents::DocumentsRulesPre<Limited<()>>;
+
+impl World for PlacementPre {
+    const SLOT: Slot = Slot::Placement;
+
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        Self::new(Linker::new(engine).instantiate_pre(component)?)
+    }
+
+    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+        canaries::placement(self, probe)
+    }
+}
+
+impl World for DocumentsPre {
+    const SLOT: Slot = Slot::Documents;
+
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        Self::new(Linker::new(engine).instantiate_pre(component)?)
+    }
+
+    fn canary(&self, probe: &Probe<'_>) -> Result<(), ComponentError> {
+        canaries::documents(self, probe)
+    }
+}
+
 /// Runs a component's compliance checks.
-pub(super) fn evaluate(
+pub fn evaluate(
     active: &Active<CompliancePre>,
     facts: &compliance::EnvelopeFacts,
 ) -> Result<compliance::Evaluation, ComponentError> {
@@ -102,7 +131,7 @@ pub struct Judgement {
 /// The terms on which an organization's own rules run: off the async threads, a few at a
 /// time, within a time slice.
 #[derive(Clone)]
-pub(super) struct OwnRules {
+pub struct OwnRules {
     pub slice: Arc<TimeSlice>,
     pub permits: Arc<Semaphore>,
 }
@@ -141,11 +170,7 @@ pub struct Compliance {
 }
 
 impl Compliance {
-    pub(super) fn new(
-        slot: Handle<CompliancePre>,
-        baselines: Baselines,
-        own: Option<OwnRules>,
-    ) -> Self {
+    pub fn new(slot: Handle<CompliancePre>, baselines: Baselines, own: Option<OwnRules>) -> Self {
         Self {
             slot,
             baselines,
@@ -154,7 +179,7 @@ impl Compliance {
     }
 
     /// The default component.
-    pub(super) fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
+    pub fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         let loaded = Arc::new(Loaded::new(engines, cache, Loader::default()));
         loaded.force()?;
         let baselines = Baselines::new(engines, cache, loaded.default());
@@ -162,7 +187,7 @@ impl Compliance {
     }
 
     /// Another component, beside the built-in packs.
-    pub(super) fn load_other(
+    pub fn load_other(
         engines: &Engines,
         cache: &NativeCodeCache,
         artifact: &Artifact,
@@ -349,7 +374,7 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    pub(super) fn new(
+    pub fn new(
         slot: Handle<LifecyclePre>,
         default: Deferred<LifecyclePre>,
         own: Option<OwnRules>,
@@ -490,7 +515,7 @@ fn from_batch(status: lifecycle::BatchStatus) -> BatchStatus {
 
 macro_rules! same_statuses {
     ($to:ident, $from:ident, $module:ident) => {
-        pub(crate) fn $to(status: EnvelopeStatus) -> $module::EnvelopeStatus {
+        pub fn $to(status: EnvelopeStatus) -> $module::EnvelopeStatus {
             match status {
                 EnvelopeStatus::Pending => $module::EnvelopeStatus::Pending,
                 EnvelopeStatus::Uploaded => $module::EnvelopeStatus::Uploaded,
@@ -507,7 +532,7 @@ macro_rules! same_statuses {
         }
 
         #[allow(dead_code)]
-        pub(crate) fn $from(status: $module::EnvelopeStatus) -> EnvelopeStatus {
+        pub fn $from(status: $module::EnvelopeStatus) -> EnvelopeStatus {
             match status {
                 $module::EnvelopeStatus::Pending => EnvelopeStatus::Pending,
                 $module::EnvelopeStatus::Uploaded => EnvelopeStatus::Uploaded,

@@ -2,10 +2,22 @@
 
 use super::engine::TooMuchMemory;
 use super::gate::ShareInUse;
-use super::lent::TooManyHostCalls;
-use super::room::RoomFailure;
-use crate::domain::component::ComponentIdentity;
 use crate::metrics::ComponentMeter;
+use holdfast_domain::component::ComponentIdentity;
+
+/// The component asked the host for more than it may in one call.
+#[derive(Debug, thiserror::Error)]
+#[error("it asked the host for something too often")]
+pub struct TooManyHostCalls;
+
+/// A record of the signing room could not be read or stored.
+#[derive(Debug, thiserror::Error)]
+#[error("the signing room failed: {why}")]
+pub struct RoomFailure {
+    /// The disk is full.
+    pub disk_full: bool,
+    pub why: String,
+}
 
 /// A component's call that did not give an answer. The component is named so
 /// that a log line and a metric can point at it; callers are told less.
@@ -58,7 +70,7 @@ pub enum Failure {
 }
 
 impl ComponentError {
-    pub(super) fn new(identity: &ComponentIdentity, kind: Failure) -> Self {
+    pub fn new(identity: &ComponentIdentity, kind: Failure) -> Self {
         Self {
             component: identity.to_string(),
             kind,
@@ -67,7 +79,7 @@ impl ComponentError {
     }
 
     /// A component that does not fit its slot.
-    pub(super) fn unfit(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
+    pub fn unfit(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         Self::new(identity, Failure::Link(format!("{error:#}")))
     }
 
@@ -86,7 +98,7 @@ impl ComponentError {
     }
 
     /// The same, for the next caller.
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         Self {
             component: self.component.clone(),
             kind: match &self.kind {
@@ -98,7 +110,7 @@ impl ComponentError {
     }
 
     /// The failure of a call that worked on somebody's document.
-    pub(super) fn on_document(mut self) -> Self {
+    pub fn on_document(mut self) -> Self {
         self.by_document = matches!(
             self.kind,
             Failure::Timeout | Failure::Trap(_) | Failure::Memory(_)
@@ -107,7 +119,7 @@ impl ComponentError {
     }
 
     /// Logs and counts a failed call, unless it is a candidate's.
-    pub(super) fn reported(self, meter: &ComponentMeter) -> Self {
+    pub fn reported(self, meter: &ComponentMeter) -> Self {
         if !meter.is_reported() {
             return self;
         }
@@ -118,7 +130,7 @@ impl ComponentError {
     }
 
     /// Sorts a wasmtime error into a [`Failure`].
-    pub(super) fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
+    pub fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         use wasmtime::{PoolConcurrencyLimitError, Trap};
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {
@@ -150,22 +162,6 @@ mod tests {
     use wasmtime::Trap;
 
     use super::*;
-    use crate::http::error::HttpError;
-    use crate::service::ServiceError;
-
-    fn status(kind: Failure, on_document: bool) -> u16 {
-        let error = ComponentError {
-            component: "rules 1.0.0".into(),
-            kind,
-            by_document: false,
-        };
-        let error = if on_document {
-            error.on_document()
-        } else {
-            error
-        };
-        HttpError::from(ServiceError::from(error)).status().as_u16()
-    }
 
     /// Where an error comes from is found below what callers say about it.
     #[test]
@@ -197,18 +193,5 @@ mod tests {
                 .to_string();
             assert!(kind.starts_with(expected), "{kind}");
         }
-    }
-
-    /// A document that exhausts its reader is refused; a component that fails
-    /// on its own account is our fault.
-    #[test]
-    fn a_document_is_to_blame_for_what_it_exhausts() {
-        assert_eq!(status(Failure::Timeout, true), 422);
-        assert_eq!(status(Failure::Trap("stack".into()), true), 422);
-        assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);
-        assert_eq!(status(Failure::Link("missing".into()), true), 500);
-        assert_eq!(status(Failure::Busy, true), 503);
-        assert_eq!(status(Failure::Absent("compiling".into()), false), 503);
-        assert_eq!(status(Failure::Timeout, false), 500);
     }
 }

@@ -3,11 +3,36 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::wasi;
-use crate::domain::component::Slot;
+use holdfast_domain::component::Slot;
+
+/// The interfaces of WASI that are lent, without versions.
+pub const WASI: [&str; 22] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+];
 
 /// The imports that providers of every kind may be lent.
-const HOST: &str = include_str!("../../../wit/host/host.wit");
+const HOST: &str = include_str!("../../../../wit/host/host.wit");
 
 /// The major and the whole version of the packages.
 pub const MAJOR: u64 = 1;
@@ -46,29 +71,29 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
     let own = match slot {
         Slot::Compliance => (
             "compliance.wit",
-            include_str!("../../../wit/compliance/compliance.wit"),
+            include_str!("../../../../wit/compliance/compliance.wit"),
         ),
         Slot::Lifecycle => (
             "lifecycle.wit",
-            include_str!("../../../wit/lifecycle/lifecycle.wit"),
+            include_str!("../../../../wit/lifecycle/lifecycle.wit"),
         ),
         Slot::Placement => (
             "placement.wit",
-            include_str!("../../../wit/placement/placement.wit"),
+            include_str!("../../../../wit/placement/placement.wit"),
         ),
         Slot::Documents => (
             "documents.wit",
-            include_str!("../../../wit/documents/documents.wit"),
+            include_str!("../../../../wit/documents/documents.wit"),
         ),
         Slot::Signing => (
             "signing.wit",
-            include_str!("../../../wit/signing/signing.wit"),
+            include_str!("../../../../wit/signing/signing.wit"),
         ),
         Slot::Payment => (
             "payment.wit",
-            include_str!("../../../wit/payment/payment.wit"),
+            include_str!("../../../../wit/payment/payment.wit"),
         ),
-        Slot::Kba => ("kba.wit", include_str!("../../../wit/kba/kba.wit")),
+        Slot::Kba => ("kba.wit", include_str!("../../../../wit/kba/kba.wit")),
     };
     match slot.is_provider() {
         true => vec![("host.wit", HOST), own],
@@ -93,7 +118,7 @@ fn grants(slot: Slot) -> Vec<String> {
         "blobs", "settings", "secrets", "http", "log", "clock", "random",
     ]
     .map(|interface| format!("holdfast:host/{interface}"));
-    let wasi = wasi::INTERFACES.map(str::to_owned);
+    let wasi = WASI.map(str::to_owned);
     host.into_iter().chain([types]).chain(wasi).collect()
 }
 

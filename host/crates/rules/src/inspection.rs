@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
 use super::worlds::{self, MAJOR};
-use crate::domain::component::Slot;
+use holdfast_domain::component::Slot;
 
 /// What was found out about a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ const PAGE: usize = 64 * 1024;
 /// How many calls there may be at once: in all, and on behalf of one organization. A
 /// call passes only with a permit of each.
 #[derive(Clone, Default)]
-pub(super) struct Gate {
+pub struct Gate {
     /// The narrowest first, so that a caller that waits for its own share holds no
     /// permit that others need.
     pub permits: Vec<Arc<Semaphore>>,
@@ -23,7 +23,7 @@ pub(super) struct Gate {
 }
 
 /// The right to one call.
-pub(super) struct Turn {
+pub struct Turn {
     _permits: Vec<OwnedSemaphorePermit>,
     /// Memory that the call may begin with.
     pub memory: Option<Reservation>,
@@ -70,7 +70,7 @@ impl Gate {
 
 /// Memory that the calls of one organization's components may hold together, within what
 /// all organizations' components may.
-pub(super) struct MemoryShare {
+pub struct MemoryShare {
     own: Arc<Semaphore>,
     all: Arc<Semaphore>,
     most: usize,
@@ -108,7 +108,7 @@ impl MemoryShare {
 }
 
 /// Part of a share that one call holds until it is dropped.
-pub(super) struct Reservation {
+pub struct Reservation {
     share: (Arc<Semaphore>, Arc<Semaphore>),
     held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
@@ -116,7 +116,7 @@ pub(super) struct Reservation {
 /// The other calls of the organization use the rest of its share.
 #[derive(Debug, thiserror::Error)]
 #[error("the organization's share of memory is in use")]
-pub(super) struct ShareInUse;
+pub struct ShareInUse;
 
 impl Reservation {
     /// Makes sure that it covers `bytes`, without waiting.
@@ -136,16 +136,16 @@ impl Reservation {
 }
 
 /// Long-term share of one processor for the rules of one organization on a node.
-pub(super) const RULES: f64 = 0.1;
+pub const RULES: f64 = 0.1;
 /// Long-term share of one processor for the plugins of one organization on a node.
-pub(super) const PLUGINS: f64 = 0.2;
+pub const PLUGINS: f64 = 0.2;
 /// Burst after a pause.
 const BURST: Duration = Duration::from_millis(500);
 /// Calls of one organization's rules at once.
 const AT_ONCE: usize = 2;
 
 /// Token bucket of processor time for the rules, or the plugins, of one organization.
-pub(super) struct TimeSlice {
+pub struct TimeSlice {
     share: f64,
     /// Used and not yet made up for, as of a time.
     debt: Mutex<(Duration, Instant)>,

@@ -1,0 +1,37 @@
+//! What `bindgen!` makes of `wit/`: one module per world. Nothing outside
+//! the crate names these modules; the types that other code needs are
+//! re-exported where the calls are.
+
+#![allow(missing_docs, clippy::all, reason = "generated from wit/")]
+
+pub mod compliance {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/compliance",
+        world: "compliance-rules",
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
+    });
+}
+
+pub mod lifecycle {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/lifecycle",
+        world: "lifecycle-rules",
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
+    });
+}
+
+pub mod placement {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/placement",
+        world: "placement-rules",
+        additional_derives: [PartialEq],
+    });
+}
+
+pub mod documents {
+    wasmtime::component::bindgen!({
+        path: "../../../wit/documents",
+        world: "documents-rules",
+        additional_derives: [PartialEq],
+    });
+}
