@@ -12,7 +12,7 @@ ON_NODES = binary(it) & not test(/^(backup|store|cli::plugin_kit|components::(ar
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_kept_nowhere|orphaned_objects_are_removed|cannot_be_kept_is_a_500)/) \
   & not test(/(an_issuer|archived_by_somebody_else|seal_is_made_and_everybody_is_told|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
 
-.PHONY: demo serve deny test test-nodes test-shards test-citus test-upgrade test-image lint bench bench-scale crash deb fuzz-api fuzz fuzz-pdf
+.PHONY: demo serve deny test test-nodes test-shards test-citus test-upgrade test-image lint bench bench-scale crash deb verify fuzz-api fuzz fuzz-pdf
 
 demo:
 	@tests/set-up build
@@ -101,6 +101,11 @@ crash:
 	@tests/set-up test
 	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(nodes::)'
+
+# The program that checks bundles, for whoever gets one.
+verify:
+	@tests/set-up build
+	@cargo build --profile dist -p holdfast-verify
 
 # A Debian package in target/packages.
 deb:

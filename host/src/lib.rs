@@ -41,6 +41,7 @@ mod worker;
 pub use holdfast_domain as domain;
 pub use holdfast_evidence as evidence;
 use holdfast_rules as rules;
+use holdfast_verify as verify;
 
 #[cfg(test)]
 fn test_folder() -> tempfile::TempDir {

@@ -277,7 +277,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     let nothing = tempfile::tempdir().unwrap();
     let folder = bundle.path().to_str().unwrap().to_owned();
     let key = app.ledger_key().await;
-    let report = json(nothing.path(), &["verify", &folder, "--key", &key]);
+    let report = crate::support::operator(nothing.path(), &["verify", &folder, "--key", &key]);
     assert_eq!(report["verdict"], "VALID", "{report}");
     assert_eq!(report["envelope_id"], id.as_str());
 
@@ -341,7 +341,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
 #[track_caller]
 fn expect_failure(folder: &str, check: &str) {
     let nothing = tempfile::tempdir().unwrap();
-    let output = holdfast(nothing.path(), &["--json", "verify", folder]);
+    let output = crate::support::operator_output(nothing.path(), &["verify", folder]);
     assert!(!output.status.success(), "{check}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["verdict"], "NOT VALID", "{report}");

@@ -26,9 +26,32 @@ pub(super) fn operator_command(data: &Path, arguments: &[&str]) -> std::process:
     command
 }
 
-/// What the operator's tool does.
+/// What the operator's tool does. A bundle is checked by `holdfast-verify` too, which has
+/// nothing but the bundle and says the same.
 pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output {
-    operator_command(data, arguments).output().unwrap()
+    let output = operator_command(data, arguments).output().unwrap();
+    if let ["verify", bundle, more @ ..] = arguments
+        && Path::new(bundle).exists()
+    {
+        agrees(&output, &verifier_output(bundle, more));
+    }
+    output
+}
+
+/// What `holdfast-verify` says of a bundle.
+pub fn verifier_output(bundle: &str, more: &[&str]) -> std::process::Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
+    let mut command = std::process::Command::new(&program);
+    command.args(["--json", bundle]).args(more).env_clear();
+    let output = command.output();
+    output.unwrap_or_else(|error| panic!("cargo build -p holdfast-verify: {program:?} {error}"))
+}
+
+fn agrees(operators: &std::process::Output, alone: &std::process::Output) {
+    assert_eq!(alone.status.code(), operators.status.code(), "{alone:?}");
+    let report =
+        |output: &std::process::Output| serde_json::from_slice::<Value>(&output.stdout).ok();
+    assert_eq!(report(alone), report(operators));
 }
 
 /// What the operator's tool prints.

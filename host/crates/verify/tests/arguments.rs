@@ -1,0 +1,47 @@
+//! What `holdfast-verify` says when it cannot begin. What it says of bundles is in the
+//! integration tests of the host, which make them.
+
+use std::process::{Command, Output};
+
+fn verify(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast-verify"));
+    command.args(arguments).output().unwrap()
+}
+
+/// The exit code is that of arguments which cannot be used, and the reason is named.
+#[test]
+fn what_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().to_str().unwrap();
+    let file = folder.path().join("note");
+    std::fs::write(&file, "no key").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, why) in [
+        (vec![], "<BUNDLE>"),
+        (vec!["/nowhere.zip"], "cannot read the bundle"),
+        (vec![file], "cannot read the bundle"),
+        (vec![bundle, "--key", "x"], "--key: not a verifier key: x"),
+        (vec![bundle, "--head", "/nowhere"], "/nowhere: "),
+        (vec![bundle, "--head", file], "--head "),
+        (vec![bundle, "--trust", file], "line 1: not a verifier key"),
+        (
+            vec![bundle, "--timestamp-trust", file],
+            "it holds no certificate",
+        ),
+    ] {
+        let output = verify(&arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(why), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_bundle_without_its_files_is_not_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = verify(&[folder.path().to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the bundle has no "), "{said}");
+}
