@@ -24,6 +24,7 @@ use std::time::Duration;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use ipnet::IpNet;
+use jiff::{Span, SpanRelativeTo};
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
@@ -656,20 +657,11 @@ fn ten_seconds() -> Duration {
     Duration::from_secs(10)
 }
 
-/// `250ms`, `10s`, `5m`, `2h` or `3d`.
+/// Parses `250ms`, `10s`, `5m`, `2h` or `3d`; a day has 24 hours.
 pub fn parse_duration(text: &str) -> Option<Duration> {
-    let split = text.find(|character: char| !character.is_ascii_digit())?;
-    let (number, unit) = text.split_at(split);
-    let number: u64 = number.parse().ok()?;
-    let seconds = match unit {
-        "ms" => return Some(Duration::from_millis(number)),
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return None,
-    };
-    Some(Duration::from_secs(number.checked_mul(seconds)?))
+    let span: Span = text.parse().ok()?;
+    let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    signed.try_into().ok()
 }
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
