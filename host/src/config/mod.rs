@@ -25,6 +25,7 @@ use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use ipnet::IpNet;
 use jiff::{Span, SpanRelativeTo};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
@@ -381,25 +382,19 @@ pub struct ProviderInstance {
 }
 
 /// A secret that does not print itself.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
-pub struct SecretText(String);
+pub struct SecretText(SecretString);
 
 impl SecretText {
     /// Wraps a secret.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(text.into().into())
     }
 
     /// The secret.
     pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for SecretText {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("***")
+        self.0.expose_secret()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Secrets handed out once: API keys, signing links, download links.
 //!
 //! The raw value is shown to its receiver and forgotten; what is stored is its
-//! SHA-256. Debug output shows stars.
-
-use std::fmt;
+//! SHA-256. Debug output hides it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of a secret, lower-case hex: what the database keeps.
@@ -31,44 +30,38 @@ impl SecretHash {
 }
 
 /// An API key as its owner holds it: `lk_` and 40 hex digits of 20 random bytes.
-#[derive(Clone)]
-pub struct ApiKey(String);
+#[derive(Clone, Debug)]
+pub struct ApiKey(SecretString);
 
 impl ApiKey {
     /// A new key.
     pub fn generate() -> Self {
-        Self(format!("lk_{}", hex::encode(random::<20>())))
+        Self(format!("lk_{}", hex::encode(random::<20>())).into())
     }
 
     /// None unless `text` has the shape of a key.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("lk_")?;
         let hex = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        hex.then(|| Self(text.to_owned()))
+        hex.then(|| Self(text.into()))
     }
 
     /// What the database keeps.
     pub fn hash(&self) -> SecretHash {
-        SecretHash::of(&self.0)
+        SecretHash::of(self.reveal())
     }
 
     /// The raw key, for the one time it is shown.
     pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("lk_***")
+        self.0.expose_secret()
     }
 }
 
 /// An unguessable link token: the organization's bucket in two hex digits, so
 /// that a look-up finds its shard, and 256 random bits.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct LinkToken {
-    text: String,
+    text: SecretString,
     bucket: i64,
 }
 
@@ -77,7 +70,7 @@ impl LinkToken {
     pub fn generate(bucket: i64) -> Self {
         let random = URL_SAFE_NO_PAD.encode(random::<32>());
         Self {
-            text: format!("{bucket:02x}{random}"),
+            text: format!("{bucket:02x}{random}").into(),
             bucket,
         }
     }
@@ -87,7 +80,7 @@ impl LinkToken {
         let bucket = i64::from(u8::from_str_radix(text.get(..2)?, 16).ok()?);
         let random = URL_SAFE_NO_PAD.decode(text.get(2..)?).ok()?;
         (random.len() == 32 && bucket < 64).then(|| Self {
-            text: text.to_owned(),
+            text: text.into(),
             bucket,
         })
     }
@@ -99,18 +92,12 @@ impl LinkToken {
 
     /// What the database keeps.
     pub fn hash(&self) -> SecretHash {
-        SecretHash::of(&self.text)
+        SecretHash::of(self.reveal())
     }
 
     /// The raw token, for the URL that carries it.
     pub fn reveal(&self) -> &str {
-        &self.text
-    }
-}
-
-impl fmt::Debug for LinkToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("***")
+        self.text.expose_secret()
     }
 }
 
@@ -136,7 +123,7 @@ mod tests {
         let key = ApiKey::generate();
         assert_eq!(key.reveal().len(), 43);
         assert!(ApiKey::parse(key.reveal()).is_some());
-        assert_eq!(format!("{key:?}"), "lk_***");
+        assert!(!format!("{key:?}").contains(&key.reveal()[3..]));
         assert!(ApiKey::parse("lk_123").is_none());
     }
 

@@ -1,11 +1,11 @@
 //! Webhook endpoints: where an organization's events go (specification, "Webhook
 //! endpoint", "Events").
 
-use std::fmt;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::clock::Timestamp;
 use super::envelope::words;
@@ -122,9 +122,9 @@ impl Selector {
     }
 }
 
-/// What deliveries are signed with. Prints as stars.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+/// What deliveries are signed with.
+#[derive(Clone, Debug)]
+pub struct Secret(SecretString);
 
 /// Before the base64 of a secret that was made here.
 const PREFIX: &str = "whsec_";
@@ -132,24 +132,24 @@ const PREFIX: &str = "whsec_";
 impl Secret {
     /// `whsec_` and base64 of 32 random bytes.
     pub fn generate() -> Self {
-        Self(format!("{PREFIX}{}", STANDARD.encode(random::<32>())))
+        Self(format!("{PREFIX}{}", STANDARD.encode(random::<32>())).into())
     }
 
     /// One that somebody else has chosen.
     pub fn of(text: String) -> Self {
-        Self(text)
+        Self(text.into())
     }
 
     /// For the one answer that shows it, and to be sealed.
     pub fn reveal(&self) -> &str {
-        &self.0
+        self.0.expose_secret()
     }
 
     /// Standard Webhooks: the base64 part decoded; a secret without one is its bytes.
     pub fn standard_key(&self) -> Vec<u8> {
-        let encoded = self.0.strip_prefix(PREFIX);
+        let encoded = self.reveal().strip_prefix(PREFIX);
         let decoded = encoded.and_then(|encoded| STANDARD.decode(encoded).ok());
-        decoded.unwrap_or_else(|| self.0.clone().into_bytes())
+        decoded.unwrap_or_else(|| self.reveal().as_bytes().to_vec())
     }
 }
 
@@ -160,12 +160,12 @@ pub struct SealedSecret(String);
 impl SealedSecret {
     /// Seals the secret of an endpoint.
     pub fn seal(secret: &Secret, endpoint: &EndpointId, sealer: &Sealer) -> Self {
-        Self(sealer.seal(&secret.0, endpoint.as_str()))
+        Self(sealer.seal(secret.reveal(), endpoint.as_str()))
     }
 
     /// None with another key.
     pub fn open(&self, endpoint: &EndpointId, sealer: &Sealer) -> Option<Secret> {
-        sealer.open(&self.0, endpoint.as_str()).map(Secret)
+        sealer.open(&self.0, endpoint.as_str()).map(Secret::of)
     }
 
     /// As it was read from where it is kept.
@@ -176,12 +176,6 @@ impl SealedSecret {
     /// To be kept.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("***")
     }
 }
 
@@ -274,16 +268,17 @@ mod tests {
         let sealer = Sealer::new(&[7; 32]).unwrap();
         let sealed = SealedSecret::seal(&secret, &endpoint, &sealer);
         assert!(!sealed.as_str().contains(secret.reveal()));
-        assert_eq!(sealed.open(&endpoint, &sealer), Some(secret));
-        assert_eq!(sealed.open(&EndpointId::new(), &sealer), None);
+        let opened = sealed.open(&endpoint, &sealer).unwrap();
+        assert_eq!(opened.reveal(), secret.reveal());
+        assert!(sealed.open(&EndpointId::new(), &sealer).is_none());
         let other = Sealer::new(&[8; 32]).unwrap();
-        assert_eq!(sealed.open(&endpoint, &other), None);
+        assert!(sealed.open(&endpoint, &other).is_none());
     }
 
     #[test]
     fn a_secret_hides_itself_and_knows_its_key() {
         let secret = Secret::generate();
-        assert_eq!(format!("{secret:?}"), "***");
+        assert!(!format!("{secret:?}").contains(secret.reveal()));
         assert_eq!(secret.standard_key().len(), 32);
         let chosen = Secret::of("sixteen characters".into());
         assert_eq!(chosen.standard_key(), b"sixteen characters");
