@@ -1,6 +1,8 @@
 //! What `holdfast-verify` says when it cannot begin. What it says of bundles is in the
 //! integration tests of the host, which make them.
 
+#![allow(clippy::unwrap_used)]
+
 use std::process::{Command, Output};
 
 fn verify(arguments: &[&str]) -> Output {
