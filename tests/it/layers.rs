@@ -89,16 +89,23 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
         imports.remove(&module);
         modules.entry(module).or_default().extend(imports);
     }
-    for folder in std::fs::read_dir(root().join("crates")).unwrap() {
-        let folder = folder.unwrap().path();
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    let crates: Vec<PathBuf> = crates.map(|folder| folder.unwrap().path()).collect();
+    let name = |folder: &PathBuf| folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let names: BTreeSet<String> = crates.iter().map(name).collect();
+    for folder in &crates {
         let mut files = Vec::new();
         sources(&folder.join("src"), &mut files);
-        let imports = files.iter().flat_map(|file| {
+        let mut found: BTreeSet<String> = BTreeSet::new();
+        for file in files {
             let text = std::fs::read_to_string(file).unwrap();
-            imports(&text.replace("crate::", "").replace("holdfast_", "crate::"))
-        });
-        modules.insert(name, imports.collect());
+            found.extend(imports(
+                &text.replace("crate::", "").replace("holdfast_", "crate::"),
+            ));
+        }
+        found.retain(|import| names.contains(import));
+        found.remove(&name(folder));
+        modules.insert(name(folder), found);
     }
     modules
 }

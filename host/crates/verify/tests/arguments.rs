@@ -18,13 +18,19 @@ fn what_cannot_be_read_is_named() {
     let file = folder.path().join("note");
     std::fs::write(&file, "no key").unwrap();
     let file = file.to_str().unwrap();
+    let head = folder.path().join("head.json");
+    std::fs::write(&head, "{}").unwrap();
+    let head = head.to_str().unwrap();
     for (arguments, why) in [
         (vec![], "<BUNDLE>"),
         (vec!["/nowhere.zip"], "cannot read the bundle"),
         (vec![file], "cannot read the bundle"),
         (vec![bundle, "--key", "x"], "--key: not a verifier key: x"),
         (vec![bundle, "--head", "/nowhere"], "/nowhere: "),
-        (vec![bundle, "--head", file], "--head "),
+        (
+            vec![bundle, "--head", head],
+            "the given head cannot be read",
+        ),
         (vec![bundle, "--trust", file], "line 1: not a verifier key"),
         (
             vec![bundle, "--timestamp-trust", file],
