@@ -226,8 +226,6 @@ metrics! {
         pub ledger_forks: Counter = "ledger_forks";
         /// Time since the oldest job became due that nobody works on.
         pub job_lag: Gauge = "job_lag" in Unit::Seconds;
-        /// Buckets of organizations (64 in all) whose work this node takes up first.
-        pub buckets_held: Gauge = "buckets_held";
         /// How far the clock that is followed is ahead: the database's, or the machine's.
         pub clock_offset: Gauge = "clock_offset" in Unit::Other("milliseconds".into());
         /// Ledger entries that wait for their place in the log.

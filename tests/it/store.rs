@@ -15,8 +15,8 @@ use holdfast::store::envelopes::Confirmed;
 use holdfast::store::idempotency::RequestKey;
 use holdfast::store::jobs::Lease;
 use holdfast::store::{
-    Store, StoreError, api_keys, buckets, customers, envelopes, idempotency, jobs, ledger,
-    organizations, provider_poll, rate_windows,
+    Store, StoreError, api_keys, customers, envelopes, idempotency, jobs, ledger, organizations,
+    provider_poll, rate_windows,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -570,108 +570,4 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         claimed(later + minutes(60), 2)
     );
     assert_eq!([one, other].concat().len(), 4, "two nodes share them");
-}
-
-/// Equal shares whoever comes, goes or dies; and each bucket is one node's.
-#[tokio::test(flavor = "multi_thread")]
-async fn nodes_share_the_buckets() {
-    let store = postgres::new_store().await;
-    let mut now = Clock::default().now();
-    let hold = async |node: &str, earlier: Option<&str>, now| {
-        buckets::hold(&store, node, earlier, now).await.unwrap()
-    };
-    let holders = async || {
-        let mut connection = store.read().await.unwrap();
-        let text = "select node from bucket_lease order by bucket";
-        let holders: Vec<String> = sqlx::query_scalar(text)
-            .fetch_all(&mut *connection)
-            .await
-            .unwrap();
-        ["a/1", "b/1", "c/1", "b/2", ""].map(|node| {
-            let of_node = holders.iter().filter(|holder| *holder == node);
-            of_node.count()
-        })
-    };
-    assert_eq!(hold("a/1", None, now).await, 64);
-    assert_eq!(hold("b/1", None, now).await, 32);
-    assert_eq!(hold("a/1", None, now).await, 32);
-    assert_eq!(hold("c/1", None, now).await, 21);
-    let shares = holders().await;
-    assert_eq!(shares.iter().sum::<usize>(), 64);
-    assert!(shares[..3].iter().all(|share| [21, 22].contains(share)));
-    // Renewed in time, nothing moves.
-    now = now + buckets::RENEWAL;
-    for (node, share) in ["a/1", "b/1", "c/1"].iter().zip(shares) {
-        assert_eq!(hold(node, None, now).await, share, "{node}");
-    }
-    // One restarts, and has at once what its earlier run held.
-    assert_eq!(hold("b/2", Some("b/%"), now).await, shares[1]);
-    // One dies.
-    now = now + buckets::LEASE;
-    assert_eq!(hold("a/1", None, now).await, 64);
-    assert_eq!(hold("c/1", None, now).await, 32);
-    // One goes.
-    buckets::let_go(&store, "c/1").await.unwrap();
-    assert_eq!(holders().await, [32, 0, 0, 0, 32]);
-    assert_eq!(hold("a/1", None, now).await, 64);
-}
-
-/// Else the longest due goes first.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_begins_with_its_own_buckets() {
-    let database = postgres::new_database().await;
-    let nodes = [
-        Store::connect(&database).await.unwrap(),
-        Store::connect(&database).await.unwrap(),
-    ];
-    nodes[0].migrate().await.unwrap();
-    let now = Clock::default().now();
-    let (first, second) = ("a/1", "b/1");
-    for node in [(0, first), (1, second), (0, first)] {
-        buckets::hold(&nodes[node.0], node.1, None, now)
-            .await
-            .unwrap();
-    }
-    let of_bucket = |wanted: i64| {
-        std::iter::repeat_with(OrgId::new)
-            .find(|org| org.bucket() == wanted)
-            .unwrap()
-    };
-    let mut connection = nodes[0].read().await.unwrap();
-    let mut of_node = async |node: &str| -> i64 {
-        sqlx::query_scalar("select bucket from bucket_lease where node = $1 limit 1")
-            .bind(node)
-            .fetch_one(&mut *connection)
-            .await
-            .unwrap()
-    };
-    let (older, younger) = (
-        of_bucket(of_node(first).await),
-        of_bucket(of_node(second).await),
-    );
-    let insert = async |seconds: [u64; 2]| {
-        let mut tx = nodes[0].begin().await.unwrap();
-        for (org, age) in [&older, &younger].into_iter().zip(seconds) {
-            let due = now - Duration::from_secs(age);
-            jobs::insert(&mut tx, org, &mail(), None, due)
-                .await
-                .unwrap();
-        }
-        tx.commit().await.unwrap();
-    };
-    let claim = async |store: &Store| {
-        let lease = Duration::from_secs(15);
-        let claimed = jobs::claim(store, Queue::Mail, now, lease, 1)
-            .await
-            .unwrap();
-        claimed.into_iter().next().map(|job| job.org)
-    };
-    insert([4, 1]).await;
-    assert_eq!(claim(&nodes[1]).await, Some(younger.clone()));
-    assert_eq!(claim(&nodes[1]).await, Some(older.clone()));
-    // Whose holder does not come goes before its own.
-    insert([60, 1]).await;
-    assert_eq!(claim(&nodes[1]).await, Some(older.clone()));
-    assert_eq!(claim(&nodes[1]).await, Some(younger.clone()));
-    assert_eq!(claim(&nodes[0]).await, None);
 }

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::buckets::Claim;
+use super::claims::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::buckets::Claim;
+use super::claims::Claim;
 use super::row::{Columns, json_text};
 use super::{Dialect, Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;

@@ -20,6 +20,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 use crate::domain::priority::Priority;
 
+mod claims;
 mod dialect;
 mod migrate;
 mod page;
@@ -28,7 +29,6 @@ mod turns;
 mod wakeups;
 
 pub mod api_keys;
-pub mod buckets;
 pub mod bulk;
 pub mod chores;
 pub mod components;
@@ -181,7 +181,6 @@ pub struct Store {
     /// For who listens beside the pools.
     url: Arc<str>,
     wakeups: wakeups::Wakeups,
-    held: buckets::Held,
 }
 
 /// Endpoints for which deliveries were committed, or whose settings were changed.
@@ -261,7 +260,6 @@ impl Store {
             fresh: Arc::default(),
             url,
             wakeups: wakeups::Wakeups::default(),
-            held: buckets::Held::default(),
         })
     }
 

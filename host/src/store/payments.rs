@@ -2,7 +2,7 @@
 
 use sqlx::AnyConnection;
 
-use super::buckets::Claim;
+use super::claims::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;

@@ -3,7 +3,7 @@
 
 use sqlx::{AnyConnection, Row as _};
 
-use super::buckets::Claim;
+use super::claims::Claim;
 use super::row::{Columns, OwnedEnvelope};
 use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! Who holds endpoints and buckets: one run of one node.
+//! Who holds endpoints: one run of one node.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
