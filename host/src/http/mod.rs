@@ -48,7 +48,6 @@ pub fn router(app: App) -> Router {
     let api = routes::api().finish_api(&mut document);
     let document = Arc::new(serde_json::json!(document));
     let served = document.clone();
-    let page = docs::page(&document);
     let buffered = (app.config.http.clone(), Arc::<bodies::Buffered>::default());
     let queries = Arc::new(unknown::Queries::of(&document, "/api/v2"));
     Router::new()
@@ -57,7 +56,7 @@ pub fn router(app: App) -> Router {
             "/api/v2/openapi.json",
             get(move || async move { axum::Json(&*served).into_response() }),
         )
-        .route("/docs", get(move || async move { page.into_response() }))
+        .merge(docs::routes())
         .merge(signing::routes(&app.config.signing_path()))
         .merge(payments::routes(&app.config.signing_path()))
         .merge(payments::sandbox_routes())

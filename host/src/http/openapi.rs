@@ -87,8 +87,9 @@ pub fn security(operation: &mut Operation, scheme: &str, scopes: &[&str]) {
         .push([(scheme.to_owned(), scopes)].into_iter().collect());
 }
 
-/// Names an operation and lists the errors of its service.
+/// Names an operation, files it under its area and lists the errors of its service.
 pub fn describe(
+    area: &'static str,
     id: &'static str,
     summary: &'static str,
     errors: &'static [u16],
@@ -98,7 +99,8 @@ pub fn describe(
         for status in errors.iter().chain(&[500, 503]) {
             error(inner, *status);
         }
-        operation.id(id).summary(summary)
+        let area = area.replace('_', " ");
+        operation.id(id).summary(summary).tag(&area)
     }
 }
 

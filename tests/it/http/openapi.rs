@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use holdfast::domain::component::Slot;
 
 use crate::service::components::registry::variant;
+use crate::support::browser::{Browser, Screen};
 use crate::support::{Answer, CONTRACT, TestApp, envelope_body, org_of, postgres, receiver};
 
 /// One operation of the document.
@@ -59,18 +60,33 @@ fn the_committed_document_is_the_served_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_served_beside_a_page_for_people() {
-    let app = TestApp::start().await;
-    let get = |path: &str| app.send(Request::get(path).body(Body::empty()).unwrap());
-    let served = get("/api/v2/openapi.json").await.json();
+async fn the_reference_shows_every_operation_in_a_browser() {
+    let app = TestApp::on_a_socket().await;
+    let served = app.get("/openapi.json").await.json();
     assert_eq!(served["openapi"], "3.1.0");
     assert_eq!(served["paths"], document()["paths"]);
-    let page = get("/docs").await;
-    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    let browser = Browser::open(Screen::Phone).await;
+    let note_refusals = json!({ "source": "window.refused = [];
+        addEventListener('securitypolicyviolation', (event) =>
+            window.refused.push(event.violatedDirective + ' ' + event.blockedURI));" });
+    browser
+        .tell("Page.addScriptToEvaluateOnNewDocument", note_refusals)
+        .await;
+    browser.goto(&format!("{}/docs", app.url())).await;
+    browser.see(".opblock").await;
+    let text = browser.text().await;
     for operation in operations(&served) {
         let summary = operation.description["summary"].as_str().unwrap();
-        assert!(page.text().contains(summary), "{summary}");
+        assert!(text.contains(summary), "{summary}");
     }
+    browser.click(".opblock-get .opblock-summary").await;
+    browser.see(".opblock.is-open .opblock-body").await;
+    browser.picture("reference-phone").await;
+    assert_eq!(browser.run("return window.refused").await, json!([]));
+    let width = browser
+        .run("return document.documentElement.scrollWidth <= innerWidth")
+        .await;
+    assert_eq!(width, true, "the page scrolls sideways");
 }
 
 #[test]

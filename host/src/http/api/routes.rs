@@ -27,7 +27,10 @@ macro_rules! areas {
             fn $area() -> ApiRouter<App> {
                 ApiRouter::new()$(.api_route(
                     $path,
-                    $method($handler, describe(stringify!($name), $summary, &[$($error),*])),
+                    $method(
+                        $handler,
+                        describe(stringify!($area), stringify!($name), $summary, &[$($error),*]),
+                    ),
                 ))*
             }
         )*

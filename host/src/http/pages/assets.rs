@@ -24,7 +24,6 @@ pub fn routes() -> Router<App> {
             ),
         ))
         .merge(script("builder", include_str!("assets/builder.js")))
-        .merge(style("docs", include_str!("assets/docs.css")))
 }
 
 fn style(name: &str, text: &'static str) -> Router<App> {

@@ -1,182 +1,62 @@
-//! The reference for people: the OpenAPI document as one page.
+//! The API reference for people: Swagger UI over `/api/v2/openapi.json`.
 
+use aide::swagger::Swagger;
 use axum::http::header;
-use axum::response::IntoResponse;
-use maud::{DOCTYPE, Markup, html};
-use serde_json::{Map, Value};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, body::Bytes};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
 
-/// Methods in the order in which a path shows them.
-const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+use crate::service::App;
 
-/// The page of a document.
-pub fn page(document: &Value) -> impl IntoResponse + Clone + use<> {
-    let empty = Map::new();
-    let paths = document["paths"].as_object().unwrap_or(&empty);
-    let operations: Vec<(&str, &str, &Value)> = paths
-        .iter()
-        .flat_map(|(path, item)| {
-            METHODS
-                .iter()
-                .filter_map(|method| Some((*method, path.as_str(), item.get(*method)?)))
-        })
-        .collect();
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "holdfast API" }
-                link rel="stylesheet" href="/assets/docs.css";
-            }
-            body {
-                nav aria-label="Operations" {
-                    p.product { "holdfast API" }
-                    ul {
-                        @for (method, path, operation) in &operations {
-                            li { a href={ "#" (text(operation, "operationId")) } {
-                                span.method { (method.to_uppercase()) } " " (path)
-                            } }
-                        }
-                    }
-                }
-                main {
-                    h1 { "API reference" }
-                    p { (text(&document["info"], "description")) }
-                    p { "Paths are relative to " code { (text(&document["servers"][0], "url")) }
-                        ". The same as a machine reads it: "
-                        a href="/api/v2/openapi.json" { "openapi.json" } "." }
-                    @for (method, path, operation) in &operations {
-                        (section(document, method, path, operation))
-                    }
-                }
-            }
-        }
+pub fn routes() -> Router<App> {
+    let page = Swagger::new("/api/v2/openapi.json")
+        .with_title("holdfast API")
+        .html()
+        .replacen(
+            "<head>",
+            "<head><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+            1,
+        );
+    let policy = policy(&page);
+    let page = Bytes::from(page);
+    let serve = move || async move {
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CACHE_CONTROL, "max-age=3600"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ];
+        let policy = [(header::CONTENT_SECURITY_POLICY, policy)];
+        let answer: Response = (headers, policy, page).into_response();
+        answer
     };
-    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-    (headers, markup.into_string())
+    Router::new().route("/docs", get(serve))
 }
 
-fn section(document: &Value, method: &str, path: &str, operation: &Value) -> Markup {
-    let scopes: Vec<&str> = operation["x-scopes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let empty = Map::new();
-    let mut answers: Vec<(&String, &Value)> = operation["responses"]
-        .as_object()
-        .unwrap_or(&empty)
-        .iter()
-        .collect();
-    answers.sort_by_key(|(status, _)| *status);
-    html! {
-        section id=(text(operation, "operationId")) {
-            h2 { (text(operation, "summary")) }
-            p.route { span.method { (method.to_uppercase()) } " " code { (path) } }
-            @if !scopes.is_empty() {
-                p { "Needs " code { (scopes.join(", ")) } }
-            }
-            (parameters(&operation["parameters"]))
-            @for (media_type, media) in operation["requestBody"]["content"].as_object().unwrap_or(&empty) {
-                h3 { "Body " span.quiet { (media_type) } }
-                (members(document, &media["schema"]))
-                (example(&media["example"]))
-            }
-            h3 { "Answers" }
-            dl {
-                @for (status, response) in answers {
-                    dt { (status) }
-                    dd {
-                        (text(response, "description"))
-                        (example(&response["content"]["application/json"]["example"]))
-                    }
-                }
-            }
-        }
+/// Swagger UI writes its script and style into the page, so the policy names each
+/// by its SHA-256 (Content Security Policy Level 3, 2.3.1) and allows no other.
+fn policy(page: &str) -> String {
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; img-src 'self' data:; \
+         connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+        hashes(page, "script"),
+        hashes(page, "style")
+    )
+}
+
+/// The sources `'sha256-…'` of all elements of that name, none of which has attributes.
+fn hashes(page: &str, element: &str) -> String {
+    let (start, end) = (format!("<{element}>"), format!("</{element}>"));
+    let mut sources = Vec::new();
+    let mut rest = page;
+    while let Some((_, from)) = rest.split_once(&start)
+        && let Some((text, after)) = from.split_once(&end)
+    {
+        let hash = BASE64_STANDARD.encode(Sha256::digest(text));
+        sources.push(format!("'sha256-{hash}'"));
+        rest = after;
     }
-}
-
-fn parameters(parameters: &Value) -> Markup {
-    let rows = parameters.as_array().map(Vec::as_slice).unwrap_or_default();
-    html! {
-        @if !rows.is_empty() {
-            h3 { "Parameters" }
-            table {
-                @for row in rows {
-                    tr {
-                        th scope="row" { code { (text(row, "name")) } }
-                        td { (text(row, "in")) @if row["required"] == true { ", required" } }
-                        td { (text(row, "description")) }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The members of an object schema, one row each.
-fn members(document: &Value, schema: &Value) -> Markup {
-    let schema = resolved(document, schema);
-    let empty = Map::new();
-    let properties = schema["properties"].as_object().unwrap_or(&empty);
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|names| names.iter().any(|other| other == name))
-    };
-    html! {
-        @if !properties.is_empty() {
-            table {
-                @for (name, property) in properties {
-                    tr {
-                        th scope="row" { code { (name) } }
-                        td { (kind(document, property)) @if required(name) { ", required" } }
-                        td { (text(resolved(document, property), "description")) }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn kind(document: &Value, schema: &Value) -> String {
-    let resolved = resolved(document, schema);
-    match &resolved["type"] {
-        Value::String(kind) => kind.clone(),
-        Value::Array(kinds) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
-        _ => match resolved["anyOf"].as_array() {
-            Some(options) => options
-                .iter()
-                .map(|option| kind(document, option))
-                .collect::<Vec<_>>()
-                .join(" or "),
-            None => "value".into(),
-        },
-    }
-}
-
-/// Follows one reference into `components`.
-fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
-    schema["$ref"]
-        .as_str()
-        .and_then(|reference| document.pointer(reference.strip_prefix('#')?))
-        .unwrap_or(schema)
-}
-
-fn example(example: &Value) -> Markup {
-    html! {
-        @if !example.is_null() {
-            pre { code { (serde_json::to_string_pretty(example).unwrap_or_default()) } }
-        }
-    }
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
+    sources.join(" ")
 }
