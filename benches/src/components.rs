@@ -138,6 +138,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
     let room = components.signing(None, EMBEDDED);
     let records = Arc::new(OneTemplate);
     let far_end: FarEnd = Arc::new(|_| nothing_found());
+    let nowhere = far_end.clone();
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
     let pdf = contract.clone();
     vec![
@@ -240,7 +241,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
                         label: "bench".into(),
                         settings: Arc::default(),
                         secrets: Arc::default(),
-                        egress: Egress::scripted(far_end.clone(), "nowhere"),
+                        egress: Egress::scripted(nowhere.clone(), "nowhere"),
                         clock: Clock::default(),
                     };
                     black_box(runtime.block_on(room.create_submission(lease, submission()))?);

@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use holdfast::components::Components;
 use holdfast::components::rules::{documents, placement};
+use holdfast::domain::priority::Priority;
 use serde_json::json;
 
 use crate::Failure;

@@ -1,6 +1,7 @@
 //! The records that all engines decide, and what is wrong with each.
 
 use holdfast::components::rules::compliance as component;
+pub use holdfast_compliance::status_text;
 use holdfast_compliance::types::{
     Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus, IdentityVerification, SecuredParty,
     SignedDocument, Submitter,
@@ -164,23 +165,6 @@ fn custodian(email: &str, status: CustodianStatus) -> Custodian {
     Custodian {
         email: email.into(),
         status,
-    }
-}
-
-/// The status as the policies of the other engines write it.
-pub fn status_text(status: EnvelopeStatus) -> &'static str {
-    match status {
-        EnvelopeStatus::Pending => "pending",
-        EnvelopeStatus::Uploaded => "uploaded",
-        EnvelopeStatus::Preparing => "preparing",
-        EnvelopeStatus::Sent => "sent",
-        EnvelopeStatus::Viewed => "viewed",
-        EnvelopeStatus::Completed => "completed",
-        EnvelopeStatus::Vaulted => "vaulted",
-        EnvelopeStatus::VaultedOut => "vaulted_out",
-        EnvelopeStatus::Declined => "declined",
-        EnvelopeStatus::Voided => "voided",
-        EnvelopeStatus::Expired => "expired",
     }
 }
 

@@ -21,6 +21,7 @@ mod tests;
 pub use bindings::types;
 pub use certificate::certificate;
 pub use evaluate::evaluate;
+pub use record::status_text;
 
 #[cfg(target_arch = "wasm32")]
 use holdfast_plugin_sdk as _;

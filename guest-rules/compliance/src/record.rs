@@ -23,7 +23,7 @@ pub(crate) fn same_email(left: &str, right: &str) -> bool {
 }
 
 /// The status as it is written in the API.
-pub(crate) fn status_text(status: EnvelopeStatus) -> &'static str {
+pub fn status_text(status: EnvelopeStatus) -> &'static str {
     match status {
         EnvelopeStatus::Pending => "pending",
         EnvelopeStatus::Uploaded => "uploaded",
