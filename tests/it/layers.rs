@@ -154,3 +154,164 @@ mod tests { use crate::test_only; }";
     let expected = ["http", "service", "store"].map(str::to_owned);
     assert_eq!(imports(text), BTreeSet::from(expected));
 }
+
+/// Tables of the whole installation; all others have `bucket` in their key.
+const INSTALLATION: &[&str] = &[
+    "api_key",
+    "chore",
+    "component_revision",
+    "ledger_",
+    "log_key_succession",
+    "migration",
+];
+
+/// Statements on tenant data that go over all buckets, by file and beginning.
+const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
+    // Completed with a bucket and an organization by `page::List` or by a constant.
+    ("bulk.rs", &["select * from bulk_batch"]),
+    (
+        "components.rs",
+        &[
+            "select * from component {WHERE}",
+            "select count(*) as total from component {WHERE}",
+            // What a node loads and offers to operators.
+            "select * from component order by component_id",
+            "select * from component_activation where rolled_back_at is null",
+        ],
+    ),
+    ("customers.rs", &["select * from customer"]),
+    ("packages.rs", &["select * from document_package"]),
+    ("page.rs", &["select count(*) as total from ("]),
+    ("templates.rs", &["select * from template"]),
+    (
+        "envelopes.rs",
+        &[
+            "select envelope_id, name, status,",
+            // What a provider calls by its own id.
+            "select * from envelope where provider_submission",
+            // Work that has become due.
+            "select org_id, envelope_id, expires_at",
+        ],
+    ),
+    (
+        "payments.rs",
+        &["select * from payment where instance = $1 and intent_id"],
+    ),
+    (
+        "shadows.rs",
+        &["select * from component_shadow where ended_at"],
+    ),
+    // Tidying.
+    (
+        "idempotency.rs",
+        &[
+            "delete from idempotency where created_at",
+            "delete from idempotency where status is null",
+        ],
+    ),
+    (
+        "kba.rs",
+        &[
+            "update kba_session set status = 'ended'",
+            // The operator's report of prices.
+            "select org_id, status, count(*) as sessions",
+        ],
+    ),
+    ("tokens.rs", &["delete from revoked_token where expires_at"]),
+    (
+        "webhooks.rs",
+        &[
+            "update webhook_endpoint set holder = null",
+            "select count(paused_until)",
+        ],
+    ),
+    // Figures for `/metrics`, and the operator's own commands.
+    ("deliveries.rs", &["select count(*) as due"]),
+    (
+        "integrity.rs",
+        &[
+            "update integrity_check set due_at",
+            "select envelope_id, problems",
+            "select count(*) as total,",
+        ],
+    ),
+    (
+        "jobs.rs",
+        &[
+            "select count(case when state",
+            "update job set run_at = $1, lease_epoch",
+        ],
+    ),
+    (
+        "mod.rs",
+        &[
+            "select org_id from organization limit 1",
+            "select cast(extract(epoch from clock_timestamp())",
+        ],
+    ),
+    ("organizations.rs", &["select * from organization order by"]),
+];
+
+/// The SQL in a source file: literals that begin as a statement does, on one line.
+fn statements(text: &str) -> Vec<String> {
+    let verbs = [
+        "select ",
+        "insert into ",
+        "update ",
+        "delete from ",
+        "with ",
+    ];
+    text.split('"')
+        .filter(|literal| verbs.iter().any(|verb| literal.starts_with(verb)))
+        .map(|literal| literal.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// The table that a statement reads or writes first, if it names one.
+fn table(statement: &str) -> Option<&str> {
+    let words: Vec<&str> = statement.split(' ').collect();
+    let before = words
+        .iter()
+        .position(|word| ["from", "into", "update"].contains(word))?;
+    words.get(before + 1).copied()
+}
+
+#[test]
+fn a_statement_on_tenant_data_names_its_bucket() {
+    let mut files = Vec::new();
+    sources(&root().join("src/store"), &mut files);
+    let mut unused: BTreeSet<(&str, &str)> = OVER_ALL_BUCKETS
+        .iter()
+        .flat_map(|(file, beginnings)| beginnings.iter().map(|beginning| (*file, *beginning)))
+        .collect();
+    let excepted = unused.clone();
+    let mut seen = 0;
+    let mut without = Vec::new();
+    for path in files {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        for statement in statements(&std::fs::read_to_string(&path).unwrap()) {
+            let Some(table) = table(&statement) else {
+                continue;
+            };
+            if INSTALLATION.iter().any(|name| table.starts_with(name)) {
+                continue;
+            }
+            seen += 1;
+            if statement.contains("bucket") {
+                continue;
+            }
+            let exception = excepted
+                .iter()
+                .find(|(of, beginning)| *of == file && statement.starts_with(beginning));
+            match exception {
+                Some(exception) => {
+                    unused.remove(exception);
+                }
+                None => without.push(format!("{file}: {statement}")),
+            }
+        }
+    }
+    assert!(seen > 150, "{seen}");
+    assert!(without.is_empty(), "{without:#?}");
+    assert!(unused.is_empty(), "exceptions of nothing: {unused:?}");
+}
