@@ -364,8 +364,8 @@ async fn bare_status(State((store, org)): BareState, UrlPath(id): UrlPath<String
         return Json(Value::Null);
     };
     Json(json!({ "data": {
-        "envelope_id": envelope.id, "status": envelope.status, "vaulted": envelope.vault.is_some(),
-        "compliant": envelope.certificate.is_some(), "signed_at": envelope.signed_at,
+        "envelope_id": envelope.id, "status": envelope.status, "vaulted": envelope.record.authoritative.live().is_some(),
+        "compliant": envelope.record.certificate.is_some(), "signed_at": envelope.signed_at,
         "updated_at": envelope.updated_at,
     } }))
 }

@@ -529,7 +529,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         let (creator, at) = ("jo@example.com".to_owned(), now - minutes(age));
         let mut envelope = Envelope::new(org.id.clone(), customer.clone(), name, kind, creator, at);
         envelope.status = status;
-        envelope.submission = submission.map(str::to_owned);
+        envelope.sending.submission = submission.map(str::to_owned);
         envelopes::insert(&mut tx, &envelope).await.unwrap();
         all.push(envelope);
     }

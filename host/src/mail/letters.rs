@@ -56,7 +56,12 @@ pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: Strin
 
 /// What the sender writes to the signers, a paragraph for each of its lines.
 fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
-    let lines = envelope.message.as_deref().unwrap_or_default().lines();
+    let lines = envelope
+        .sending
+        .message
+        .as_deref()
+        .unwrap_or_default()
+        .lines();
     lines.map(one_line).filter(|line| !line.is_empty())
 }
 

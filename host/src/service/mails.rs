@@ -182,7 +182,7 @@ fn is_same(left: &str, right: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::envelope::EnvelopeKind;
+    use crate::domain::envelope::{EnvelopeKind, Sending};
     use crate::domain::id::{CustomerId, OrgId};
 
     fn envelope(preserve_signing_order: bool) -> Envelope {
@@ -195,10 +195,11 @@ mod tests {
             "key:key_1".into(),
             now,
         );
-        Envelope {
+        let sending = Sending {
             preserve_signing_order,
-            ..new
-        }
+            ..Sending::default()
+        };
+        Envelope { sending, ..new }
     }
 
     fn signer(position: i64, email: &str, status: SignerStatus) -> Signer {

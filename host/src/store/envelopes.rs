@@ -8,7 +8,8 @@ use super::row::{Columns, file_json, json_text};
 use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, StoredFile, VaultTerms,
+    Authoritative, Envelope, EnvelopeKind, EnvelopeStatus, ListedEnvelope, PaymentStatus, Sending,
+    StoredFile, VaultRecord, VaultTerms,
 };
 use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
@@ -44,9 +45,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(json_text(&envelope.metadata))
     .bind(envelope.secured_party.as_ref().map(json_text))
     .bind(i64::from(envelope.is_upload()))
-    .bind(envelope.provider_instance.as_deref())
-    .bind(envelope.submission.as_deref())
-    .bind(i64::from(envelope.preserve_signing_order))
+    .bind(envelope.sending.provider_instance.as_deref())
+    .bind(envelope.sending.submission.as_deref())
+    .bind(i64::from(envelope.sending.preserve_signing_order))
     .bind(&envelope.created_by)
     .bind(envelope.created_at.to_string())
     .bind(envelope.updated_at.to_string())
@@ -56,9 +57,9 @@ pub async fn insert(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     .bind(terms.map(|terms| terms.accepted_at.to_string()))
     .bind(terms.map(|terms| terms.accepted_by.as_str()))
     .bind(envelope.batch.as_ref().map(BatchId::as_str))
-    .bind(i64::from(envelope.kba_required))
-    .bind(i64::from(envelope.send_email))
-    .bind(envelope.message.as_deref())
+    .bind(i64::from(envelope.sending.kba_required))
+    .bind(i64::from(envelope.sending.send_email))
+    .bind(envelope.sending.message.as_deref())
     .execute(connection)
     .await?;
     Ok(())
@@ -284,14 +285,14 @@ pub async fn set_sent(
     .bind(sent.updated_at.to_string())
     .bind(sent.template.as_ref().map(TemplateId::as_str))
     .bind(json_text(&sent.metadata))
-    .bind(sent.provider_instance.as_deref())
-    .bind(sent.submission.as_deref())
-    .bind(i64::from(sent.preserve_signing_order))
+    .bind(sent.sending.provider_instance.as_deref())
+    .bind(sent.sending.submission.as_deref())
+    .bind(i64::from(sent.sending.preserve_signing_order))
     .bind(sent.expires_at.map(|at| at.to_string()))
     .bind(sent.payment.map(PaymentStatus::as_str))
-    .bind(i64::from(sent.kba_required))
-    .bind(i64::from(sent.send_email))
-    .bind(sent.message.as_deref())
+    .bind(i64::from(sent.sending.kba_required))
+    .bind(i64::from(sent.sending.send_email))
+    .bind(sent.sending.message.as_deref())
     .execute(connection)
     .await?;
     one_row(changed.rows_affected())
@@ -465,16 +466,27 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
         metadata: columns.json("metadata")?,
         secured_party: columns.optional_json("secured_party")?,
         upload: columns.optional_file("upload")?,
-        provider_instance: columns.optional_text("provider_instance")?,
-        submission: columns.optional_text("provider_submission")?,
-        preserve_signing_order: columns.flag("preserve_signing_order")?,
-        vault: columns.optional_file("vault")?,
-        document_hash: columns.optional_text("document_hash")?,
-        copy: columns.optional_file("copy")?,
-        certificate: columns.optional_file("certificate")?,
-        custody_record: columns.optional_file("custody_record")?,
-        compliance_score: columns.optional_number("compliance_score")?,
-        archive: columns.optional_file("archive")?,
+        sending: Sending {
+            provider_instance: columns.optional_text("provider_instance")?,
+            submission: columns.optional_text("provider_submission")?,
+            preserve_signing_order: columns.flag("preserve_signing_order")?,
+            kba_required: columns.flag("kba_required")?,
+            send_email: columns.flag("send_email")?,
+            message: columns.optional_text("message")?,
+        },
+        record: VaultRecord {
+            authoritative: match columns.optional_file("vault")? {
+                Some(live) => Authoritative::Live(live),
+                None => columns
+                    .optional_file("archive")?
+                    .map_or(Authoritative::Nowhere, Authoritative::Archived),
+            },
+            document_hash: columns.optional_text("document_hash")?,
+            copy: columns.optional_file("copy")?,
+            certificate: columns.optional_file("certificate")?,
+            custody_record: columns.optional_file("custody_record")?,
+            compliance_score: columns.optional_number("compliance_score")?,
+        },
         created_by: columns.text("created_by")?,
         created_at: columns.time("created_at")?,
         updated_at: columns.time("updated_at")?,
@@ -490,8 +502,5 @@ fn envelope(row: &AnyRow) -> Result<Envelope, StoreError> {
             }),
         },
         batch: columns.optional_parsed("bulk_batch", BatchId::parse)?,
-        kba_required: columns.flag("kba_required")?,
-        send_email: columns.flag("send_email")?,
-        message: columns.optional_text("message")?,
     })
 }

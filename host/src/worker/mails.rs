@@ -295,7 +295,11 @@ impl Written {
 /// The signer's copy; none when it is too large for a mail, or can never be
 /// had. The mail has to tell that all have signed in any case.
 async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, DeliveryError> {
-    let known_size = envelope.copy.as_ref().map(|copy| copy.size.unsigned_abs());
+    let known_size = envelope
+        .record
+        .copy
+        .as_ref()
+        .map(|copy| copy.size.unsigned_abs());
     if known_size.is_some_and(|size| size > COPY_LIMIT as u64) {
         return Ok(None);
     }

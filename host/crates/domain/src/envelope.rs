@@ -239,26 +239,10 @@ pub struct Envelope {
     pub secured_party: Option<SecuredParty>,
     /// The uploaded file.
     pub upload: Option<StoredFile>,
-    /// Which configured signing provider it was sent through.
-    pub provider_instance: Option<String>,
-    /// The provider's submission.
-    pub submission: Option<String>,
-    /// Signers sign one after the other.
-    pub preserve_signing_order: bool,
-    /// The authoritative copy in the live vault.
-    pub vault: Option<StoredFile>,
-    /// SHA-256 of the authoritative bytes; stays after vault-out.
-    pub document_hash: Option<String>,
-    /// The non-authoritative copy.
-    pub copy: Option<StoredFile>,
-    /// The compliance certificate.
-    pub certificate: Option<StoredFile>,
-    /// The custody record PDF.
-    pub custody_record: Option<StoredFile>,
-    /// The score in the certificate; none also for records that earlier releases vaulted.
-    pub compliance_score: Option<i64>,
-    /// The authoritative copy after its release.
-    pub archive: Option<StoredFile>,
+    /// How it goes to its signers.
+    pub sending: Sending,
+    /// What the vault has of it.
+    pub record: VaultRecord,
     /// E-mail of who created it: the custodian-to-be.
     pub created_by: String,
     /// When it was created.
@@ -277,12 +261,93 @@ pub struct Envelope {
     pub vault_terms: Option<VaultTerms>,
     /// The bulk batch it was made in.
     pub batch: Option<BatchId>,
-    /// Its signers are asked about their identity before they see it.
+}
+
+/// How an envelope goes to its signers.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// Which configured signing provider it was sent through.
+    pub provider_instance: Option<String>,
+    /// The provider's submission.
+    pub submission: Option<String>,
+    /// Signers sign one after the other.
+    pub preserve_signing_order: bool,
+    /// Signers are asked about their identity before they see it.
     pub kba_required: bool,
     /// Signers are invited by mail.
     pub send_email: bool,
     /// From the sender to the signers.
     pub message: Option<String>,
+}
+
+impl Default for Sending {
+    /// As it is sent when nobody asks for anything else.
+    fn default() -> Self {
+        Self {
+            provider_instance: None,
+            submission: None,
+            preserve_signing_order: true,
+            kba_required: false,
+            send_email: true,
+            message: None,
+        }
+    }
+}
+
+/// What the vault has of an envelope: all of it is there from vaulting on. The members are
+/// apart from each other because the integrity sweep names each that is missing.
+#[derive(Clone, Debug, Default)]
+pub struct VaultRecord {
+    /// The authoritative copy.
+    pub authoritative: Authoritative,
+    /// SHA-256 of the authoritative bytes; stays after vault-out.
+    pub document_hash: Option<String>,
+    /// The non-authoritative copy.
+    pub copy: Option<StoredFile>,
+    /// The compliance certificate.
+    pub certificate: Option<StoredFile>,
+    /// The custody record PDF.
+    pub custody_record: Option<StoredFile>,
+    /// The score in the certificate; none also for records that earlier releases vaulted.
+    pub compliance_score: Option<i64>,
+}
+
+/// Where the authoritative copy is. There is one, and a release moves it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Authoritative {
+    /// Not vaulted yet.
+    #[default]
+    Nowhere,
+    /// In the live vault.
+    Live(StoredFile),
+    /// Released: in the archive.
+    Archived(StoredFile),
+}
+
+impl Authoritative {
+    /// Its file, wherever it is.
+    pub fn file(&self) -> Option<&StoredFile> {
+        match self {
+            Self::Nowhere => None,
+            Self::Live(file) | Self::Archived(file) => Some(file),
+        }
+    }
+
+    /// Its file in the live vault.
+    pub fn live(&self) -> Option<&StoredFile> {
+        match self {
+            Self::Live(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Its file in the archive.
+    pub fn archived(&self) -> Option<&StoredFile> {
+        match self {
+            Self::Archived(file) => Some(file),
+            _ => None,
+        }
+    }
 }
 
 /// The acceptance that authorizes unattended vaulting (specification, "Bulk send").
@@ -335,16 +400,8 @@ impl Envelope {
             metadata: Map::new(),
             secured_party: None,
             upload: None,
-            provider_instance: None,
-            submission: None,
-            preserve_signing_order: true,
-            vault: None,
-            document_hash: None,
-            copy: None,
-            certificate: None,
-            custody_record: None,
-            compliance_score: None,
-            archive: None,
+            sending: Sending::default(),
+            record: VaultRecord::default(),
             created_by,
             created_at: now,
             updated_at: now,
@@ -354,9 +411,6 @@ impl Envelope {
             auto_vault: None,
             vault_terms: None,
             batch: None,
-            kba_required: false,
-            send_email: true,
-            message: None,
         }
     }
 
@@ -377,8 +431,8 @@ impl Envelope {
     /// The instance of its signing provider and the submission there, once it was submitted.
     pub fn submitted(&self) -> Option<(&str, &str)> {
         Some((
-            self.provider_instance.as_deref()?,
-            self.submission.as_deref()?,
+            self.sending.provider_instance.as_deref()?,
+            self.sending.submission.as_deref()?,
         ))
     }
 
@@ -389,21 +443,24 @@ impl Envelope {
 
     /// The opaque reference of the authoritative copy, when there is one.
     pub fn vault_file_path(&self) -> Option<String> {
-        self.vault
-            .as_ref()
+        self.record
+            .authoritative
+            .live()
             .map(|_| format!("vault:{}/authoritative", self.id))
     }
 
     /// The opaque reference of the non-authoritative copy, when there is one.
     pub fn copy_file_path(&self) -> Option<String> {
-        self.copy
+        self.record
+            .copy
             .as_ref()
             .map(|_| format!("copies:{}/copy", self.id))
     }
 
     /// The opaque reference of the certificate, when there is one.
     pub fn certificate_path(&self) -> Option<String> {
-        self.certificate
+        self.record
+            .certificate
             .as_ref()
             .map(|_| format!("certificates:{}/certificate", self.id))
     }

@@ -139,7 +139,7 @@ impl Compiler {
                     .await?;
                 Ok::<_, std::io::Error>(answer)
             };
-            let ((), answer) = tokio::join!(told, heard);
+            let ((), answer) = futures::future::join(told, heard).await;
             let status = child.wait().await?;
             Ok::<_, std::io::Error>((answer?, status))
         };

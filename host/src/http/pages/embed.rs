@@ -120,7 +120,7 @@ fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> R
                 h2 id="copy" { "Authoritative copy" }
                 dl {
                     (entry("Status", html! { (standing(envelope.status)) }))
-                    (entry("SHA-256", html! { code { (envelope.document_hash.as_deref().unwrap_or("none")) } }))
+                    (entry("SHA-256", html! { code { (envelope.record.document_hash.as_deref().unwrap_or("none")) } }))
                     (entry("Custodian", html! { (record.custodian.as_deref().unwrap_or("none")) }))
                     (entry("Secured party", html! {
                         (envelope.secured_party.as_ref().map_or("none", |party| party.name.as_str()))
@@ -132,7 +132,7 @@ fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> R
                         }))
                     }
                 }
-                @if envelope.copy.is_some() {
+                @if envelope.record.copy.is_some() {
                     form method="post" action={ (path) "/vault/copy" } {
                         input type="hidden" name="token" value=(token);
                         button type="submit" { "Download a copy" }

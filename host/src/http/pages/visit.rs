@@ -98,7 +98,7 @@ impl Visit {
 
     /// The room's number of this signer; none at another provider.
     pub fn room_submitter(&self) -> Option<i64> {
-        let embedded = self.envelope.provider_instance.as_deref() == Some(EMBEDDED);
+        let embedded = self.envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
         self.signer
             .provider_submitter
             .as_ref()

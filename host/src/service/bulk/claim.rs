@@ -9,7 +9,7 @@ use super::drive::LEASE;
 use crate::domain::bulk::{Batch, Item, NO_EMAIL, Outcome, SubmittedMaster};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Signer, SignerStatus,
+    Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, Sending, Signer, SignerStatus,
 };
 use crate::domain::event::EventType;
 use crate::domain::organization::Organization;
@@ -171,14 +171,17 @@ async fn create(
     let mut envelope = Envelope {
         template: batch.master.clone(),
         metadata,
-        provider_instance: batch.provider_instance.clone(),
-        preserve_signing_order: batch.preserve_signing_order,
+        sending: Sending {
+            provider_instance: batch.provider_instance.clone(),
+            preserve_signing_order: batch.preserve_signing_order,
+            kba_required: batch.kba_required,
+            ..Sending::default()
+        },
         expires_at: Some(now + Duration::from_secs(days * 86_400)),
         payment: payment.map(|_| PaymentStatus::RequiresPayment),
         auto_vault: Some(batch.auto_vault_enabled),
         vault_terms: batch.terms.clone(),
         batch: Some(batch.id.clone()),
-        kba_required: batch.kba_required,
         ..new
     };
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;

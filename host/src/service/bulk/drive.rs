@@ -21,7 +21,7 @@ use crate::components::providers::ProviderError;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
 use crate::domain::bulk::{Batch, BatchStatus, Item, Outcome, SubmittedMaster};
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::Envelope;
+use crate::domain::envelope::{Envelope, Sending};
 use crate::domain::id::{BatchId, OrgId};
 use crate::domain::job::{Next, WithdrawSubmission};
 use crate::faults;
@@ -208,7 +208,7 @@ async fn submit(
         error => NotSent::Other(error.into()),
     })?;
     let named: Vec<Value> = signers.iter().map(envelopes::signer_view).collect();
-    let what = json!([named, values, envelope.preserve_signing_order]);
+    let what = json!([named, values, envelope.sending.preserve_signing_order]);
     let role = master.roles.first().cloned().unwrap_or_default();
     let request = dispatch::Request {
         template: &clone.template_id,
@@ -301,7 +301,10 @@ async fn sent(
     let sent = Envelope {
         status: decided.status,
         updated_at: now,
-        submission: Some(submission.id),
+        sending: Sending {
+            submission: Some(submission.id),
+            ..before.sending
+        },
         ..before
     };
     envelope_store::set_sent(tx, from, &sent).await?;

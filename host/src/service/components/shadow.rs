@@ -537,7 +537,7 @@ async fn recertified(
         true => rules.certificate(&facts, &issued_at, &issuer)?,
         false => rules.certificate_alone(&facts, &issued_at, &issuer)?,
     };
-    let kept = match envelope.and_then(|envelope| envelope.certificate) {
+    let kept = match envelope.and_then(|envelope| envelope.record.certificate) {
         Some(file) => app.files.get(&file).await?,
         None => Bytes::new(),
     };

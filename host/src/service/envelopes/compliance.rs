@@ -126,6 +126,7 @@ async fn in_force_at_release(
 pub async fn certificate(core: &Core, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     let file = envelope
+        .record
         .certificate
         .ok_or_else(|| ServiceError::NotFoundText("Certificate not yet generated".into()))?;
     Ok(core.files.get(&file).await?)

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::clock::Timestamp;
-use crate::domain::envelope::{Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Signer};
+use crate::domain::envelope::{
+    Envelope, EnvelopeKind, PaymentStatus, SecuredParty, Sending, Signer,
+};
 use crate::domain::event::EventType;
 use crate::domain::id::CustomerId;
 use crate::domain::organization::{FIRST_PAYER, Organization, PaymentSettings, known_currency};
@@ -137,12 +139,12 @@ pub async fn create(
         let asked = dispatch::Request::of(template, envelope.id.to_string(), prefilled);
         let at = signing.insert(provider(core, &caller.org, &template.provider_instance)?);
         let submission = dispatch::submit(core, at, &envelope, asked, &mut signers).await?;
-        envelope.submission = Some(submission);
+        envelope.sending.submission = Some(submission);
     }
     let id = envelope.id.clone();
     let submitted = (
-        envelope.provider_instance.clone(),
-        envelope.submission.clone(),
+        envelope.sending.provider_instance.clone(),
+        envelope.sending.submission.clone(),
     );
     let plan = Plan {
         envelope,
@@ -240,9 +242,12 @@ fn draft(
         template: template.map(|template| template.id.clone()),
         metadata,
         secured_party: request.secured_party.clone(),
-        provider_instance: template.map(|template| template.provider_instance.clone()),
-        preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
-        kba_required: template.is_some_and(|template| template.kba_required),
+        sending: Sending {
+            provider_instance: template.map(|template| template.provider_instance.clone()),
+            preserve_signing_order: request.preserve_signing_order.unwrap_or(true),
+            kba_required: template.is_some_and(|template| template.kba_required),
+            ..Sending::default()
+        },
         expires_at: (kind == EnvelopeKind::Esign).then(|| now + Duration::from_secs(days * 86_400)),
         ..new
     }
@@ -285,7 +290,7 @@ async fn save(
         signers::insert(&mut tx, &envelope, signer).await?;
     }
     let mut sign_url = None;
-    if let (Some(first), Some(_)) = (signers.first(), &envelope.submission) {
+    if let (Some(first), Some(_)) = (signers.first(), &envelope.sending.submission) {
         dispatch::announce(&mut tx, &envelope, &signers, actor, now).await?;
         sign_url = Some(links::make(core, &mut tx, &envelope, first, links::EMBED_LIFE).await?);
     }

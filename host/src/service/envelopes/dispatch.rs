@@ -248,7 +248,7 @@ pub async fn submit(
         template_id: request.template.to_owned(),
         external_id: request.external_id,
         name: envelope.name.clone(),
-        preserve_order: envelope.preserve_signing_order,
+        preserve_order: envelope.sending.preserve_signing_order,
         submitters: signers
             .iter()
             .map(|signer| asked::SubmitterRequest {
@@ -295,7 +295,7 @@ pub async fn announce(
     let data = json!({ "signers": signers.iter().map(signer_view).collect::<Vec<_>>() });
     let sent = EventType::EnvelopeSent;
     events::record_and_emit(tx, envelope, actor, sent, data, now).await?;
-    if envelope.send_email {
+    if envelope.sending.send_email {
         for signer in invited_now(envelope, signers) {
             mails::invite(tx, envelope, signer, now).await?;
         }
@@ -339,7 +339,7 @@ pub async fn withdraw_unless_named(
     };
     let named = match look.await {
         Ok(None) => false,
-        Ok(Some(now)) => now.submission.as_deref() == Some(submission),
+        Ok(Some(now)) => now.sending.submission.as_deref() == Some(submission),
         Err(_) => true,
     };
     if !named && let Ok(signing) = provider(core, org, instance) {
@@ -372,11 +372,11 @@ pub async fn withdraw_stray(
     let Some(envelope) = envelope else {
         return Ok(Next::Done);
     };
-    if envelope.submission.as_ref() == Some(&stray.submission) {
+    if envelope.sending.submission.as_ref() == Some(&stray.submission) {
         return Ok(Next::Done);
     }
     // Whoever sends it now may have found this one.
-    if envelope.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
+    if envelope.sending.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
         return Ok(Next::Again(core.clock.now() + STRAY_WAIT));
     }
     let signing = provider(core, org, &stray.instance)?;

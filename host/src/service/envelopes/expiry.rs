@@ -58,7 +58,7 @@ async fn expire_unless_signed(
     let Some(envelope) = found else {
         return Ok(false);
     };
-    if envelope.submission.is_some() {
+    if envelope.sending.submission.is_some() {
         signing::reconcile(core, &envelope).await?;
     }
     expire(core, org, id).await
@@ -101,7 +101,7 @@ pub async fn end(
     let data = json!({ "expired_at": now });
     let expired = EventType::EnvelopeExpired;
     events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
-    if envelope.submission.is_some() {
+    if envelope.sending.submission.is_some() {
         let job = ArchiveSubmission {
             envelope: envelope.id.clone(),
         };

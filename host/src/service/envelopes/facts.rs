@@ -39,7 +39,7 @@ pub async fn compliance_facts(
         customer_id: envelope.customer.to_string(),
         status: to_compliance(envelope.status),
         vault_file_path: envelope.vault_file_path(),
-        document_hash: envelope.document_hash.clone(),
+        document_hash: envelope.record.document_hash.clone(),
         copy_file_path: envelope.copy_file_path(),
         vault_out_certificate_path: envelope.certificate_path(),
         secured_party: envelope.secured_party.as_ref().map(secured_party),

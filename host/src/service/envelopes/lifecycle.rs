@@ -176,7 +176,7 @@ fn facts(envelope: &Envelope) -> EnvelopeFacts {
         has_template: envelope.template.is_some(),
         is_upload: envelope.is_upload(),
         has_file: envelope.upload.is_some(),
-        has_vault_file: envelope.vault.is_some(),
+        has_vault_file: envelope.record.authoritative.live().is_some(),
         payment: match envelope.payment {
             None => PaymentStatus::NotRequested,
             Some(envelope::PaymentStatus::RequiresPayment) => PaymentStatus::RequiresPayment,

@@ -31,7 +31,7 @@ pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
 ) -> impl Iterator<Item = &'a Signer> {
-    let count = if envelope.preserve_signing_order {
+    let count = if envelope.sending.preserve_signing_order {
         1
     } else {
         usize::MAX
@@ -121,7 +121,7 @@ async fn voiding(
     data: Value,
     unsent: bool,
 ) -> Result<(Tx, Envelope), ServiceError> {
-    let sent = |envelope: &Envelope| unsent && envelope.submission.is_some();
+    let sent = |envelope: &Envelope| unsent && envelope.sending.submission.is_some();
     let envelope = get(core, caller, id).await?;
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());

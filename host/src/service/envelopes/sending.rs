@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::components::rules::lifecycle::EnvelopeTrigger;
-use crate::domain::envelope::{Envelope, Signer};
+use crate::domain::envelope::{Envelope, Sending, Signer};
 use crate::domain::template::Template;
 use crate::service::envelopes::creation::Created;
 use crate::service::envelopes::dispatch::{self, RequestedSigner, Wanted};
@@ -74,22 +74,25 @@ pub async fn send(
         .or_else(|| kept_values(&envelope));
     let mut sent = Envelope {
         template: Some(template.id.clone()),
-        provider_instance: Some(template.provider_instance.clone()),
-        kba_required: template.kba_required,
-        message: request.message.clone(),
-        send_email: request.send_email.unwrap_or(true),
+        sending: Sending {
+            provider_instance: Some(template.provider_instance.clone()),
+            preserve_signing_order: request
+                .preserve_signing_order
+                .unwrap_or(envelope.sending.preserve_signing_order),
+            kba_required: template.kba_required,
+            message: request.message.clone(),
+            send_email: request.send_email.unwrap_or(true),
+            ..envelope.sending.clone()
+        },
         ..envelope.clone()
     };
-    if let Some(preserve) = request.preserve_signing_order {
-        sent.preserve_signing_order = preserve;
-    }
     let mut signers = planned(app, &envelope, &template, &request, prefilled.as_ref()).await?;
-    if sent.kba_required && !sent.send_email {
+    if sent.sending.kba_required && !sent.sending.send_email {
         return Err(ServiceError::Semantic(
             "A document with identity verification cannot be signed in person".into(),
         ));
     }
-    kba::check_step(app, &caller.org, sent.kba_required).await?;
+    kba::check_step(app, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
     let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
     let what = json!([
@@ -97,13 +100,13 @@ pub async fn send(
         template.content(),
         named,
         prefilled,
-        sent.preserve_signing_order,
+        sent.sending.preserve_signing_order,
     ]);
     let external_id = dispatch::external_id(&sent.id, &what);
     let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
     let signing = provider(app, &caller.org, &template.provider_instance)?;
     let submission = dispatch::submit(app, &signing, &sent, asked, &mut signers).await?;
-    sent.submission = Some(submission.clone());
+    sent.sending.submission = Some(submission.clone());
     let saved = save(app, caller, &envelope, &signing, sent, signers, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);

@@ -72,7 +72,7 @@ pub async fn mark_challenged(
     sender: Option<&str>,
     signers: &mut [Signer],
 ) -> Result<(), StoreError> {
-    if !envelope.kba_required {
+    if !envelope.sending.kba_required {
         return Ok(());
     }
     let own = own_people(connection, envelope, sender).await?;
@@ -88,7 +88,7 @@ pub async fn is_challenged(
     envelope: &Envelope,
     email: &str,
 ) -> Result<bool, StoreError> {
-    if !envelope.kba_required {
+    if !envelope.sending.kba_required {
         return Ok(false);
     }
     let own = own_people(connection, envelope, None).await?;

@@ -136,7 +136,7 @@ pub async fn issue(
     let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let known = known.ok_or_else(not_found)?;
     // A widget has no place for identity questions (specification, "KBA").
-    if widget == Widget::Sign && known.kba_required {
+    if widget == Widget::Sign && known.sending.kba_required {
         return Err(ServiceError::KbaRequired);
     }
     let (envelope, _) = lifecycle::lock_for(core, &mut tx, &caller.org, &id, trigger).await?;

@@ -174,9 +174,9 @@ pub async fn destination(
         return Ok(Destination::Closed);
     }
     let first = envelope_service::invited_now(&envelope, &signers).next();
-    if let Some(first) =
-        first.filter(|first| envelope.preserve_signing_order && first.position != signer.position)
-    {
+    if let Some(first) = first.filter(|first| {
+        envelope.sending.preserve_signing_order && first.position != signer.position
+    }) {
         return Ok(Destination::NotYourTurn(first.name.clone()));
     }
     let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
@@ -272,9 +272,9 @@ async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), Serv
     } else if let Some(since) = archived_since {
         note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
-        let next = finished && envelope.preserve_signing_order;
+        let next = finished && envelope.sending.preserve_signing_order;
         for signer in envelope_service::invited_now(&envelope, &signers) {
-            if envelope.send_email && (next || new_to_it.contains(&signer.position)) {
+            if envelope.sending.send_email && (next || new_to_it.contains(&signer.position)) {
                 mails::invite(&mut tx, &envelope, signer, now).await?;
             }
         }

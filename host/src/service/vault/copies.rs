@@ -76,7 +76,7 @@ pub async fn signers_copy(
     envelope: &Envelope,
 ) -> Result<OutgoingCopy, ServiceError> {
     let make = async {
-        match &envelope.copy {
+        match &envelope.record.copy {
             Some(copy) => {
                 let read = core.files.spooled(copy, &core.config.spool_folder()).await;
                 Ok(Arc::new(untouched(core, envelope, read).await?))
@@ -87,7 +87,7 @@ pub async fn signers_copy(
             None => unvaulted(core, envelope).await,
         }
     };
-    let key = (envelope.id.clone(), envelope.copy.is_some());
+    let key = (envelope.id.clone(), envelope.record.copy.is_some());
     let made = vault.copies.0.try_get_with(key, make).await;
     let made = made.map_err(ServiceError::shared)?;
     Ok(OutgoingCopy {

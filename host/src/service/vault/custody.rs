@@ -83,7 +83,7 @@ pub async fn bundle(
     id: &str,
 ) -> Result<Spooled, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
-    if envelope.archive.is_none() {
+    if envelope.record.authoritative.archived().is_none() {
         return Err(ServiceError::Conflict(
             "Envelope has not been released".into(),
         ));
@@ -121,7 +121,7 @@ pub async fn evidence(
     id: &str,
 ) -> Result<Bundle, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
-    let in_vault = envelope.archive.is_none();
+    let in_vault = envelope.record.authoritative.archived().is_none();
     let mut read = Vec::new();
     for (name, content) in files(core, vault, caller, &envelope).await? {
         let bytes = match content {
@@ -140,13 +140,13 @@ async fn files(
     envelope: &Envelope,
 ) -> Result<Vec<(String, Content)>, ServiceError> {
     let ledger = ledger(core, vault, caller, envelope.id.as_str()).await?;
-    let authoritative = envelope.archive.as_ref().or(envelope.vault.as_ref());
+    let authoritative = envelope.record.authoritative.file();
     let mut files = Vec::new();
     for (name, file) in [
         (AUTHORITATIVE, authoritative),
-        (COPY, envelope.copy.as_ref()),
-        (CERTIFICATE, envelope.certificate.as_ref()),
-        (CUSTODY_RECORD, envelope.custody_record.as_ref()),
+        (COPY, envelope.record.copy.as_ref()),
+        (CERTIFICATE, envelope.record.certificate.as_ref()),
+        (CUSTODY_RECORD, envelope.record.custody_record.as_ref()),
     ] {
         let file =
             file.ok_or_else(|| ServiceError::Conflict("Envelope has not been vaulted".into()))?;

@@ -204,11 +204,11 @@ pub async fn broken_off(core: &Core, token: &LinkToken) -> Result<(), ServiceErr
 
 fn linked_file(envelope: &Envelope, file: LinkedFile) -> Option<&StoredFile> {
     match file {
-        LinkedFile::Authoritative => envelope.vault.as_ref(),
-        LinkedFile::Copy => envelope.copy.as_ref(),
-        LinkedFile::Archive => envelope.archive.as_ref(),
-        LinkedFile::Certificate => envelope.certificate.as_ref(),
-        LinkedFile::CustodyRecord => envelope.custody_record.as_ref(),
+        LinkedFile::Authoritative => envelope.record.authoritative.live(),
+        LinkedFile::Copy => envelope.record.copy.as_ref(),
+        LinkedFile::Archive => envelope.record.authoritative.archived(),
+        LinkedFile::Certificate => envelope.record.certificate.as_ref(),
+        LinkedFile::CustodyRecord => envelope.record.custody_record.as_ref(),
     }
 }
 

@@ -117,7 +117,9 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
         let mut connection = core.store.read().await?;
         let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
-        if let Some(again) = again.filter(|again| again.vault != envelope.vault) {
+        if let Some(again) =
+            again.filter(|again| again.record.authoritative != envelope.record.authoritative)
+        {
             problems = self::problems(core, &again).await?;
         }
     }
@@ -179,20 +181,20 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, Serv
     if vaultings.next().is_some() {
         problems.push(Problem::new("ledger", "it tells of more than one vaulting"));
     }
-    let authoritative = envelope.vault.as_ref().or(envelope.archive.as_ref());
+    let authoritative = envelope.record.authoritative.file();
     for (check, member, file) in [
         ("authoritative copy", "document_hash", authoritative),
         ("signed document", "signed_document_hash", source.as_ref()),
-        ("copy", "copy_hash", envelope.copy.as_ref()),
+        ("copy", "copy_hash", envelope.record.copy.as_ref()),
         (
             "certificate",
             "certificate_hash",
-            envelope.certificate.as_ref(),
+            envelope.record.certificate.as_ref(),
         ),
         (
             "custody record",
             "custody_record_hash",
-            envelope.custody_record.as_ref(),
+            envelope.record.custody_record.as_ref(),
         ),
     ] {
         let recorded = stored.and_then(|stored| stored[member].as_str());

@@ -65,7 +65,7 @@ pub async fn vault_out(
     let envelope = envelope_service::get(core, caller, id).await?;
     let release = EnvelopeTrigger::VaultOut;
     lifecycle::next_status(core, &envelope, release).await?;
-    let archive = match &envelope.vault {
+    let archive = match envelope.record.authoritative.live() {
         Some(live) => {
             let bytes = untouched(core, &envelope, core.files.get(live).await).await?;
             let (org, owner) = (&envelope.org, envelope.id.as_str());
@@ -85,7 +85,7 @@ pub async fn vault_out(
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, release).await?;
     if decided.status != envelope.status {
-        let (Some(archive), Some(live)) = (archive, &envelope.vault) else {
+        let (Some(archive), Some(live)) = (archive, envelope.record.authoritative.live()) else {
             return Err(ServiceError::Internal(
                 "a vaulted envelope has no live copy".into(),
             ));

@@ -370,10 +370,10 @@ pub async fn document_of(
             .await;
     }
     // What was asked for with the file before is asked for with this one.
-    check_kept(envelope.kba_required, kba_required)?;
+    check_kept(envelope.sending.kba_required, kba_required)?;
     let new = Composition {
         name: name.unwrap_or_else(|| envelope.name.clone()),
-        kba_required: kba_required.unwrap_or(envelope.kba_required),
+        kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
         origin: Origin::Document,
         made_for: Some(made_for),
     };

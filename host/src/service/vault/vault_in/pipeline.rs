@@ -14,7 +14,8 @@ use super::time::TrustedTime;
 use crate::components::rules::{Judgement, compliance};
 use crate::domain::component::{ComponentIdentity, Participant, Slot};
 use crate::domain::envelope::{
-    Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
+    Authoritative, Custodian, CustodianStatus, Envelope, EnvelopeStatus, KeptFile, StoredFile,
+    VaultRecord,
 };
 use crate::domain::event::EventType;
 use crate::domain::job::VaultEnvelope;
@@ -220,7 +221,7 @@ impl<'a> Pipeline<'a> {
     /// Asks the provider again who signed: a signature may have been passed on since its last
     /// callback, and earlier releases took a completed form for a signature.
     async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
-        if self.envelope.is_upload() || self.envelope.provider_instance.is_none() {
+        if self.envelope.is_upload() || self.envelope.sending.provider_instance.is_none() {
             return Ok(Confirmed {
                 ledger_sequence: self.intent.ledger_sequence,
             });
@@ -409,10 +410,13 @@ impl<'a> Pipeline<'a> {
     ) -> Result<compliance::EnvelopeFacts, ServiceError> {
         let vaulted = Envelope {
             status: EnvelopeStatus::Vaulted,
-            vault: Some(authoritative.clone()),
-            document_hash: Some(authoritative.sha256.clone()),
-            copy: Some(copy.clone()),
-            certificate: Some(authoritative.clone()),
+            record: VaultRecord {
+                authoritative: Authoritative::Live(authoritative.clone()),
+                document_hash: Some(authoritative.sha256.clone()),
+                copy: Some(copy.clone()),
+                certificate: Some(authoritative.clone()),
+                ..VaultRecord::default()
+            },
             ..self.envelope.clone()
         };
         let mut connection = self.core.store.read().await?;
