@@ -76,6 +76,7 @@ lint:
 	@tests/set-up test
 	@cargo fmt --all --check
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
+	@cargo check -q -p holdfast-verify
 
 # Looks for answers that the OpenAPI document does not know.
 fuzz-api:

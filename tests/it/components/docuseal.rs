@@ -173,7 +173,7 @@ impl Setup {
         let mut connection = self.app.store.read().await.unwrap();
         let id = EnvelopeId::parse(id).unwrap();
         let envelope = envelopes::get(&mut connection, &self.app.org, &id).await;
-        let submission = envelope.unwrap().unwrap().submission.unwrap();
+        let submission = envelope.unwrap().unwrap().sending.submission.unwrap();
         let submission = submission.parse().unwrap();
         match &self.docuseal {
             Some(docuseal) => !docuseal.shown(submission)["archived_at"].is_null(),
