@@ -252,11 +252,11 @@ pub async fn start_over(
             let app = service
                 .upgrade()
                 .ok_or_else(|| ComponentError::absent(&identity, "the service is stopping"))?;
-            load_on_demand(&app, slot, &identity).await
+            load_on_demand(&app, &app.management, slot, &identity).await
         }
     });
     // A node that was down follows before it answers.
-    refresh(&app)
+    refresh(&app, &app.management)
         .await
         .map_err(|error| StartError::Activations(error.to_string()))?;
     Ok(app)

@@ -202,7 +202,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
         }
         Command::Slots { whose } => {
             let owner = whose.owner(&app).await?;
-            let slots = components::slots(&app, &owner).await?;
+            let slots = components::slots(&app, &app.management, &owner).await?;
             let lines: Vec<String> = slots
                 .iter()
                 .map(|slot| {
@@ -242,7 +242,8 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 reason: request.reason,
                 effective_at: request.at,
             };
-            let activation = components::activate(&app, &owner, request.slot, activate).await;
+            let activation =
+                components::activate(&app, &app.management, &owner, request.slot, activate).await;
             let activation = activation.map_err(told)?;
             let text = format!(
                 "{} counts from {} on",
@@ -257,7 +258,8 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 reason: request.reason,
                 activation_id: request.activation,
             };
-            let back = components::roll_back(&app, &owner, request.slot, roll_back).await;
+            let back =
+                components::roll_back(&app, &app.management, &owner, request.slot, roll_back).await;
             let back = back.map_err(told)?;
             let text = format!("{} does not count any more", back.activation_id);
             output.one(&json!(back), &text);
@@ -279,7 +281,15 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
                 records: Some(records),
             };
             let caller = Caller::system(org);
-            let report = shadow::replay(&app, &caller, &component, &request, progress).await;
+            let report = shadow::replay(
+                &app,
+                &app.management,
+                &caller,
+                &component,
+                &request,
+                progress,
+            )
+            .await;
             bar.finish_and_clear();
             let report = report.map_err(told)?;
             let mut lines = vec![format!(
@@ -326,8 +336,8 @@ async fn upload(app: &App, upload: UploadFile, output: &Output) -> Result<ExitCo
         signature: upload.signature,
     };
     let any = |_| Ok::<_, ServiceError>(());
-    let _place = components::place(app, &owner)?;
-    match components::upload(app, &owner, request, any).await {
+    let _place = components::place(app, &app.management, &owner)?;
+    match components::upload(app, &app.management, &owner, request, any).await {
         Ok((component, _)) => {
             let text = format!(
                 "{} {} is {} for {}",
@@ -482,7 +492,7 @@ pub async fn replay(replay: Replay, config: Config, output: &Output) -> Result<E
     let all = organizations::list(&mut connection).await?;
     drop(connection);
     for organization in all {
-        let found = shadow::replay_envelope(&app, &organization.id, &id).await?;
+        let found = shadow::replay_envelope(&app, &app.management, &organization.id, &id).await?;
         if found.is_empty() {
             continue;
         }

@@ -102,7 +102,7 @@ async fn deciding_rules(app: &App, bundle: &Bundle) -> Rules {
     };
     let artifact = match known_compliance(&named) {
         Some(known) => known,
-        None => components::that_decided(app, &named)
+        None => components::that_decided(app, &app.management, &named)
             .await
             .map_err(|error| format!("the rules component {named}: {error}"))?,
     };

@@ -278,7 +278,7 @@ impl Work for DeleteObject {
 
 impl Work for SendBatch {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
-        Ok(bulk::drive::drive(app, &job.org, &self.batch).await?)
+        Ok(bulk::drive::drive(app, &app.bulk, &job.org, &self.batch).await?)
     }
 }
 

@@ -37,7 +37,11 @@ pub async fn run(app: App, stop: CancellationToken) {
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(webhooks::run(app.clone(), node, stop.clone()));
-    let activations = tokio::spawn(components::follow(app.clone(), stop.clone()));
+    let activations = tokio::spawn(components::follow(
+        app.core.clone(),
+        app.management.clone(),
+        stop.clone(),
+    ));
     let wakeups = tokio::spawn(store::share_wakeups(app.store.clone(), stop.clone()));
     let time = tokio::spawn(timekeeping::run(app.clone(), stop.clone()));
     jobs::run(&app, &stop).await;

@@ -121,7 +121,7 @@ impl FromRequestParts<App> for Uploader {
         let officer = Officer::from_request_parts(parts, app).await?;
         let org = officer.caller.org.as_str();
         limits::admit(app, Credential::Uploads, org, parts)?;
-        let _place = components::place(app, &officer.owner)?;
+        let _place = components::place(app, &app.management, &officer.owner)?;
         Ok(Self { officer, _place })
     }
 }
@@ -173,7 +173,8 @@ pub async fn upload(
     };
     let officer = &uploader.officer;
     let may = |slot| officer.may_change(slot);
-    let (component, _) = components::upload(&app, &officer.owner, upload, may).await?;
+    let (component, _) =
+        components::upload(&app, &app.management, &officer.owner, upload, may).await?;
     Ok(Reply::new(&component))
 }
 
@@ -226,7 +227,15 @@ pub async fn shadow(
     ResourceId(id): ResourceId,
     ValidJson(request): ValidJson<Shadow>,
 ) -> Result<Found<ShadowReport>, HttpError> {
-    let report = shadow::replay(&app, &officer.caller, &id, &request, |_, _| {}).await?;
+    let report = shadow::replay(
+        &app,
+        &app.management,
+        &officer.caller,
+        &id,
+        &request,
+        |_, _| {},
+    )
+    .await?;
     Ok(Reply::new(&report))
 }
 
@@ -234,7 +243,9 @@ pub async fn slots(
     State(app): State<App>,
     officer: Officer,
 ) -> Result<Found<Vec<SlotView>>, HttpError> {
-    Ok(Reply::new(&components::slots(&app, &officer.owner).await?))
+    Ok(Reply::new(
+        &components::slots(&app, &app.management, &officer.owner).await?,
+    ))
 }
 
 pub async fn activate(
@@ -242,7 +253,8 @@ pub async fn activate(
     SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<Activate>,
 ) -> Result<Created<ActivationView>, HttpError> {
-    let activation = components::activate(&app, &officer.owner, slot, request).await?;
+    let activation =
+        components::activate(&app, &app.management, &officer.owner, slot, request).await?;
     Ok(Reply::new(&activation))
 }
 
@@ -251,7 +263,8 @@ pub async fn roll_back(
     SlotOfficer { officer, slot }: SlotOfficer,
     ValidJson(request): ValidJson<RollBack>,
 ) -> Result<Found<ActivationView>, HttpError> {
-    let activation = components::roll_back(&app, &officer.owner, slot, request).await?;
+    let activation =
+        components::roll_back(&app, &app.management, &officer.owner, slot, request).await?;
     Ok(Reply::new(&activation))
 }
 
@@ -261,7 +274,8 @@ pub async fn start_shadow(
     ValidJson(request): ValidJson<StartShadow>,
 ) -> Result<Created<LiveShadow>, HttpError> {
     let org = &officer.caller.org;
-    let started = live_shadow::start(&app, &officer.owner, org, slot, &request).await?;
+    let started =
+        live_shadow::start(&app, &app.management, &officer.owner, org, slot, &request).await?;
     Ok(Reply::new(&started))
 }
 
@@ -283,7 +297,7 @@ pub async fn stop_shadow(
 ) -> Result<Found<LiveShadow>, HttpError> {
     let org = &officer.caller.org;
     Ok(Reply::new(
-        &live_shadow::stop(&app, &officer.owner, org, slot).await?,
+        &live_shadow::stop(&app, &app.management, &officer.owner, org, slot).await?,
     ))
 }
 

@@ -93,7 +93,7 @@ async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> R
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
             return Ok(refused());
         };
-        let record = embed::record(&app, &opened).await?;
+        let record = embed::record(&app, &app.management, &app.vault, &opened).await?;
         Ok(vault_page(&app, &opened, record, &form.token))
     };
     let shown: Result<Response, ServiceError> = shown.await;

@@ -302,7 +302,7 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
         let form = form.map_err(room_error)?;
         let document = form.submission.file();
         if form.waits_for.is_none() {
-            pages::draw_first(app, document.clone());
+            pages::draw_first(app, &app.pages, document.clone());
         }
         let pages = pages::facts(app, &app.pages, &document).await?;
         Ok::<_, ServiceError>((form, pages))

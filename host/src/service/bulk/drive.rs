@@ -28,7 +28,7 @@ use crate::faults;
 use crate::service::bulk::Bulk;
 use crate::service::envelopes::{self, dispatch, lifecycle};
 use crate::service::signing::provider::{SigningProvider, provider};
-use crate::service::{App, Core, ServiceError, kba};
+use crate::service::{Core, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 
 /// Items claimed at once, at most.
@@ -74,10 +74,15 @@ impl Gates {
 }
 
 /// Works on a batch for a while.
-pub async fn drive(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
+pub async fn drive(
+    core: &Core,
+    bulk: &Bulk,
+    org: &OrgId,
+    id: &BatchId,
+) -> Result<Next, ServiceError> {
     let until = Instant::now() + SLICE;
     loop {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let batch = bulk::get(&mut connection, org, id).await?;
         drop(connection);
         let Some(batch) = batch.filter(|batch| batch.status == BatchStatus::Running) else {
@@ -88,20 +93,20 @@ pub async fn drive(app: &App, org: &OrgId, id: &BatchId) -> Result<Next, Service
                 "a batch runs without a master".into(),
             ));
         };
-        let Some(turns) = turns(app, &app.bulk, &batch).await else {
+        let Some(turns) = turns(core, bulk, &batch).await else {
             // Others are at this provider, or bulk send is off here.
-            return Ok(Next::Again(app.clock.now() + TURN_WAIT));
+            return Ok(Next::Again(core.clock.now() + TURN_WAIT));
         };
-        let chunk = claim(app, &batch, master, turns.num_permits() as i64).await?;
+        let chunk = claim(core, &batch, master, turns.num_permits() as i64).await?;
         faults::pass("bulk claimed");
         if chunk.is_empty() {
             drop(turns);
-            return wait_or_finish(app, &batch).await;
+            return wait_or_finish(core, &batch).await;
         }
-        send(app, &batch, master, chunk, turns).await?;
+        send(core, &batch, master, chunk, turns).await?;
         faults::pass("bulk settled");
         if Instant::now() >= until {
-            return Ok(Next::Again(app.clock.now()));
+            return Ok(Next::Again(core.clock.now()));
         }
     }
 }

@@ -1,19 +1,21 @@
 //! Which component counts for whom, from when on.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::following::{Broken, default_component, prepare, refresh};
-use super::{ComponentView, Owner, Scope, get, named, record};
+use super::{ComponentView, Management, Owner, Scope, get, named, record};
 use crate::components::room_component;
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, Instance, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId};
 use crate::service::signing::provider_instance::InstanceConfig;
-use crate::service::{App, Core, Issue, ServiceError};
+use crate::service::{Core, Issue, ServiceError};
 use crate::store::components;
 
 /// Activations that a slot's history shows.
@@ -93,8 +95,12 @@ pub struct SlotView {
 }
 
 /// Every slot.
-pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceError> {
-    let mut connection = app.store.read().await?;
+pub async fn slots(
+    core: &Core,
+    management: &Arc<Management>,
+    owner: &Owner,
+) -> Result<Vec<SlotView>, ServiceError> {
+    let mut connection = core.store.read().await?;
     let org = owner.org.as_ref();
     let mut all = Vec::new();
     for slot in Slot::ALL {
@@ -107,13 +113,13 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
         }
         history.sort_by(|one, other| other.id.cmp(&one.id));
         let instance = match (slot.is_provider(), org) {
-            (true, Some(org)) => app.instance(slot, org),
-            (true, None) => app.config.providers.default_of(slot).to_owned(),
+            (true, Some(org)) => core.instance(slot, org),
+            (true, None) => core.config.providers.default_of(slot).to_owned(),
             (false, _) => String::new(),
         };
         let instance = Instance::parse(&instance);
-        let active = app.components.active();
-        let now = app.clock.now();
+        let active = core.components.active();
+        let now = core.clock.now();
         let live = active.at(slot, org, &instance.name, now);
         let component = match live {
             Some((live, _)) => components::get(&mut connection, org, &live.component).await?,
@@ -123,7 +129,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
             Some(component) => component,
             None => default_component(slot, &instance.name, now)?,
         };
-        let broken = app.management.followed.broken();
+        let broken = management.followed.broken();
         let of_slot = |one: &&Broken| history.iter().any(|known| known.id == one.activation);
         let problem = broken.iter().find(of_slot).map(|one| one.why.clone());
         all.push(SlotView {
@@ -133,7 +139,7 @@ pub async fn slots(app: &App, owner: &Owner) -> Result<Vec<SlotView>, ServiceErr
             problem,
             history: history
                 .into_iter()
-                .map(|activation| shown(app, activation))
+                .map(|activation| shown(core, activation))
                 .collect(),
         });
     }
@@ -176,13 +182,14 @@ pub struct RollBack {
 
 /// Puts a component into a slot.
 pub async fn activate(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     slot: Slot,
     request: Activate,
 ) -> Result<ActivationView, ServiceError> {
-    let now = app.clock.now();
-    let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
+    let now = core.clock.now();
+    let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
     if slot.is_provider() && instance == EMBEDDED {
         return Err(ServiceError::Invalid(vec![Issue::new(
             "reserved",
@@ -214,12 +221,12 @@ pub async fn activate(
         ));
     }
     if let Some(config) = &request.config {
-        issues.extend(config.issues(app.config.providers.allow_insecure));
+        issues.extend(config.issues(core.config.providers.allow_insecure));
     }
     if !issues.is_empty() {
         return Err(ServiceError::Invalid(issues));
     }
-    let component = get(app, owner, &request.component_id).await?;
+    let component = get(core, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
             "{} is for {}, not for {slot}",
@@ -232,8 +239,8 @@ pub async fn activate(
             component.identity
         )));
     }
-    prepare(app, &component).await?;
-    let mut tx = app.store.begin().await?;
+    prepare(core, management, &component).await?;
+    let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
     let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&Activation> = counting(&before, &instance);
@@ -245,7 +252,7 @@ pub async fn activate(
         older(&active, &component)?;
     }
     let config = match &request.config {
-        Some(config) => Some(config.sealed(&app.sealer, owner.org.as_ref(), &instance)?),
+        Some(config) => Some(config.sealed(&core.sealer, owner.org.as_ref(), &instance)?),
         None => current.and_then(|current| current.config.clone()),
     };
     if is_own(slot, owner, &instance) && config.is_none() {
@@ -292,22 +299,23 @@ pub async fn activate(
         "activation_id": activation.id, "slot": slot, "instance": activation.instance,
         "component": named(&component), "reason": activation.reason, "effective_at": effective_at,
     });
-    record(app, &mut tx, owner, action, details).await?;
+    record(core, &mut tx, owner, action, details).await?;
     tx.commit().await?;
-    refresh(app).await?;
-    Ok(shown(app, activation))
+    refresh(core, management).await?;
+    Ok(shown(core, activation))
 }
 
 /// Takes the current activation back: what was active before it is again.
 pub async fn roll_back(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     slot: Slot,
     request: RollBack,
 ) -> Result<ActivationView, ServiceError> {
-    let now = app.clock.now();
-    let instance = instance_of(app, owner, slot, request.instance.as_deref())?;
-    let mut tx = app.store.begin().await?;
+    let now = core.clock.now();
+    let instance = instance_of(core, owner, slot, request.instance.as_deref())?;
+    let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
     let all = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
     let counting = counting(&all, &instance);
@@ -335,16 +343,16 @@ pub async fn roll_back(
         "activation_id": current.id, "slot": slot, "instance": instance,
         "component_id": current.component, "reason": rolled_back.reason,
     });
-    record(app, &mut tx, owner, "component.rolled_back", details).await?;
+    record(core, &mut tx, owner, "component.rolled_back", details).await?;
     tx.commit().await?;
     let shown = shown(
-        app,
+        core,
         Activation {
             rolled_back: Some(rolled_back),
             ..current.clone()
         },
     );
-    refresh(app).await?;
+    refresh(core, management).await?;
     Ok(shown)
 }
 

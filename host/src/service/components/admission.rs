@@ -1,5 +1,6 @@
 //! Uploads: what is taken, and why not.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use base64::Engine as _;
@@ -10,7 +11,7 @@ use semver::Version;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{ComponentView, Owner, named, object_name, quota, record};
+use super::{ComponentView, Management, Owner, named, object_name, quota, record};
 use crate::components::compiler::CompileError;
 use crate::components::inspection::{Inspected, Reason};
 use crate::components::{Artifact, is_reserved_name};
@@ -18,7 +19,7 @@ use crate::config::{Config, Uploads};
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::ComponentId;
 use crate::files::{FilesError, Spooled};
-use crate::service::{App, Core, Issue, ServiceError};
+use crate::service::{Core, Issue, ServiceError};
 use crate::store::components;
 
 /// The largest component that is taken, in bytes.
@@ -41,15 +42,19 @@ pub struct Upload {
 ///
 /// # Errors
 /// Uploads are switched off, or too many wait.
-pub fn place(app: &App, owner: &Owner) -> Result<OwnedSemaphorePermit, ServiceError> {
+pub fn place(
+    core: &Core,
+    management: &Management,
+    owner: &Owner,
+) -> Result<OwnedSemaphorePermit, ServiceError> {
     let org = owner.org.as_ref();
-    let uploads = app.config.components.uploads(app.config.is_production());
+    let uploads = core.config.components.uploads(core.config.is_production());
     if org.is_some() && uploads == Uploads::Off {
         return Err(ServiceError::NotAllowed(
             "Uploads of components are switched off",
         ));
     }
-    app.management
+    management
         .compiler
         .place(org)
         .ok_or_else(|| ServiceError::QuotaUsed {
@@ -64,25 +69,26 @@ pub fn place(app: &App, owner: &Owner) -> Result<OwnedSemaphorePermit, ServiceEr
 /// [`ServiceError::NotAdmitted`] with every reason, a conflict when its name and version
 /// are taken by other bytes, and what says that a quota of the organization is used up.
 pub async fn upload<E: From<ServiceError>>(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     upload: Upload,
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(ComponentView, bool), E> {
     let version = checked(&upload)?;
     let org = owner.org.as_ref();
-    let mut connection = app.store.read().await.map_err(ServiceError::from)?;
+    let mut connection = core.store.read().await.map_err(ServiceError::from)?;
     if let Some(known) = known(&mut connection, owner, &upload).await? {
         return Ok((known.into(), false));
     }
-    quota::check_size(app, &mut connection, org, upload.file.size()).await?;
+    quota::check_size(core, &mut connection, org, upload.file.size()).await?;
     let before = newest(&mut connection, owner, &upload.name).await?;
     drop(connection);
-    let turn = app.management.compiler.turn(org).await;
-    quota::check_compile_time(app, org).await?;
+    let turn = management.compiler.turn(org).await;
+    quota::check_compile_time(core, org).await?;
     let began = Instant::now();
-    let admitted = compiled_and_examined(app, owner, &upload, may).await;
-    quota::note_compile_time(app, org, began.elapsed()).await?;
+    let admitted = compiled_and_examined(core, management, owner, &upload, may).await;
+    quota::note_compile_time(core, org, began.elapsed()).await?;
     drop(turn);
     let (bytes, admitted) = admitted?;
     let reasons = grown(before.as_ref(), &version, &admitted.inspected);
@@ -99,9 +105,9 @@ pub async fn upload<E: From<ServiceError>>(
         conformance: admitted.conformance,
         signed_by: admitted.signed_by,
         uploaded_by: owner.actor.clone(),
-        created_at: app.clock.now(),
+        created_at: core.clock.now(),
     };
-    Ok(keep(app, owner, &upload, bytes, component).await?)
+    Ok(keep(core, owner, &upload, bytes, component).await?)
 }
 
 /// What was found out about a component that is admitted.
@@ -113,18 +119,19 @@ struct Admitted {
 
 /// What takes a turn: only here its bytes are in memory.
 async fn compiled_and_examined<E: From<ServiceError>>(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     upload: &Upload,
     may: impl Fn(Slot) -> Result<(), E>,
 ) -> Result<(Bytes, Admitted), E> {
     let bytes = upload.file.read().await;
     let bytes = bytes.map_err(|error| ServiceError::from(FilesError::Spool(error)))?;
-    let signed_by = signed_by(&app.config, owner, upload, &bytes)?;
-    let compiled = app.management.compiler.compile(bytes.clone()).await;
+    let signed_by = signed_by(&core.config, owner, upload, &bytes)?;
+    let compiled = management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
     may(inspected.slot)?;
-    let conformance = examine(app, upload, &bytes, inspected.slot, native).await?;
+    let conformance = examine(core, upload, &bytes, inspected.slot, native).await?;
     let admitted = Admitted {
         inspected,
         conformance,

@@ -11,14 +11,14 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::loading::{self, Loading, Progress};
-use super::object_name;
+use super::{Management, object_name};
 use crate::components::{Activations, Artifact, built_in, embedded, room_component};
 use crate::config::EMBEDDED;
 use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 use crate::service::components::live_shadow;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::components;
 
 /// How often a node looks whether something was changed.
@@ -89,10 +89,14 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
 }
 
 /// Loads a component on this node, so that what cannot be loaded is not activated.
-pub(super) async fn prepare(app: &App, component: &Component) -> Result<(), ServiceError> {
-    match app.components.has(component.slot, &component.identity) {
+pub(super) async fn prepare(
+    core: &Core,
+    management: &Arc<Management>,
+    component: &Component,
+) -> Result<(), ServiceError> {
+    match core.components.has(component.slot, &component.identity) {
         true => Ok(()),
-        false => loading::load(app, component.slot, &component.identity).await,
+        false => loading::load(core, management, component.slot, &component.identity).await,
     }
 }
 
@@ -122,7 +126,11 @@ pub async fn kept(core: &Core, component: &Component) -> Result<Bytes, ServiceEr
 }
 
 /// A component's bytes, with native code for them on this node.
-pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, ServiceError> {
+pub async fn artifact(
+    core: &Core,
+    management: &Arc<Management>,
+    component: &Component,
+) -> Result<Artifact, ServiceError> {
     let ComponentIdentity {
         name,
         version,
@@ -132,11 +140,11 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
         Some(built_in) if built_in.is_compiled() => return Ok(built_in),
         Some(built_in) => built_in,
         None => {
-            let bytes = kept(app, component).await?;
+            let bytes = kept(core, component).await?;
             Artifact::uploaded(component.slot, name, version, bytes)
         }
     };
-    let looking = app.clone();
+    let looking = core.clone();
     let (artifact, compiled) = tokio::task::spawn_blocking(move || {
         let compiled = looking.components.is_compiled(&artifact);
         (artifact, compiled)
@@ -145,9 +153,9 @@ pub async fn artifact(app: &App, component: &Component) -> Result<Artifact, Serv
     .map_err(|error| ServiceError::Internal(error.to_string()))?;
     if !compiled {
         let bytes = Bytes::from(artifact.bytes.clone().into_owned());
-        let _turn = app.management.compiler.turn(component.org.as_ref()).await;
-        let (_, native) = app.management.compiler.compile(bytes).await?;
-        app.components
+        let _turn = management.compiler.turn(component.org.as_ref()).await;
+        let (_, native) = management.compiler.compile(bytes).await?;
+        core.components
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
     }
@@ -190,14 +198,14 @@ impl Followed {
 
     /// Compiles what was uploaded at another node, so that this one can follow at once
     /// when it is activated.
-    fn compile_ahead(&self, app: &App, component: Component) {
-        if loading::is_at_hand(app, component.slot, &component.identity) {
+    fn compile_ahead(core: &Core, management: &Arc<Management>, component: Component) {
+        if loading::is_at_hand(core, component.slot, &component.identity) {
             return;
         }
-        let app = app.clone();
+        let (core, management) = (core.clone(), management.clone());
         tokio::spawn(async move {
             let _turn = AHEAD_TURN.acquire().await;
-            if let Err(error) = artifact(&app, &component).await {
+            if let Err(error) = artifact(&core, &management, &component).await {
                 let component = &component.identity;
                 tracing::warn!(%component, %error, "upload could not be compiled ahead");
             }
@@ -231,13 +239,13 @@ fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
 
 /// Takes over what was activated since the last look. Loads nothing of an organization:
 /// its calls do, or a task of its own.
-pub async fn refresh(app: &App) -> Result<(), ServiceError> {
-    let mut look = app.management.followed.look.lock().await;
-    let mut connection = app.store.read_urgently().await?;
+pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
+    let mut look = management.followed.look.lock().await;
+    let mut connection = core.store.read_urgently().await?;
     let revision = components::revision(&mut connection).await?;
     let known = look.revision == Some(revision);
-    let again = app.management.followed.loading.is_unsettled()
-        || !app.management.followed.broken.load().is_empty();
+    let again =
+        management.followed.loading.is_unsettled() || !management.followed.broken.load().is_empty();
     if known && !(again && look.at.is_none_or(|at| at.elapsed() >= AGAIN)) {
         return Ok(());
     }
@@ -252,7 +260,8 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
     let mut broken = Vec::new();
     for place in &look.places {
         take_over(
-            app,
+            core,
+            management,
             look.revision.is_none(),
             &mut activations,
             &mut broken,
@@ -260,15 +269,15 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
         )
         .await;
     }
-    app.components.switch(activations);
-    app.metrics.components_broken.set(broken.len() as i64);
-    app.management.followed.broken.store(Arc::new(broken));
+    core.components.switch(activations);
+    core.metrics.components_broken.set(broken.len() as i64);
+    management.followed.broken.store(Arc::new(broken));
     if !known {
-        live_shadow::follow(app).await?;
+        live_shadow::follow(core, management).await?;
     }
     look.revision = Some(revision);
     for component in uploaded {
-        app.management.followed.compile_ahead(app, component);
+        Followed::compile_ahead(core, management, component);
     }
     Ok(())
 }
@@ -277,26 +286,27 @@ pub async fn refresh(app: &App) -> Result<(), ServiceError> {
 /// it goes on with the last before it that it has; where there is none, calls fail, as
 /// other rules than the chosen ones must not answer.
 async fn take_over(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     starting: bool,
     to: &mut Activations,
     broken: &mut Vec<Broken>,
     place: &Place,
 ) {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let begun = place.partition_point(|(activation, _)| activation.effective_at <= now);
     let first = begun.saturating_sub(1);
     for (index, (activation, identity)) in place.iter().enumerate().skip(first) {
         let slot = activation.slot;
         // A node that starts serves with the operator's own set.
-        if starting && activation.org.is_none() && !app.components.has(slot, identity) {
-            loading::settle(app, slot, identity).await;
+        if starting && activation.org.is_none() && !core.components.has(slot, identity) {
+            loading::settle(core, management, slot, identity).await;
         }
-        if let Progress::AtHand = loading::progress(app, slot, identity) {
+        if let Progress::AtHand = loading::progress(core, management, slot, identity) {
             to.take(activation, identity);
             continue;
         }
-        if let Some(why) = app.management.followed.loading.failure(slot, identity) {
+        if let Some(why) = management.followed.loading.failure(slot, identity) {
             broken.push(Broken {
                 org: activation.org.clone(),
                 activation: activation.id.clone(),
@@ -305,7 +315,7 @@ async fn take_over(
             });
         }
         let at_hand = |identity: &ComponentIdentity| {
-            app.components.has(slot, identity) || loading::is_at_hand(app, slot, identity)
+            core.components.has(slot, identity) || loading::is_at_hand(core, slot, identity)
         };
         let earlier = place[..index].iter().rev();
         let mut earlier = earlier.filter(|(_, identity)| at_hand(identity));
@@ -318,10 +328,10 @@ async fn take_over(
 }
 
 /// Follows what other nodes and operators activate, until told to stop.
-pub async fn follow(app: App, stop: CancellationToken) {
-    let period = app.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
+pub async fn follow(core: Core, management: Arc<Management>, stop: CancellationToken) {
+    let period = core.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
     while !stop.is_cancelled() {
-        if let Err(error) = refresh(&app).await {
+        if let Err(error) = refresh(&core, &management).await {
             tracing::error!(%error, "activations could not be read");
         }
         tokio::select! {
@@ -333,22 +343,27 @@ pub async fn follow(app: App, stop: CancellationToken) {
 
 /// A component that a decision names: these bytes, under the name that they had.
 pub async fn that_decided(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     identity: &ComponentIdentity,
 ) -> Result<Artifact, ServiceError> {
-    let mut found = by_digest(app, &identity.sha256).await?;
+    let mut found = by_digest(core, management, &identity.sha256).await?;
     found.identity = identity.clone();
     Ok(found)
 }
 
 /// A component by the digest of its bytes.
-pub async fn by_digest(app: &App, digest: &str) -> Result<Artifact, ServiceError> {
+pub async fn by_digest(
+    core: &Core,
+    management: &Arc<Management>,
+    digest: &str,
+) -> Result<Artifact, ServiceError> {
     if let Some(default) = embedded().find(|artifact| artifact.identity.sha256 == digest) {
         return Ok(default);
     }
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let component = components::by_sha256(&mut connection, digest).await?;
     drop(connection);
     let component = component.ok_or(ServiceError::NotFound("Component"))?;
-    artifact(app, &component).await
+    artifact(core, management, &component).await
 }

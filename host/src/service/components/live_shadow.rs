@@ -13,15 +13,20 @@ use tokio::sync::mpsc;
 
 use crate::components::Placement;
 use crate::components::rules::{Compliance, Lifecycle, compliance, lifecycle, placement};
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::component::Slot;
 use crate::domain::envelope::{EnvelopeStatus, StoredFile};
 use crate::domain::id::{OrgId, ShadowId};
+use crate::files::Files;
+use crate::metrics::Metrics;
 use crate::service::components::shadow::{
     Answer, Difference, asked_to_place, differences, evaluated, gave_no_answer, moved,
 };
-use crate::service::components::{ComponentView, Owner, artifact, by_digest, get, record};
-use crate::service::{App, Core, ServiceError};
+use crate::service::components::{
+    ComponentView, Management, Owner, artifact, by_digest, get, record,
+};
+use crate::service::{Core, ServiceError};
+use crate::store::Store;
 use crate::store::components as rows;
 use crate::store::shadows::{self, Counts, Shadow};
 
@@ -145,25 +150,27 @@ impl Shadows {
 }
 
 /// Starts and ends what was started and ended since the last look.
-pub async fn follow(app: &App) -> Result<(), ServiceError> {
-    let mut connection = app.store.read_urgently().await?;
+pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
+    let mut connection = core.store.read_urgently().await?;
     let wanted = shadows::running(&mut connection).await?;
     drop(connection);
-    let before = app.shadows.running.load_full();
+    let before = core.shadows.running.load_full();
     let mut running = HashMap::new();
     for shadow in wanted {
         let place = (shadow.slot, shadow.org.clone());
         let known = before.get(&place).filter(|known| known.id == shadow.id);
         let known = known.filter(|known| !known.asked.is_closed());
-        let one = known.cloned().unwrap_or_else(|| begin(app, shadow));
+        let one = known
+            .cloned()
+            .unwrap_or_else(|| begin(core, management, shadow));
         running.insert(place, one);
     }
-    app.shadows.running.store(Arc::new(running));
+    core.shadows.running.store(Arc::new(running));
     Ok(())
 }
 
 /// Loads the candidate in a task of its own: nobody waits for it.
-fn begin(app: &App, shadow: Shadow) -> Arc<Running> {
+fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Running> {
     let (asked, questions) = mpsc::channel(WAITING);
     let running = Arc::new(Running {
         id: shadow.id.clone(),
@@ -171,21 +178,28 @@ fn begin(app: &App, shadow: Shadow) -> Arc<Running> {
         left_out: AtomicI64::new(0),
     });
     let weak = Arc::downgrade(&running);
-    let app = Arc::downgrade(app);
+    let (core, management) = (core.clone(), management.clone());
     tokio::spawn(async move {
-        let Some(loading) = app.upgrade() else {
-            return;
-        };
-        let candidate = match candidate(&loading, &shadow).await {
+        let candidate = match candidate(&core, &management, &shadow).await {
             Ok(candidate) => candidate,
             Err(error) => {
                 tracing::error!(shadow = %shadow.id, %error, "candidate cannot be loaded");
                 return;
             }
         };
-        drop(loading);
+        // Not all of `core`, which holds the sender of this task's questions.
+        let Core {
+            store,
+            files,
+            metrics,
+            clock,
+            ..
+        } = core;
         let work = Work {
-            app,
+            store,
+            files,
+            metrics,
+            clock,
             org: shadow.org,
             id: shadow.id,
             candidate,
@@ -199,14 +213,18 @@ fn begin(app: &App, shadow: Shadow) -> Arc<Running> {
     running
 }
 
-async fn candidate(app: &App, shadow: &Shadow) -> Result<Candidate, ServiceError> {
-    let artifact = by_digest(app, &shadow.sha256).await?;
-    let (app, slot) = (app.clone(), shadow.slot);
+async fn candidate(
+    core: &Core,
+    management: &Arc<Management>,
+    shadow: &Shadow,
+) -> Result<Candidate, ServiceError> {
+    let artifact = by_digest(core, management, &shadow.sha256).await?;
+    let (core, slot) = (core.clone(), shadow.slot);
     let load = move || {
         Ok(match slot {
-            Slot::Compliance => Candidate::Compliance(app.components.compliance_from(&artifact)?),
-            Slot::Lifecycle => Candidate::Lifecycle(app.components.lifecycle_from(&artifact)?),
-            Slot::Placement => Candidate::Placement(app.components.placement_from(&artifact)?),
+            Slot::Compliance => Candidate::Compliance(core.components.compliance_from(&artifact)?),
+            Slot::Lifecycle => Candidate::Lifecycle(core.components.lifecycle_from(&artifact)?),
+            Slot::Placement => Candidate::Placement(core.components.placement_from(&artifact)?),
             other => return Err(not_live(other)),
         })
     };
@@ -223,7 +241,10 @@ fn not_live(slot: Slot) -> ServiceError {
 
 /// One candidate at work. Ends with the last that could ask it something.
 struct Work {
-    app: std::sync::Weak<crate::service::Service>,
+    store: Store,
+    files: Files,
+    metrics: Arc<Metrics>,
+    clock: Clock,
     org: OrgId,
     id: ShadowId,
     candidate: Candidate,
@@ -233,12 +254,9 @@ impl Work {
     async fn run(self, mut questions: mpsc::Receiver<Asked>, left_out: impl Fn() -> i64) {
         let mut batch = Vec::new();
         while questions.recv_many(&mut batch, BATCH).await > 0 {
-            let Some(app) = self.app.upgrade() else {
-                return;
-            };
             let asked = std::mem::take(&mut batch);
             let compared = match &self.candidate {
-                Candidate::Placement(rules) => compare_placed(&app, rules, asked).await,
+                Candidate::Placement(rules) => compare_placed(&self.files, rules, asked).await,
                 rules => {
                     let rules = rules.clone();
                     tokio::task::spawn_blocking(move || compare(&rules, asked))
@@ -250,29 +268,24 @@ impl Work {
                 continue;
             };
             counts.left_out = left_out();
-            app.metrics
+            self.metrics
                 .shadow_compared
                 .inc_by(counts.compared.unsigned_abs());
-            app.metrics
+            self.metrics
                 .shadow_differing
                 .inc_by(counts.differing.unsigned_abs());
-            app.metrics
+            self.metrics
                 .shadow_failed
                 .inc_by(counts.failed.unsigned_abs());
-            if let Err(error) = self.note(&app, &counts, &found).await {
+            if let Err(error) = self.note(&counts, &found).await {
                 tracing::warn!(%error, "what a candidate said could not be noted");
             }
         }
     }
 
-    async fn note(
-        &self,
-        core: &Core,
-        counts: &Counts,
-        found: &[Difference],
-    ) -> Result<(), ServiceError> {
-        let now = core.clock.now();
-        let mut tx = core.store.begin().await?;
+    async fn note(&self, counts: &Counts, found: &[Difference]) -> Result<(), ServiceError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin().await?;
         shadows::count(&mut tx, &self.org, &self.id, counts).await?;
         for one in found {
             let found = (
@@ -310,7 +323,7 @@ fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>
 
 /// The same for documents, one after the other: none when they cannot be read.
 async fn compare_placed(
-    core: &Core,
+    files: &Files,
     rules: &Placement,
     asked: Vec<Asked>,
 ) -> Option<(Counts, Vec<Difference>)> {
@@ -320,7 +333,7 @@ async fn compare_placed(
         let Question::Placement { document, fields } = &one.question else {
             continue;
         };
-        let pdf = match core.files.get(document).await {
+        let pdf = match files.get(document).await {
             Ok(pdf) => pdf,
             Err(error) => {
                 tracing::warn!(%error, "a document for a candidate could not be read");
@@ -370,7 +383,8 @@ pub struct LiveShadow {
 
 /// Has a candidate run beside the active component; in place of another one.
 pub async fn start(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     org: &OrgId,
     slot: Slot,
@@ -379,15 +393,15 @@ pub async fn start(
     if !matches!(slot, Slot::Compliance | Slot::Lifecycle | Slot::Placement) {
         return Err(not_live(slot));
     }
-    let component = get(app, owner, &request.component_id).await?;
+    let component = get(core, owner, &request.component_id).await?;
     if component.slot != slot {
         return Err(ServiceError::Semantic(format!(
             "{} is for {}, not for {slot}",
             component.identity, component.slot
         )));
     }
-    artifact(app, &component).await?;
-    let now = app.clock.now();
+    artifact(core, management, &component).await?;
+    let now = core.clock.now();
     let shadow = Shadow {
         id: ShadowId::new(),
         org: org.clone(),
@@ -399,34 +413,35 @@ pub async fn start(
         ended_at: None,
         counts: Counts::default(),
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     rows::begin_change(&mut tx).await?;
     shadows::end(&mut tx, org, slot, now).await?;
     shadows::insert(&mut tx, &shadow).await?;
     let details = serde_json::json!({ "slot": slot, "component_id": component.id });
-    record(app, &mut tx, owner, "component.shadow_started", details).await?;
+    record(core, &mut tx, owner, "component.shadow_started", details).await?;
     tx.commit().await?;
-    crate::service::components::refresh(app).await?;
-    view(app, owner, org, slot).await
+    crate::service::components::refresh(core, management).await?;
+    view(core, owner, org, slot).await
 }
 
 /// Ends it; what it found stays.
 pub async fn stop(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     owner: &Owner,
     org: &OrgId,
     slot: Slot,
 ) -> Result<LiveShadow, ServiceError> {
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     rows::begin_change(&mut tx).await?;
-    if !shadows::end(&mut tx, org, slot, app.clock.now()).await? {
+    if !shadows::end(&mut tx, org, slot, core.clock.now()).await? {
         return Err(ServiceError::NotFoundText("No candidate is running".into()));
     }
     let details = serde_json::json!({ "slot": slot });
-    record(app, &mut tx, owner, "component.shadow_ended", details).await?;
+    record(core, &mut tx, owner, "component.shadow_ended", details).await?;
     tx.commit().await?;
-    crate::service::components::refresh(app).await?;
-    view(app, owner, org, slot).await
+    crate::service::components::refresh(core, management).await?;
+    view(core, owner, org, slot).await
 }
 
 /// The last one of a slot.

@@ -2,15 +2,15 @@
 //! organization only when a call needs one.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
 
-use super::artifact;
+use super::{Management, artifact};
 use crate::components::{ComponentError, built_in};
 use crate::domain::component::{ComponentIdentity, Slot};
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 use crate::store::components;
 
 /// Components that are read from disk and linked at once.
@@ -76,18 +76,22 @@ impl Loading {
 }
 
 /// Starts to load a component that this node neither holds nor keeps native code of.
-pub(super) fn progress(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
-    if app.components.has(slot, identity) {
+pub(super) fn progress(
+    core: &Core,
+    management: &Arc<Management>,
+    slot: Slot,
+    identity: &ComponentIdentity,
+) -> Progress {
+    if core.components.has(slot, identity) {
         return Progress::AtHand;
     }
-    let known = app
-        .management
+    let known = management
         .followed
         .loading
         .failure(slot, identity)
         .is_some();
-    match known || !is_at_hand(app, slot, identity) {
-        true => begin(app, slot, identity),
+    match known || !is_at_hand(core, slot, identity) {
+        true => begin(core, management, slot, identity),
         false => Progress::AtHand,
     }
 }
@@ -100,11 +104,12 @@ pub(super) fn is_at_hand(core: &Core, slot: Slot, identity: &ComponentIdentity) 
 
 /// Loads a component for a call that needs it, and waits for that, but not for long.
 pub(super) async fn on_demand(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
-    let mut ended = match begin(app, slot, identity) {
+    let mut ended = match begin(core, management, slot, identity) {
         Progress::AtHand => return Ok(()),
         Progress::Failed(why) => return Err(ComponentError::absent(identity, why)),
         Progress::Underway(ended) => ended,
@@ -113,39 +118,49 @@ pub(super) async fn on_demand(
     if waited.is_err() {
         return Err(ComponentError::absent(identity, "it is still being loaded"));
     }
-    match app.management.followed.loading.failure(slot, identity) {
+    match management.followed.loading.failure(slot, identity) {
         Some(why) => Err(ComponentError::absent(identity, why)),
         None => Ok(()),
     }
 }
 
 /// Loads a component, or finds out that it cannot be loaded, however long that takes.
-pub(super) async fn settle(app: &App, slot: Slot, identity: &ComponentIdentity) {
-    if let Progress::Underway(mut ended) = begin(app, slot, identity) {
+pub(super) async fn settle(
+    core: &Core,
+    management: &Arc<Management>,
+    slot: Slot,
+    identity: &ComponentIdentity,
+) {
+    if let Progress::Underway(mut ended) = begin(core, management, slot, identity) {
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
 /// Starts to load a component, unless that is under way or has just failed.
-fn begin(app: &App, slot: Slot, identity: &ComponentIdentity) -> Progress {
+fn begin(
+    core: &Core,
+    management: &Arc<Management>,
+    slot: Slot,
+    identity: &ComponentIdentity,
+) -> Progress {
     let place = (slot, identity.clone());
-    let mut states = app.management.followed.loading.states();
+    let mut states = management.followed.loading.states();
     let before = match states.get(&place) {
         Some(State::Underway(ended, _)) => return Progress::Underway(ended.clone()),
         Some(State::Failed { why, again_at }) if *again_at > Instant::now() => {
             return Progress::Failed(why.clone());
         }
-        _ if app.components.has(slot, identity) => return Progress::AtHand,
+        _ if core.components.has(slot, identity) => return Progress::AtHand,
         Some(State::Failed { why, .. }) => Some(why.clone()),
         None => None,
     };
     let (end, ended) = watch::channel(false);
     states.insert(place.clone(), State::Underway(ended.clone(), before));
     drop(states);
-    let app = app.clone();
+    let (core, management) = (core.clone(), management.clone());
     tokio::spawn(async move {
-        let loaded = load(&app, slot, &place.1).await;
-        let mut states = app.management.followed.loading.states();
+        let loaded = load(&core, &management, slot, &place.1).await;
+        let mut states = management.followed.loading.states();
         match loaded {
             Ok(()) => states.remove(&place),
             Err(error) => {
@@ -178,26 +193,27 @@ fn failed(error: &ServiceError) -> State {
 
 /// Loads a component, from the native code on disk where there is any.
 pub(super) async fn load(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ServiceError> {
-    let turn = app.management.followed.loading.turns.acquire().await;
-    let (loading, wanted) = (app.clone(), identity.clone());
+    let turn = management.followed.loading.turns.acquire().await;
+    let (loading, wanted) = (core.clone(), identity.clone());
     let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));
     if let Ok(Some(Ok(()))) = kept.await {
         return Ok(());
     }
     // Others go on while this one is compiled.
     drop(turn);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let component = components::by_sha256(&mut connection, &identity.sha256).await?;
     drop(connection);
     let component = component.ok_or(ServiceError::NotFound("Component"))?;
-    let mut artifact = artifact(app, &component).await?;
+    let mut artifact = artifact(core, management, &component).await?;
     artifact.identity = identity.clone();
-    let _turn = app.management.followed.loading.turns.acquire().await;
-    let adding = app.clone();
+    let _turn = management.followed.loading.turns.acquire().await;
+    let adding = core.clone();
     tokio::task::spawn_blocking(move || adding.components.add(&artifact))
         .await
         .map_err(|error| ServiceError::Internal(error.to_string()))??;

@@ -10,6 +10,8 @@ mod loading;
 mod quota;
 pub mod shadow;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Component, ComponentIdentity, Conformance, Slot};
 use crate::domain::id::{ComponentId, OrgId};
 use crate::domain::ledger::{Chain, INSTALLATION, LedgerEntry, NewEntry};
-use crate::service::{App, Caller, Core, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{Tx, components, ledger};
 
 pub use activation::{Activate, ActivationView, RollBack, SlotView, activate, roll_back, slots};
@@ -39,11 +41,12 @@ pub struct Management {
 
 /// Loads a component for a call that needs it.
 pub async fn load_on_demand(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     slot: Slot,
     identity: &ComponentIdentity,
 ) -> Result<(), ComponentError> {
-    loading::on_demand(app, slot, identity).await
+    loading::on_demand(core, management, slot, identity).await
 }
 
 /// Whose components are changed, and by whom.

@@ -1,6 +1,7 @@
 //! What a candidate would have decided: stored records asked again, of the active
 //! component and of the candidate, and every difference. Changes nothing.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,9 +19,9 @@ use crate::domain::envelope::EnvelopeStatus;
 use crate::domain::field::Field;
 use crate::domain::hash::sha256;
 use crate::domain::id::{ComponentId, EnvelopeId, OrgId};
-use crate::service::components::{Owner, artifact, get, that_decided};
+use crate::service::components::{Management, Owner, artifact, get, that_decided};
 use crate::service::templates::resolved;
-use crate::service::{App, Caller, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::decisions::{self, Evaluated, Move};
 use crate::store::{envelopes, ledger, templates};
 
@@ -206,26 +207,27 @@ pub fn move_answer(
 
 /// Asks the last records of the organization again.
 pub async fn replay(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     caller: &Caller,
     id: &str,
     request: &Shadow,
     progress: impl Fn(u64, u64),
 ) -> Result<ShadowReport, ServiceError> {
     let owner = Owner::from(caller);
-    let component = get(app, &owner, id).await?;
+    let component = get(core, &owner, id).await?;
     let _turn = RUNS.acquire().await;
-    let candidate = artifact(app, &component).await?;
+    let candidate = artifact(core, management, &component).await?;
     let org = &caller.org;
     let records = request.records.unwrap_or(RECORDS);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let mut comparison = Comparison::new();
     let active = match component.slot {
         Slot::Compliance => {
             let all = decisions::last_evaluations(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.components.compliance(Some(org));
-            let candidate = app.components.compliance_from(&candidate)?;
+            let active = core.components.compliance(Some(org));
+            let candidate = core.components.compliance_from(&candidate)?;
             let identity = active.identity()?;
             let compare =
                 move |record: &Evaluated| compared_evaluation(&active, &candidate, record);
@@ -235,8 +237,8 @@ pub async fn replay(
         Slot::Lifecycle => {
             let all = decisions::last_moves(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.components.lifecycle(Some(org));
-            let candidate = app.components.lifecycle_from(&candidate)?;
+            let active = core.components.lifecycle(Some(org));
+            let candidate = core.components.lifecycle_from(&candidate)?;
             let identity = active.identity()?;
             let compare = move |record: &Move| compared_move(&active, &candidate, record);
             in_batches(&mut comparison, all, &progress, compare).await?;
@@ -246,11 +248,11 @@ pub async fn replay(
             let records = records.min(DOCUMENTS);
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.placement(Some(org));
-            let candidate = app.components.placement_from(&candidate)?;
+            let active = core.placement(Some(org));
+            let candidate = core.components.placement_from(&candidate)?;
             let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {
-                let pdf = app.files.get(&document).await?;
+                let pdf = core.files.get(&document).await?;
                 let began = Instant::now();
                 let before = read(&active, pdf.clone()).await;
                 comparison.active += began.elapsed();
@@ -266,11 +268,11 @@ pub async fn replay(
             let records = records.min(DOCUMENTS);
             let all = templates::last_documents(&mut connection, org, records).await?;
             drop(connection);
-            let active = app.documents(Some(org));
-            let candidate = app.components.documents_from(&candidate)?;
+            let active = core.documents(Some(org));
+            let candidate = core.components.documents_from(&candidate)?;
             let total = all.len() as u64;
             for (number, (template, document)) in (1..).zip(all) {
-                let pdf = app.files.get(&document).await?;
+                let pdf = core.files.get(&document).await?;
                 let began = Instant::now();
                 let before = written(&active, pdf.clone()).await;
                 comparison.active += began.elapsed();
@@ -476,18 +478,19 @@ pub struct Replayed {
 /// Asks everything that rules decided about an envelope again, of exactly the
 /// components that decided.
 pub async fn replay_envelope(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Vec<Replayed>, ServiceError> {
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let moves = decisions::moves_of(&mut connection, org, id).await?;
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
     drop(connection);
     let mut replayed = Vec::new();
     for record in moves {
-        let rules = that_decided(app, &identity(&record.component)?).await?;
-        let rules = app.components.lifecycle_from(&rules)?;
+        let rules = that_decided(core, management, &identity(&record.component)?).await?;
+        let rules = core.components.lifecycle_from(&rules)?;
         let facts = stored(id.as_str(), &record.facts)?;
         let trigger = stored(id.as_str(), &json!(record.trigger))?;
         let answer = moved(&rules, record.from, trigger, &facts);
@@ -504,22 +507,23 @@ pub async fn replay_envelope(
         });
     }
     if let Some(record) = evaluation {
-        replayed.push(recertified(app, org, id, record).await?);
+        replayed.push(recertified(core, management, org, id, record).await?);
     }
     Ok(replayed)
 }
 
 /// The certificate is written again, and compared byte for byte.
 async fn recertified(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     org: &OrgId,
     id: &EnvelopeId,
     record: Evaluated,
 ) -> Result<Replayed, ServiceError> {
-    let rules = that_decided(app, &identity(&record.component)?).await?;
-    let rules = app.components.compliance_from(&rules)?;
+    let rules = that_decided(core, management, &identity(&record.component)?).await?;
+    let rules = core.components.compliance_from(&rules)?;
     let facts: compliance::EnvelopeFacts = stored(id.as_str(), &record.facts)?;
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let entries = ledger::list(&mut connection, Some(org), id).await?;
     let envelope = envelopes::get(&mut connection, org, id).await?;
     drop(connection);
@@ -538,7 +542,7 @@ async fn recertified(
         false => rules.certificate_alone(&facts, &issued_at, &issuer)?,
     };
     let kept = match envelope.and_then(|envelope| envelope.record.certificate) {
-        Some(file) => app.files.get(&file).await?,
+        Some(file) => core.files.get(&file).await?,
         None => Bytes::new(),
     };
     let same = certificate.as_bytes() == kept;

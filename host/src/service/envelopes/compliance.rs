@@ -1,5 +1,7 @@
 //! Live compliance, and the stored certificate.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,9 +12,9 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::event::EventType;
-use crate::service::components::{self, shadow};
+use crate::service::components::{self, Management, shadow};
 use crate::service::envelopes::facts;
-use crate::service::{App, Caller, Core, ServiceError, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
 /// A compliance result as the API shows it.
@@ -50,29 +52,30 @@ pub enum AsOf {
 /// Evaluates the record as it stands, in any status. A released record is evaluated by the rules
 /// that were in force at its release, unless today's are asked for.
 pub async fn evaluate(
-    app: &App,
+    core: &Core,
+    management: &Arc<Management>,
     caller: &Caller,
     id: &str,
     as_of: Option<AsOf>,
 ) -> Result<(Envelope, ComplianceView), ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
-    let mut connection = app.store.read().await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
     let facts = facts::compliance_facts(&mut connection, &envelope).await?;
     let at_release = match as_of {
         None => in_force_at_release(&mut connection, &envelope).await?,
         Some(AsOf::Now) => None,
     };
     drop(connection);
-    let mut rules = app.components.compliance(Some(&caller.org));
+    let mut rules = core.components.compliance(Some(&caller.org));
     if let Some(named) = at_release.filter(|named| rules.identity().ok().as_ref() != Some(named)) {
-        let decided = components::that_decided(app, &named).await;
+        let decided = components::that_decided(core, management, &named).await;
         let decided = decided.map_err(|error| match error {
             ServiceError::NotFound(_) => ServiceError::NotConfigured(format!(
                 "The rules in force at the release ({named}) are not at hand; ?as_of=now asks today's"
             )),
             error => error,
         })?;
-        rules = app.components.compliance_from(&decided)?;
+        rules = core.components.compliance_from(&decided)?;
     }
     let component = rules.identity()?;
     let Judgement {
@@ -80,13 +83,13 @@ pub async fn evaluate(
         opinions,
     } = rules.judge_for_request(&facts).await?;
     let record = envelope.id.as_str();
-    app.shadows.evaluated(&caller.org, record, &facts, || {
+    core.shadows.evaluated(&caller.org, record, &facts, || {
         shadow::evaluation_answer(&evaluation)
     });
     let view = ComplianceView {
         compliant: evaluation.compliant,
         score: evaluation.score,
-        evaluated_at: app.clock.now(),
+        evaluated_at: core.clock.now(),
         missing_requirements: evaluation.missing_requirements,
         checks: evaluation
             .checks

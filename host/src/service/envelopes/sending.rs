@@ -1,6 +1,8 @@
 //! Sending an envelope that waits: with a template, with some or all of a package,
 //! with several templates, or with the document that is attached to it.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,8 +17,10 @@ use crate::service::idempotency::Answering;
 use crate::service::signing::links;
 use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::templates::builder::{document_of, document_to_send};
+use crate::service::templates::pages::Pages;
 use crate::service::templates::selection::{Selected, Selection};
-use crate::service::{App, Caller, Core, ServiceError, envelopes as envelope_service, kba};
+use crate::service::vault::Vault;
+use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, kba};
 use crate::store::{customers, envelopes, payments, signers, templates};
 
 /// Body of `POST /envelopes/{id}/send`.
@@ -47,27 +51,29 @@ pub struct SendEnvelope {
 
 /// Sends an envelope.
 pub async fn send(
-    app: &App,
+    core: &Core,
+    vault: &Vault,
+    pages: &Arc<Pages>,
     caller: &Caller,
     id: &str,
     request: SendEnvelope,
     answer: &Answering<Created>,
 ) -> Result<Created, ServiceError> {
     request.selection.check()?;
-    let id = envelope_service::get(app, caller, id).await?.id;
-    let selected = request.selection.read(app, caller).await?;
-    let lock = app.vault.locks.of(&id);
+    let id = envelope_service::get(core, caller, id).await?.id;
+    let selected = request.selection.read(core, caller).await?;
+    let lock = vault.locks.of(&id);
     let _one_at_a_time = lock.lock().await;
     // As whoever sent or prepared it meanwhile has left it.
-    let envelope = envelope_service::get(app, caller, id.as_str()).await?;
+    let envelope = envelope_service::get(core, caller, id.as_str()).await?;
     // Nothing is made, and nobody is asked, for one that may not be sent.
     let mut asked = envelope.clone();
     if let Some(id) = selected.as_ref().and_then(Selected::any) {
         asked.template = Some(id.clone());
     }
-    lifecycle::next_status(app, &asked, EnvelopeTrigger::Send).await?;
-    let template = document(app, caller, &envelope, selected.as_ref()).await?;
-    let template = dispatch::ready(app, template).await?;
+    lifecycle::next_status(core, &asked, EnvelopeTrigger::Send).await?;
+    let template = document(core, pages, caller, &envelope, selected.as_ref()).await?;
+    let template = dispatch::ready(core, template).await?;
     let prefilled = request
         .prefilled_data
         .clone()
@@ -86,13 +92,13 @@ pub async fn send(
         },
         ..envelope.clone()
     };
-    let mut signers = planned(app, &envelope, &template, &request, prefilled.as_ref()).await?;
+    let mut signers = planned(core, &envelope, &template, &request, prefilled.as_ref()).await?;
     if sent.sending.kba_required && !sent.sending.send_email {
         return Err(ServiceError::Semantic(
             "A document with identity verification cannot be signed in person".into(),
         ));
     }
-    kba::check_step(app, &caller.org, sent.sending.kba_required).await?;
+    kba::check_step(core, &caller.org, sent.sending.kba_required).await?;
     note_source(&mut sent, selected.as_ref());
     let named: Vec<Value> = signers.iter().map(envelope_service::signer_view).collect();
     let what = json!([
@@ -104,19 +110,20 @@ pub async fn send(
     ]);
     let external_id = dispatch::external_id(&sent.id, &what);
     let asked = dispatch::Request::of(&template, external_id, prefilled.as_ref());
-    let signing = provider(app, &caller.org, &template.provider_instance)?;
-    let submission = dispatch::submit(app, &signing, &sent, asked, &mut signers).await?;
+    let signing = provider(core, &caller.org, &template.provider_instance)?;
+    let submission = dispatch::submit(core, &signing, &sent, asked, &mut signers).await?;
     sent.sending.submission = Some(submission.clone());
-    let saved = save(app, caller, &envelope, &signing, sent, signers, answer).await;
+    let saved = save(core, caller, &envelope, &signing, sent, signers, answer).await;
     if saved.is_err() {
         let (org, instance) = (&caller.org, &template.provider_instance);
-        dispatch::withdraw_unless_named(app, org, &envelope.id, instance, &submission).await;
+        dispatch::withdraw_unless_named(core, org, &envelope.id, instance, &submission).await;
     }
     saved
 }
 
 async fn document(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     envelope: &Envelope,
     selected: Option<&Selected>,
@@ -124,15 +131,15 @@ async fn document(
     match selected {
         // As it is in the library; nothing of it is this envelope's own.
         Some(Selected::Template(template)) => return Ok((**template).clone()),
-        Some(several) => return document_to_send(app, caller, envelope, several).await,
+        Some(several) => return document_to_send(core, pages, caller, envelope, several).await,
         None => {}
     }
     if let Some(id) = &envelope.template {
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let built = templates::get(&mut connection, &envelope.org, id).await?;
         return built.ok_or(ServiceError::NotFound("Template"));
     }
-    document_of(app, caller, envelope, None, None, None).await
+    document_of(core, pages, caller, envelope, None, None, None).await
 }
 
 /// Who signs: whom the request names, else whom the creation named, else the customer.

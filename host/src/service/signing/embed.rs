@@ -1,6 +1,7 @@
 //! Embed tokens: short-lived JWTs by which a partner's page shows the sign or
 //! vault widget of one envelope (specification, "Embed tokens").
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -15,13 +16,15 @@ use crate::domain::organization::{Organization, Scope};
 use crate::evidence::formats::CustodyLedger;
 use crate::service::access::Access;
 use crate::service::access::jwt::{self, Expiring};
+use crate::service::components::Management;
 use crate::service::envelopes::compliance::{self, ComplianceView};
 use crate::service::envelopes::{invited_now, lifecycle};
 use crate::service::events;
 use crate::service::idempotency::Answering;
 use crate::service::signing::links;
+use crate::service::vault::Vault;
 use crate::service::vault::custody;
-use crate::service::{App, Caller, Core, Issue, ServiceError};
+use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{envelopes, organizations, signers};
 
 /// Life of a token (specification, "Limits").
@@ -243,9 +246,14 @@ pub struct VaultRecord {
 }
 
 /// The record of the envelope that a vault token opens.
-pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceError> {
+pub async fn record(
+    core: &Core,
+    management: &Arc<Management>,
+    vault: &Vault,
+    opened: &Opened,
+) -> Result<VaultRecord, ServiceError> {
     let (org, id) = (&opened.envelope.org, &opened.envelope.id);
-    let mut connection = app.store.read().await?;
+    let mut connection = core.store.read().await?;
     let organization = organizations::get(&mut connection, org)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
@@ -255,13 +263,14 @@ pub async fn record(app: &App, opened: &Opened) -> Result<VaultRecord, ServiceEr
     let accepted = custodians
         .into_iter()
         .find(|custodian| custodian.status == CustodianStatus::Accepted);
-    let (_, compliance) = compliance::evaluate(app, &opened.caller(), id.as_str(), None).await?;
+    let (_, compliance) =
+        compliance::evaluate(core, management, &opened.caller(), id.as_str(), None).await?;
     Ok(VaultRecord {
         organization,
         custodian: accepted.map(|custodian| custodian.email),
         signers,
         compliance,
-        ledger: custody::ledger(app, &app.vault, &opened.caller(), id.as_str()).await?,
+        ledger: custody::ledger(core, vault, &opened.caller(), id.as_str()).await?,
     })
 }
 

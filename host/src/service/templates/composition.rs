@@ -2,6 +2,8 @@
 //! with their fields on the pages where they come to lie and their roles united by
 //! name (specification, "KBA and template composition").
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::domain::envelope::{FileType, StoredFile};
@@ -11,8 +13,9 @@ use crate::domain::template::{MadeFor, Origin, Template};
 use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, admit, picture};
+use crate::service::templates::pages::Pages;
 use crate::service::templates::{from_tags, pages};
-use crate::service::{App, Caller, Core, ServiceError};
+use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, templates};
 
 /// Most fields of a document.
@@ -30,7 +33,8 @@ pub struct Composition {
 /// by [`crate::service::templates::synced`]. Of two that make the same for the same owner, both
 /// get the one that was first.
 pub async fn of_templates(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     sources: &[Template],
     composition: Composition,
@@ -56,7 +60,7 @@ pub async fn of_templates(
         several => {
             let mut parts = Vec::new();
             for (source, document) in several.iter().zip(&documents) {
-                let pages = pages::facts(app, &app.pages, document).await?.len();
+                let pages = pages::facts(core, pages, document).await?.len();
                 parts.push((
                     source.fields.as_slice(),
                     u32::try_from(pages).unwrap_or(u32::MAX),
@@ -70,18 +74,18 @@ pub async fn of_templates(
             "Together the templates have more than {FIELDS} fields"
         )));
     }
-    let _room = admit(app, &Owner::new(&caller.org, ""), size.unsigned_abs()).await?;
+    let _room = admit(core, &Owner::new(&caller.org, ""), size.unsigned_abs()).await?;
     let mut pdfs = Vec::new();
     for document in documents {
-        pdfs.push(app.files.get(document).await?);
+        pdfs.push(core.files.get(document).await?);
     }
     let pdf = if pdfs.len() == 1 {
         pdfs.remove(0)
     } else {
-        let documents = app.documents(Some(&caller.org));
+        let documents = core.documents(Some(&caller.org));
         documents.merge(pdfs).await??.into()
     };
-    keep(app, caller, composition, Some(pdf), fields).await
+    keep(core, caller, composition, Some(pdf), fields).await
 }
 
 /// A template of a file that was attached to an envelope; of a PDF, with the fields

@@ -20,7 +20,7 @@ use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
 use crate::service::templates::composition::found;
 use crate::service::templates::{provider_fields, synced};
-use crate::service::{App, Caller, Core, Issue, ServiceError};
+use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{StoreError, packages, templates};
 
 /// Most members of a package (specification, "Templates combined").
@@ -122,12 +122,12 @@ impl Members {
 
 /// Makes a package.
 pub async fn create(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     request: CreatePackage,
     answer: &Answering<PackageView>,
 ) -> Result<PackageView, ServiceError> {
-    let now = app.clock.now();
+    let now = core.clock.now();
     let package = Package {
         id: PackageId::new(),
         org: caller.org.clone(),
@@ -136,10 +136,10 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let members = usable(app, caller, package).await?;
-    let copies = missing_copies(app, &members).await?;
-    let view = members.view(app);
-    let mut tx = app.store.begin().await?;
+    let members = usable(core, caller, package).await?;
+    let copies = missing_copies(core, &members).await?;
+    let view = members.view(core);
+    let mut tx = core.store.begin().await?;
     packages::insert(&mut tx, &members.package).await?;
     for copy in &copies {
         templates::insert(&mut tx, copy).await?;
@@ -150,36 +150,36 @@ pub async fn create(
 
 /// Changes a package's name or members.
 pub async fn change(
-    app: &App,
+    core: &Core,
     caller: &Caller,
     id: &str,
     request: ChangePackage,
 ) -> Result<PackageView, ServiceError> {
-    let before = read(app, caller, id).await?;
-    let now = app.clock.now();
+    let before = read(core, caller, id).await?;
+    let now = core.clock.now();
     let mut after = before.clone();
     after.updated_at = now;
     if let Some(name) = request.name {
         after.name = name;
     }
     let members = match &request.template_ids {
-        None => Members::read(app, caller, after).await?,
+        None => Members::read(core, caller, after).await?,
         Some(ids) => {
             after.templates = self::members(ids)?;
-            usable(app, caller, after).await?
+            usable(core, caller, after).await?
         }
     };
     let copies = match request.template_ids {
         None => Vec::new(),
-        Some(_) => missing_copies(app, &members).await?,
+        Some(_) => missing_copies(core, &members).await?,
     };
-    let mut tx = app.store.begin().await?;
+    let mut tx = core.store.begin().await?;
     packages::replace(&mut tx, &before, &members.package, now).await?;
     for copy in &copies {
         templates::insert(&mut tx, copy).await?;
     }
     tx.commit().await?;
-    Ok(members.view(app))
+    Ok(members.view(core))
 }
 
 /// A package of the caller's organization.
@@ -297,25 +297,25 @@ fn copy_of(members: &Package, member: &Template) -> MadeFor {
 
 /// Copies, at the provider, of the members that need one and have none; to be
 /// inserted with the package.
-async fn missing_copies(app: &App, members: &Members) -> Result<Vec<Template>, ServiceError> {
+async fn missing_copies(core: &Core, members: &Members) -> Result<Vec<Template>, ServiceError> {
     let kba_required = members.kba_required();
-    let instance = app.signing_instance(&members.package.org, kba_required);
+    let instance = core.signing_instance(&members.package.org, kba_required);
     let mut copies = Vec::new();
     for member in &members.templates {
         if !needs_copy(member, kba_required, &instance) {
             continue;
         }
-        let mut connection = app.store.read().await?;
+        let mut connection = core.store.read().await?;
         let made_for = copy_of(&members.package, member);
         let known = templates::made_for(&mut connection, &member.org, &made_for).await?;
         drop(connection);
         if known.is_some() {
-            fresh_copy(app, &members.package, member, &instance).await?;
+            fresh_copy(core, &members.package, member, &instance).await?;
             continue;
         }
-        let mut copy = new_copy(member, made_for, &instance, app.clock.now());
-        take_over(app, &mut copy, member).await?;
-        let at_provider = create_at_provider(app, &copy).await?;
+        let mut copy = new_copy(member, made_for, &instance, core.clock.now());
+        take_over(core, &mut copy, member).await?;
+        let at_provider = create_at_provider(core, &copy).await?;
         copy.provider_template = Some(at_provider);
         copy.provider_stale = false;
         copies.push(copy);

@@ -15,7 +15,7 @@ use crate::domain::envelope::StoredFile;
 use crate::fair_queue::Owner;
 use crate::files::Key;
 use crate::service::envelopes::uploads::admit;
-use crate::service::{App, Core, ServiceError};
+use crate::service::{Core, ServiceError};
 
 /// Pixels across a page's picture; sharp enough for a phone held close.
 pub const WIDTH: u32 = 1_100;
@@ -114,10 +114,10 @@ pub async fn picture(
 }
 
 /// Has the first page drawn, for who is about to ask for it.
-pub fn draw_first(app: &App, document: StoredFile) {
-    let app = app.clone();
+pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: StoredFile) {
+    let (core, pages) = (core.clone(), pages.clone());
     tokio::spawn(async move {
-        if let Err(error) = picture(&app, &app.pages, &document, 1).await {
+        if let Err(error) = picture(&core, &pages, &document, 1).await {
             tracing::debug!(%error, "a first page could not be drawn");
         }
     });

@@ -1,6 +1,8 @@
 //! Which templates a document is made of (specification, "KBA and template
 //! composition"): the field builder, sending and bulk send choose alike.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +11,8 @@ use crate::domain::id::TemplateId;
 use crate::domain::template::{MadeFor, Origin, Template};
 use crate::service::templates::composition::{self, Composition, found};
 use crate::service::templates::packages::{self, Members};
-use crate::service::{App, Caller, Core, ServiceError, templates as template_service};
+use crate::service::templates::pages::Pages;
+use crate::service::{Caller, Core, ServiceError, templates as template_service};
 
 /// Templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
@@ -211,14 +214,15 @@ impl Selected {
     /// A template of them.
     pub async fn compose(
         &self,
-        app: &App,
+        core: &Core,
+        pages: &Arc<Pages>,
         caller: &Caller,
         name: Option<String>,
         kba_required: bool,
         made_for: Option<MadeFor>,
     ) -> Result<Template, ServiceError> {
         let sources = match self {
-            Self::Package(kept) => packages::kept(app, &kept.members, &self.templates()).await?,
+            Self::Package(kept) => packages::kept(core, &kept.members, &self.templates()).await?,
             _ => self.templates().into_iter().cloned().collect(),
         };
         let composition = Composition {
@@ -230,6 +234,6 @@ impl Selected {
             },
             made_for,
         };
-        composition::of_templates(app, caller, &sources, composition).await
+        composition::of_templates(core, pages, caller, &sources, composition).await
     }
 }

@@ -162,7 +162,8 @@ pub async fn compliance(
     ValidQuery(query): ValidQuery<ComplianceQuery>,
 ) -> Result<Found<EnvelopeCompliance>, HttpError> {
     let caller = &partner.caller;
-    let (envelope, compliance) = compliance::evaluate(&app, caller, &id, query.as_of).await?;
+    let (envelope, compliance) =
+        compliance::evaluate(&app, &app.management, caller, &id, query.as_of).await?;
     Ok(Reply::new(&EnvelopeCompliance {
         envelope_id: envelope.id,
         envelope_name: envelope.name,

@@ -81,7 +81,7 @@ pub async fn builder_session(
     ValidJson(request): ValidJson<StartSession>,
 ) -> Result<Created<IssuedSession>, HttpError> {
     once.run(&app, &caller, |app, caller, _| async move {
-        builder::start(&app, &caller, &request).await
+        builder::start(&app, &app.access, &app.pages, &caller, &request).await
     })
     .await
 }
@@ -96,7 +96,7 @@ pub async fn send(
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let show = |created: &creation::Created| EnvelopeView::from(created);
     once.answer(&app, &caller, show, |app, caller, answer| async move {
-        sending::send(&app, &caller, &id, request, &answer).await
+        sending::send(&app, &app.vault, &app.pages, &caller, &id, request, &answer).await
     })
     .await
 }

@@ -2,6 +2,7 @@
 //! is none yet (specification, "KBA and template composition", and its rows for
 //! `POST /esign/builder-session`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -13,11 +14,13 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeKind, EnvelopeStatus};
 use crate::domain::id::{RequestId, TemplateId};
 use crate::domain::template::{MadeFor, Origin, Template};
+use crate::service::access::Access;
 use crate::service::access::jwt;
 use crate::service::templates::composition::{self, Composition, made_before};
+use crate::service::templates::pages::Pages;
 use crate::service::templates::selection::{Selected, Selection};
 use crate::service::templates::{check_fixed, synced};
-use crate::service::{App, Caller, Core, ServiceError, bulk, envelopes as envelope_service};
+use crate::service::{Caller, Core, ServiceError, bulk, envelopes as envelope_service};
 use crate::store::{StoreError, envelopes, templates};
 
 /// Life of a session.
@@ -96,20 +99,22 @@ impl StartSession {
 
 /// Starts a session of the field builder.
 pub async fn start(
-    app: &App,
+    core: &Core,
+    access: &Access,
+    pages: &Arc<Pages>,
     caller: &Caller,
     request: &StartSession,
 ) -> Result<IssuedSession, ServiceError> {
     request.check()?;
     let template = if let Some(id) = &request.batch_id {
-        for_batch(app, caller, id, request).await?
+        for_batch(core, pages, caller, id, request).await?
     } else if let Some(id) = &request.envelope_id {
-        for_envelope(app, caller, id, request).await?
+        for_envelope(core, pages, caller, id, request).await?
     } else {
-        for_library(app, caller, request).await?
+        for_library(core, pages, caller, request).await?
     };
     let session_id = RequestId::new();
-    let expires_at = app.clock.now() + LIFE;
+    let expires_at = core.clock.now() + LIFE;
     let claims = Claims {
         sub: caller.creator(),
         org: template.org.clone(),
@@ -118,10 +123,10 @@ pub async fn start(
         aud: AUDIENCE.into(),
         exp: expires_at.as_seconds(),
     };
-    let token = jwt::issue(&app.access.builder_keys, &claims)?;
+    let token = jwt::issue(&access.builder_keys, &claims)?;
     Ok(IssuedSession {
         session_id,
-        builder_url: format!("{}/builder#token={token}", app.config.public_url()),
+        builder_url: format!("{}/builder#token={token}", core.config.public_url()),
         expires_at,
         roles: template.roles().into_iter().map(str::to_owned).collect(),
         template_id: template.id,
@@ -132,20 +137,21 @@ pub async fn start(
 
 /// A template of the library: the one that is named, or a new one.
 async fn for_library(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     request: &StartSession,
 ) -> Result<Template, ServiceError> {
     let name = request.template_name.clone();
     let wanted = request.kba_required.unwrap_or_default();
-    match request.selection.read(app, caller).await? {
+    match request.selection.read(core, caller).await? {
         Some(Selected::Template(template)) => Ok(*template),
         Some(several) => {
             let kba_required = several.kba_required() || wanted;
             let new = several
-                .compose(app, caller, name, kba_required, None)
+                .compose(core, pages, caller, name, kba_required, None)
                 .await?;
-            synced(app, new).await
+            synced(core, new).await
         }
         None => {
             let new = Composition {
@@ -154,20 +160,21 @@ async fn for_library(
                 origin: Origin::Library,
                 made_for: None,
             };
-            composition::empty(app, caller, new).await
+            composition::empty(core, caller, new).await
         }
     }
 }
 
 /// The master template of a batch: the same for the same source.
 async fn for_batch(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     id: &str,
     request: &StartSession,
 ) -> Result<Template, ServiceError> {
-    let batch = bulk::get(app, caller, id).await?;
-    bulk::check_open(app, &batch).await?;
+    let batch = bulk::get(core, caller, id).await?;
+    bulk::check_open(core, &batch).await?;
     check_source(&batch, request)?;
     let source = match batch.source {
         DocumentSource::Template => Selection {
@@ -186,18 +193,18 @@ async fn for_batch(
         source: "master".into(),
     };
     let name = request.template_name.clone();
-    let master = match current_master(app, &batch).await? {
+    let master = match current_master(core, &batch).await? {
         Some(master) => Some(master),
-        None => made_before(app, &caller.org, &made_for).await?,
+        None => made_before(core, &caller.org, &made_for).await?,
     };
     let master = match master {
         Some(master) => master,
-        None => match source.read(app, caller).await? {
+        None => match source.read(core, caller).await? {
             Some(selected) => {
                 let kba_required = selected.kba_required();
                 let made_for = Some(made_for);
                 selected
-                    .compose(app, caller, name, kba_required, made_for)
+                    .compose(core, pages, caller, name, kba_required, made_for)
                     .await?
             }
             None => {
@@ -207,12 +214,12 @@ async fn for_batch(
                     origin: Origin::Document,
                     made_for: Some(made_for),
                 };
-                composition::empty(app, caller, new).await?
+                composition::empty(core, caller, new).await?
             }
         },
     };
-    bulk::set_master(app, &batch, &master).await?;
-    synced(app, master).await
+    bulk::set_master(core, &batch, &master).await?;
+    synced(core, master).await
 }
 
 /// The template that the batch has as its master, if there still is one.
@@ -255,16 +262,18 @@ fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceErro
 /// The document of an envelope that was not sent yet: made of templates, of the file
 /// that is attached, or new.
 async fn for_envelope(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     id: &str,
     request: &StartSession,
 ) -> Result<Template, ServiceError> {
-    let envelope = envelope_service::get(app, caller, id).await?;
-    let selected = request.selection.read(app, caller).await?;
+    let envelope = envelope_service::get(core, caller, id).await?;
+    let selected = request.selection.read(core, caller).await?;
     check_unsent(&envelope)?;
     let template = document_of(
-        app,
+        core,
+        pages,
         caller,
         &envelope,
         selected.as_ref(),
@@ -273,8 +282,8 @@ async fn for_envelope(
     )
     .await?;
     if envelope.template.as_ref() != Some(&template.id) {
-        let mut tx = app.store.begin().await?;
-        let now = app.clock.now();
+        let mut tx = core.store.begin().await?;
+        let now = core.clock.now();
         let is = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
         let same = |is: &Envelope| is.upload == envelope.upload && is.template == envelope.template;
         if !is.is_some_and(|is| same(&is)) {
@@ -283,7 +292,7 @@ async fn for_envelope(
         envelopes::set_template(&mut tx, &envelope, &template, now).await?;
         tx.commit().await?;
     }
-    synced(app, template).await
+    synced(core, template).await
 }
 
 fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
@@ -323,29 +332,31 @@ async fn built(
 /// What is sent when nobody opened the builder: the templates as they are now. What
 /// was built of them in the builder goes before.
 pub async fn document_to_send(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     envelope: &Envelope,
     selected: &Selected,
 ) -> Result<Template, ServiceError> {
-    let (_, before) = built(app, envelope, selected.source()).await?;
+    let (_, before) = built(core, envelope, selected.source()).await?;
     if let Some(before) = before {
         return Ok(before);
     }
     let source = format!("{} as of {}", selected.source(), selected.content());
-    let (made_for, before) = built(app, envelope, source).await?;
+    let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
         return Ok(before);
     }
     let kba_required = selected.kba_required();
     selected
-        .compose(app, caller, None, kba_required, Some(made_for))
+        .compose(core, pages, caller, None, kba_required, Some(made_for))
         .await
 }
 
 /// The template of an envelope's document, made when there is none of this source.
 pub async fn document_of(
-    app: &App,
+    core: &Core,
+    pages: &Arc<Pages>,
     caller: &Caller,
     envelope: &Envelope,
     selected: Option<&Selected>,
@@ -357,7 +368,7 @@ pub async fn document_of(
         (None, Some(upload)) => format!("upload {}", upload.sha256),
         (None, None) => "new".into(),
     };
-    let (made_for, before) = built(app, envelope, source).await?;
+    let (made_for, before) = built(core, envelope, source).await?;
     if let Some(before) = before {
         check_fixed(before.kba_required, kba_required)?;
         return Ok(before);
@@ -366,7 +377,7 @@ pub async fn document_of(
         let kba_required = selected.kba_required() || kba_required.unwrap_or_default();
         let made_for = Some(made_for);
         return selected
-            .compose(app, caller, name, kba_required, made_for)
+            .compose(core, pages, caller, name, kba_required, made_for)
             .await;
     }
     // What was asked for with the file before is asked for with this one.
@@ -378,8 +389,8 @@ pub async fn document_of(
         made_for: Some(made_for),
     };
     match &envelope.upload {
-        Some(upload) => composition::of_upload(app, caller, upload, new).await,
-        None => composition::empty(app, caller, new).await,
+        Some(upload) => composition::of_upload(core, caller, upload, new).await,
+        None => composition::empty(core, caller, new).await,
     }
 }
 
