@@ -1,8 +1,7 @@
-//! Stored bytes: uploads, vault, copies, archive.
+//! Stored files: uploads, vault, copies, archive.
 //!
-//! A file's key holds the organization, what it belongs to and the SHA-256 of
-//! its bytes. Nothing is ever overwritten: a put creates, and a put of bytes
-//! that are there already is done.
+//! A file's key contains the organization, the owner and the SHA-256 of its bytes. Nothing is
+//! overwritten: a put only creates, and a put of bytes that exist already succeeds.
 
 mod aws;
 mod cipher;
@@ -40,33 +39,33 @@ use aws::Aws;
 use cipher::Cipher;
 pub use spool::{Spool, Spooled};
 
-/// Files up to this size are stored in one request, larger ones in parts of it:
-/// 5 MiB, the least that S3 takes.
+/// Size up to which a file is stored in one request; larger files are uploaded in parts of this
+/// size, the minimum that S3 accepts.
 const PART: usize = 5 * 1024 * 1024;
-/// Parts on their way at once, while the next is filled: 10 MiB in all for each
-/// file, as many files may be stored at once.
+/// Parts in flight while the next one is filled. With one, a file takes 10 MiB of memory; many
+/// files may be stored at once.
 const PARTS_AT_ONCE: usize = 1;
 
-/// Room kept behind a file that is read whole: for marks and a seal.
+/// Spare capacity behind a file that is read into memory, for marks and a seal.
 const ROOM_BEHIND: usize = 256 * 1024;
 
-/// How long the store may be silent. Its own retries are within.
+/// Time that the store may be silent, including its client's own retries.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long one connection to a store elsewhere may be silent.
+/// Time that one connection to a remote store may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// Bytes that a second at least takes along of what is written in one request.
+/// Minimum throughput in bytes per second; it extends the timeout of a write in one request.
 const SLOWEST: u64 = 128 * 1024;
 
-/// Where a file lies.
+/// Area of the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
-    /// Documents as they were uploaded.
+    /// Documents as uploaded.
     Uploads,
     /// Templates' documents.
     Templates,
-    /// The provider's signed bytes, untouched.
+    /// The provider's signed files, unmodified.
     Signed,
     /// Authoritative copies.
     Vault,
@@ -106,17 +105,17 @@ impl Area {
     }
 }
 
-/// An object's key, taken apart: `area/bucket/organization/owner/SHA-256`.
+/// An object's key in its parts: `area/bucket/organization/owner/SHA-256`.
 pub struct Key {
     pub area: Area,
     pub org: OrgId,
-    /// What it belongs to, for example an envelope's id.
+    /// Id of the object it belongs to, for example an envelope.
     pub owner: String,
     text: String,
 }
 
 impl Key {
-    /// None for what is not a document of an organization.
+    /// Parses a key; none if it is not a document of an organization.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
         let [area, _bucket, org, owner, _sha256] = parts[..] else {
@@ -130,22 +129,22 @@ impl Key {
         })
     }
 
-    /// As the object store knows it.
+    /// Returns the key in the object store.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Where [`Files::check`] tries what the store can do. What is left there is nobody's.
+/// Folder in which [`Files::check`] tests the store. Anything left there can be deleted.
 pub const PROBES: &str = "probe";
 
-/// What a folder calls itself in errors.
+/// Store name in the errors of a local folder.
 const FOLDER: &str = "LocalFileSystem";
 
-/// A file on its way out.
+/// Content of a file as a stream.
 pub type Pieces = BoxStream<'static, Result<Bytes, FilesError>>;
 
-/// Something the object store did not do. Names no key: the text may be logged.
+/// Error of the object store. The text contains no key, so that it can be logged.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     #[error("object store: {}", kind(.0))]
@@ -160,39 +159,39 @@ pub enum FilesError {
     Damaged,
     #[error("the stored object is gone")]
     Gone,
-    /// The store gave fewer bytes than it says it has: not a change of them.
+    /// The store delivered fewer bytes than it reported; the object itself may be intact.
     #[error("the object store broke off in the middle of an object")]
     BrokenOff,
     /// The store did not answer in time.
     #[error("the object store did not answer in time")]
     TimedOut,
-    /// There is an object already.
+    /// An object with this key exists already.
     #[error("there is such an object already")]
     Exists,
-    /// The store would overwrite: nothing authoritative may lie there.
+    /// The store overwrites instead of creating, which makes it unsafe for authoritative copies.
     #[error("the object store overwrites an object that it was asked to create")]
     Overwrites,
-    /// The folder for uploads on their way.
+    /// The folder of temporary files failed.
     #[error("upload folder: {0}")]
     Spool(#[source] std::io::Error),
-    /// A document cannot be encrypted or decrypted here.
+    /// A document cannot be encrypted or decrypted on this node.
     #[error("encryption of documents: {0}")]
     Encryption(String),
-    /// What AWS is asked for beside objects.
+    /// An AWS call other than object access failed.
     #[error("AWS {0}")]
     Aws(String),
-    /// The same, which did not answer however often it was asked.
+    /// An AWS call failed after all retries.
     #[error("AWS {0}")]
     AwsAway(String),
 }
 
 impl FilesError {
-    /// The error of a full disk.
+    /// Returns the error of a full disk.
     pub fn no_room() -> Self {
         Self::Spool(disk::no_room())
     }
 
-    /// A disk is full: the store's, or the one that uploads pass through.
+    /// Returns whether a disk is full: the store's, or that of the temporary files.
     pub fn is_full(&self) -> bool {
         match self {
             Self::Store(error) => disk::is_full(error),
@@ -201,8 +200,8 @@ impl FilesError {
         }
     }
 
-    /// The object store could not be reached, or does not serve: it may well, soon.
-    /// A folder that does not is a disk that fails.
+    /// Returns whether the object store was unreachable or unavailable, so that a retry may
+    /// succeed. A failing local folder is a disk fault and not counted.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::TimedOut | Self::BrokenOff | Self::AwsAway(_) => true,
@@ -222,7 +221,7 @@ impl From<object_store::Error> for FilesError {
     }
 }
 
-/// What happened, without the object's key, which the error's own text has.
+/// Describes the error without the object's key, which its own text contains.
 fn kind(error: &object_store::Error) -> &'static str {
     use object_store::Error;
     match error {
@@ -239,7 +238,7 @@ fn kind(error: &object_store::Error) -> &'static str {
     }
 }
 
-/// What the object store will have said.
+/// Future of an object store call.
 trait StoreAnswer<T>: Future<Output = object_store::Result<T>> {}
 
 impl<T, F: Future<Output = object_store::Result<T>>> StoreAnswer<T> for F {}
@@ -248,26 +247,26 @@ impl<T, F: Future<Output = object_store::Result<T>>> StoreAnswer<T> for F {}
 #[derive(Clone)]
 pub struct Files {
     store: Arc<dyn ObjectStore>,
-    /// Where the objects are, if that is a folder of this machine.
+    /// Folder of the objects, when they are on a local disk.
     folder: Option<PathBuf>,
     patience: Duration,
-    /// Encrypts documents on their way.
+    /// Encrypts documents before they are stored.
     cipher: Option<Arc<Cipher>>,
-    /// Keeps archives from being removed.
+    /// Locks archived documents against removal.
     retention: Option<Arc<Retention>>,
 }
 
-/// How long the store itself keeps an archive from everybody.
+/// Object Lock settings for archived documents.
 struct Retention {
     aws: Aws,
-    /// Before each key.
+    /// Prefix of every key in the bucket.
     prefix: Path,
     mode: RetentionMode,
     period: Duration,
 }
 
 impl Files {
-    /// A local folder; every write is on the disk before it is answered.
+    /// Opens a local folder; every write is synced before it returns.
     pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
         disk::make_folder(folder).map_err(|error| FilesError::Url(error.to_string()))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
@@ -277,7 +276,7 @@ impl Files {
         })
     }
 
-    /// A given store; `patience` is how long it may be silent.
+    /// Wraps a given store; `patience` is the time it may be silent.
     pub fn over(store: Arc<dyn ObjectStore>, patience: Duration) -> Self {
         Self {
             store,
@@ -288,8 +287,8 @@ impl Files {
         }
     }
 
-    /// `file://`, `s3://`, `az://`, `gs://`: credentials and endpoint come from the usual
-    /// variables of each service and from the settings.
+    /// Opens `file://`, `s3://`, `az://` or `gs://`. Credentials and endpoint come from the usual
+    /// environment variables of each service and from the settings.
     pub fn open(url: &str, settings: &Storage) -> Result<Self, FilesError> {
         let url = Url::parse(url).map_err(|error| FilesError::Url(error.to_string()))?;
         if url.scheme() == "file" {
@@ -300,6 +299,7 @@ impl Files {
         }
         let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(object_store::Error::from)?;
         let store = opened(scheme, &url, options(settings))?;
+        // `storage_url` may point below the bucket's root.
         let prefix = Path::parse(prefix).map_err(object_store::Error::from)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
         let mut files = Self::over(Arc::new(store), PATIENCE);
@@ -316,7 +316,7 @@ impl Files {
         files.with(settings)
     }
 
-    /// With encryption, if that is set.
+    /// Adds encryption, if it is configured.
     pub fn with(mut self, settings: &Storage) -> Result<Self, FilesError> {
         if settings.archive_retention.is_some() && self.retention.is_none() {
             return Err(unlockable());
@@ -325,7 +325,7 @@ impl Files {
         self.cipher = match keys {
             (Some(file), _) => Some(Arc::new(Cipher::from_file(file)?)),
             (None, Some(key)) => {
-                // Its credentials and region are those of a store.
+                // Only credentials and region are used, so the bucket's name does not matter.
                 let aws = Aws::new(aws_settings("none", settings))?;
                 Some(Arc::new(Cipher::from_kms(aws, key)))
             }
@@ -334,8 +334,8 @@ impl Files {
         Ok(self)
     }
 
-    /// Stores bytes under their hash. Bytes that are there already count as
-    /// stored, after a look at them.
+    /// Stores bytes under their hash. If the object exists
+    /// already, it is verified and counts as stored.
     pub async fn put(
         &self,
         area: Area,
@@ -355,7 +355,7 @@ impl Files {
                 self.create(&file.key, sealed.freeze()).await
             }
         };
-        // Whatever the answer was: the bytes are there, or they are not.
+        // Even a failed write may have stored the bytes, so the outcome is decided by reading back.
         match (stored, self.verify(&file).await) {
             (_, Ok(())) => Ok(file),
             (Ok(()), Err(error)) | (Err(FilesError::Exists), Err(error)) => Err(error),
@@ -363,25 +363,26 @@ impl Files {
         }
     }
 
-    /// Creates an object; one that is there already stays.
+    /// Creates an object; an existing one is not changed.
     async fn create(&self, key: &str, bytes: Bytes) -> Result<(), FilesError> {
         let options = PutOptions::from(PutMode::Create);
         let path = Path::from(key);
         let longer = Duration::from_secs(bytes.len() as u64 / SLOWEST);
+        // Shared, not copied: retries of the client send the same buffer.
         let payload = PutPayload::from_bytes(bytes);
         let put = self.store.put_opts(&path, payload, options);
         self.written_within(self.patience + longer, put).await?;
         Ok(())
     }
 
-    /// Keeps bytes under a name for good. The same bytes again are kept already;
-    /// others are refused as [`FilesError::Tampered`].
+    /// Stores bytes under a fixed name. Storing the same bytes again succeeds; different bytes are
+    /// refused as [`FilesError::Tampered`].
     pub async fn keep(&self, name: &str, bytes: Bytes) -> Result<(), FilesError> {
-        let expected = sha256(&bytes);
-        let Err(created) = self.create(name, bytes).await else {
+        let Err(created) = self.create(name, bytes.clone()).await else {
             return Ok(());
         };
-        // Whatever the answer was: the bytes are there, or they are not.
+        let expected = sha256(&bytes);
+        // Even a failed write may have stored the bytes, so the outcome is decided by reading back.
         let actual = match (self.read_plain(name).await, created) {
             (Ok(kept), _) => sha256(&kept),
             (Err(error), FilesError::Exists) => return Err(error),
@@ -394,13 +395,13 @@ impl Files {
         }
     }
 
-    /// What lies under a name.
+    /// Reads an object without decryption.
     async fn read_plain(&self, name: &str) -> Result<Bytes, FilesError> {
         let object = self.in_time(self.store.get(&Path::from(name))).await?;
         self.in_time(object.bytes()).await
     }
 
-    /// What was kept under a name, when it is what it was.
+    /// Returns the bytes stored by [`Files::keep`], after checking their hash.
     pub async fn kept(&self, name: &str, sha256: &str, size: i64) -> Result<Bytes, FilesError> {
         let file = StoredFile {
             key: name.to_owned(),
@@ -411,12 +412,13 @@ impl Files {
         self.get(&file).await
     }
 
-    /// Awaits one answer of the store, not for ever.
+    /// Waits for the store up to the configured timeout.
     async fn in_time<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
         within(self.patience, answer).await
     }
 
-    /// The same of a write: a folder whose disk fails is not written to any more.
+    /// Like [`Files::in_time`], for a write: an I/O error
+    /// of a local folder's disk aborts the process.
     async fn written<T>(&self, answer: impl StoreAnswer<T>) -> Result<T, FilesError> {
         self.written_within(self.patience, answer).await
     }
@@ -428,13 +430,14 @@ impl Files {
     ) -> Result<T, FilesError> {
         let answer = within(patience, answer).await;
         if let (Some(_), Err(FilesError::Store(error))) = (&self.folder, &answer) {
+            // Only a local folder shares the fate of this machine's disk.
             abort_on_io_error(error);
         }
         answer
     }
 
-    /// Stores a spooled upload, in parts when it is large. The key holds the
-    /// hash: a second upload of the same bytes writes the same object.
+    /// Stores a spooled upload, in parts if it is large. The key contains the hash, so a second
+    /// upload of the same bytes writes the same object.
     pub async fn put_spooled(
         &self,
         area: Area,
@@ -456,6 +459,7 @@ impl Files {
             Some(cipher) => Some(cipher.encrypt().await?),
             None => None,
         };
+        // Streamed in small pieces, so that memory use does not depend on the document's size.
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
         let mut piece = vec![0; 256 * 1024];
         loop {
@@ -473,7 +477,7 @@ impl Files {
         if let Some(encryption) = encryption {
             writer.put(encryption.finish()?);
         }
-        // As after a write in one request.
+        // Decided by reading back, as for a write in one request.
         match (
             self.written(writer.finish()).await,
             self.verify(&file).await,
@@ -483,7 +487,7 @@ impl Files {
         }
     }
 
-    /// Reads a file back and re-hashes it, without holding it in memory.
+    /// Reads a file back and checks its hash, without holding it in memory.
     pub async fn verify(&self, file: &StoredFile) -> Result<(), FilesError> {
         let verified = self.verify_object(file).await;
         self.or_tampered(file, verified).await
@@ -501,13 +505,13 @@ impl Files {
         same(file, hex::encode(hasher.finalize()))
     }
 
-    /// A document's bytes as they come, and how many there are by what the store says.
+    /// Opens a document; returns its plain bytes and their number according to the store.
     async fn open_object(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
         let (raw, size) = self.raw(file).await?;
         cipher::decrypted(self.cipher.as_deref(), raw, size).await
     }
 
-    /// What lies in the store.
+    /// Opens a stored object without decryption.
     async fn raw(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
         let path = Path::from(file.key.as_str());
         let object = self.in_time(self.store.get(&path)).await?;
@@ -522,8 +526,8 @@ impl Files {
         Ok((raw.boxed(), size))
     }
 
-    /// What does not decrypt is not what was stored: the hash is then of what lies there,
-    /// as it is.
+    /// Converts a decryption failure to [`FilesError::Tampered`],
+    /// with the hash of the stored bytes.
     async fn or_tampered<T>(
         &self,
         file: &StoredFile,
@@ -543,8 +547,8 @@ impl Files {
         })
     }
 
-    /// Has the store keep an archive from being removed, by anybody, where that is set.
-    /// Once more is as good.
+    /// Locks an archived document against removal, if
+    /// retention is configured. Repeating the call is safe.
     pub async fn retain(&self, file: &StoredFile, now: Timestamp) -> Result<(), FilesError> {
         let Some(retention) = &self.retention else {
             return Ok(());
@@ -558,9 +562,8 @@ impl Files {
             .await
     }
 
-    /// A file in pieces, re-hashed before the first of them leaves and once
-    /// more on the way: the last piece of one that was changed in between does
-    /// not leave.
+    /// Streams a file. Its hash is checked before the first piece and again on the way; if the file
+    /// changed in between, the last piece is withheld.
     pub async fn read_in_pieces(&self, file: &StoredFile) -> Result<Pieces, FilesError> {
         self.verify(file).await?;
         let (pieces, _) = self.open_object(file).await?;
@@ -572,6 +575,8 @@ impl Files {
             };
             hasher.update(&piece);
             let left = left - i64::try_from(piece.len()).unwrap_or(i64::MAX);
+            // The client completes a download with its last
+            // piece, so the hash is checked before that.
             if left <= 0 {
                 same(&file, hex::encode(hasher.clone().finalize()))?;
             }
@@ -580,8 +585,8 @@ impl Files {
         Ok(checked.boxed())
     }
 
-    /// A file in a nameless one of `folder`, re-hashed on the way: nothing of a file that
-    /// was changed is handed out.
+    /// Copies a file to an unnamed temporary file in `folder` and checks its hash on the way. A
+    /// changed file is never returned.
     pub async fn spooled(
         &self,
         file: &StoredFile,
@@ -603,11 +608,12 @@ impl Files {
         }
         whole(spool.size(), size)?;
         let spooled = spool.finish().await.map_err(FilesError::Spool)?;
+        // The file is discarded, not returned, if the hash differs.
         same(file, spooled.sha256().to_owned())?;
         Ok(spooled)
     }
 
-    /// A file's bytes, re-hashed.
+    /// Returns a file's bytes after checking their hash.
     pub async fn get(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let read = self.get_object(file).await;
         self.or_tampered(file, read).await
@@ -615,7 +621,7 @@ impl Files {
 
     async fn get_object(&self, file: &StoredFile) -> Result<Bytes, FilesError> {
         let (mut pieces, size) = self.open_object(file).await?;
-        // What is put behind a document needs no other place for it then.
+        // Spare capacity lets marks and a seal be appended without copying the document.
         let room = usize::try_from(size).unwrap_or_default() + ROOM_BEHIND;
         let mut bytes = BytesMut::with_capacity(room);
         while let Some(piece) = pieces.try_next().await? {
@@ -627,30 +633,32 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Removes a file; one that is gone already is removed.
+    /// Removes a file; a missing file counts as removed.
     pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
         match self.in_time(self.store.delete(&Path::from(key))).await {
+            // Deletes are retried by jobs, so a second delete must succeed.
             Ok(()) | Err(FilesError::Gone) => Ok(()),
             error => error,
         }
     }
 
-    /// Where the objects are, if that is a folder of this machine.
+    /// Returns the folder of the objects, when they are on a local disk.
     pub fn folder(&self) -> Option<&FilePath> {
         self.folder.as_deref()
     }
 
-    /// Creates a probe, which is nobody else's, finds that it cannot be created
-    /// again, reads and removes it.
+    /// Tests the store with a temporary object: creates it, expects a second create to fail, reads
+    /// it and removes it.
     ///
     /// # Errors
     ///
-    /// [`FilesError::Overwrites`] for a store that does not know how to create
-    /// only: two nodes could then write two authoritative copies.
+    /// [`FilesError::Overwrites`] for a store without create-only writes, with which two nodes
+    /// could write two authoritative copies.
     pub async fn check(&self) -> Result<(), FilesError> {
         let name = format!("{PROBES}/{}", RequestId::new());
         let path = Path::from(name.as_str());
         self.create(&name, Bytes::from_static(b"probe")).await?;
+        // Different bytes, so that an overwrite shows in the read below.
         let again = self.create(&name, Bytes::from_static(b"other")).await;
         let read = self.read_plain(&name).await?;
         self.in_time(self.store.delete(&path)).await?;
@@ -661,7 +669,7 @@ impl Files {
         }
     }
 
-    /// The keys of objects that were last written before `before`.
+    /// Lists the keys of objects last written before `before`.
     pub fn older_than(&self, before: Timestamp) -> BoxStream<'static, Result<String, FilesError>> {
         self.store
             .list(None)
@@ -673,7 +681,7 @@ impl Files {
             .boxed()
     }
 
-    /// Any name behind this one under which something is kept, in the order of names.
+    /// Returns one object in `folder` that sorts after `name`, if there is one.
     pub async fn one_behind(&self, folder: &str, name: &str) -> Result<Option<String>, FilesError> {
         let prefix = Path::from(folder);
         let mut behind = self
@@ -683,8 +691,8 @@ impl Files {
         Ok(found.map(|object| object.location.to_string()))
     }
 
-    /// Removes what writes to a folder left behind that were cut off before
-    /// `before`; other stores do that themselves. Returns how many there were.
+    /// Removes temporary files of interrupted writes to a local folder that are older than
+    /// `before`; other stores clean up themselves. Returns the number removed.
     pub async fn remove_cut_off_writes(&self, before: Timestamp) -> Result<u64, FilesError> {
         let Some(folder) = self.folder.clone() else {
             return Ok(0);
@@ -707,8 +715,7 @@ fn unlockable() -> FilesError {
     FilesError::Url("storage.archive_retention needs a storage_url of s3://".into())
 }
 
-/// What the object store services are told: their variables, and what the settings say
-/// instead.
+/// Merges the object store's environment variables with the settings, which take precedence.
 fn options(settings: &Storage) -> BTreeMap<String, String> {
     let variables = std::env::vars().filter_map(|(name, value)| {
         let known = ["AWS_", "AZURE_", "GOOGLE_"]
@@ -721,7 +728,7 @@ fn options(settings: &Storage) -> BTreeMap<String, String> {
     variables.chain(set).collect()
 }
 
-/// A store elsewhere. Settings that are of another are left out.
+/// Opens a remote store. Options of other services are ignored.
 fn opened(
     scheme: ObjectStoreScheme,
     url: &Url,
@@ -738,6 +745,7 @@ fn opened(
                     .into_iter()
                     .fold(builder, |builder, (name, value)| match name.parse() {
                         Ok(key) => builder.with_config(key, value),
+                        // The options of all services share one map; each builder takes its own.
                         Err(_) => builder,
                     });
             Ok(Box::new(builder.build()?))
@@ -754,14 +762,14 @@ fn opened(
     }
 }
 
-/// A transfer takes as long as it takes: how long nothing comes is what has an end.
+/// Disables the total timeout, as large transfers take long, and limits silence instead.
 fn patient() -> ClientOptions {
     ClientOptions::new()
         .with_timeout_disabled()
         .with_read_timeout(SILENCE)
 }
 
-/// A request that nobody answers is sent again, while the caller still waits.
+/// Retries unanswered requests while the caller still waits.
 fn retries() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -773,7 +781,7 @@ fn retries() -> RetryConfig {
     }
 }
 
-/// How the store of a bucket is made, for what else is asked of AWS.
+/// Returns the configuration of a bucket's store, for other AWS calls, and the KMS endpoint.
 fn aws_settings(bucket: &str, settings: &Storage) -> (AmazonS3Builder, Option<String>) {
     let mut builder = AmazonS3Builder::new().with_bucket_name(bucket);
     let options = options(settings);
@@ -786,8 +794,8 @@ fn aws_settings(bucket: &str, settings: &Storage) -> (AmazonS3Builder, Option<St
     (builder, kms)
 }
 
-/// Objects are written as `name#number` and then linked to their name. What a
-/// write that is at work takes away meanwhile is not there to be removed.
+/// Removes staged writes. A write creates `name#number` and then links it to `name`; one that
+/// finishes concurrently may remove its staged file first, which is ignored.
 fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
     let there = |result: std::io::Result<()>| match result {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -805,6 +813,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
         }
         let name = path.file_name().and_then(std::ffi::OsStr::to_str);
         let staged = name.and_then(|name| name.rsplit_once('#'));
+        // Stored keys contain no `#`, so only staged files match.
         let staged = staged.is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
         let written = metadata.modified()?.duration_since(UNIX_EPOCH);
         let written = written.map_or(i64::MAX, |since| since.as_millis() as i64);
@@ -815,7 +824,7 @@ fn remove_staged(folder: &FilePath, before: Timestamp) -> std::io::Result<u64> {
     Ok(removed)
 }
 
-/// When it was the disk that did not do its part.
+/// Aborts the process if the cause is an I/O error of the disk.
 fn abort_on_io_error(error: &object_store::Error) {
     const EIO: i32 = 5;
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -830,7 +839,7 @@ fn abort_on_io_error(error: &object_store::Error) {
     }
 }
 
-/// A file with its key: the area, whose it is, and the hash of its bytes.
+/// Builds the file's record; its key consists of area, owner and hash.
 fn named(
     area: Area,
     org: &OrgId,
@@ -872,10 +881,10 @@ fn same(file: &StoredFile, actual: String) -> Result<(), FilesError> {
 mod tests {
     use super::*;
 
-    /// Changed after it was re-hashed and before it has left: the last piece
-    /// stays here.
+    /// The file changes after the first check and before
+    /// the end of the stream: the last piece is withheld.
     #[tokio::test]
-    async fn the_last_piece_of_a_changed_file_does_not_leave() {
+    async fn the_last_piece_of_a_modified_file_is_not_served() {
         let folder = crate::test_folder();
         let files = Files::local(folder.path()).unwrap();
         let bytes = Bytes::from(vec![7; 300_000]);

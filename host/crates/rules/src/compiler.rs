@@ -1,9 +1,9 @@
-//! Compiling what was uploaded: in a process of its own, on idle processors only,
-//! within limits on time and memory. Whatever the bytes do to a parser or a
-//! compiler, this process serves on.
+//! Compiles uploaded components in a child process, on idle processors only and
+//! within limits of time and memory. Bytes that crash a parser or the
+//! compiler do not affect this process.
 //!
 //! The parent writes the component to the child's standard input. The child
-//! writes a line of JSON, [`Said`], and the native code behind it.
+//! writes one line of JSON, [`Said`], followed by the native code.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -24,12 +24,13 @@ use super::settings::{self, MIB};
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
 
-/// The hidden command of the binary that compiles.
+/// Hidden command of the binary that compiles a component.
 pub const COMMAND: &str = "compile-component";
-/// Native code is three times as large as the component.
+/// Maximum output of the child in bytes. Native code is about three times as large as the
+/// component.
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 
-/// Compiles one component at a time; owners take turns.
+/// Compiler that works on one component at a time. Owners take turns.
 pub struct Compiler {
     program: Option<PathBuf>,
     limit: Duration,
@@ -37,29 +38,29 @@ pub struct Compiler {
     of_owner: Mutex<HashMap<Option<OrgId>, Arc<Queue>>>,
 }
 
-/// The components of one owner.
+/// Queue of one owner's components.
 struct Queue {
     turn: Arc<Semaphore>,
     uploads: Arc<Semaphore>,
 }
 
-/// Uploads of one owner that wait.
+/// Maximum number of waiting uploads of one owner.
 const UPLOADS: usize = 8;
 
-/// The right to compile. Waiting for it holds no bytes.
+/// Permit to compile. Callers wait for it before they load a component's bytes.
 pub struct Turn {
     _turn: Option<OwnedSemaphorePermit>,
     _of_owner: Option<OwnedSemaphorePermit>,
 }
 
-/// What the child found out.
+/// Result that the child reports.
 #[derive(Serialize, Deserialize)]
 enum Said {
     Compiled(Inspected),
     Refused(Vec<Reason>),
 }
 
-/// Why there is no native code.
+/// Error of compiling a component.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The component cannot be admitted.
@@ -71,7 +72,7 @@ pub enum CompileError {
 }
 
 impl Compiler {
-    /// `program` none: this program itself.
+    /// Creates a compiler with a time limit. Without `program`, the child runs this program.
     pub fn new(program: Option<PathBuf>, limit: Duration) -> Self {
         Self {
             program,
@@ -81,9 +82,10 @@ impl Compiler {
         }
     }
 
-    /// Waits for a turn. Of one owner's components only one waits beside those of the
-    /// others, so that no owner waits for all of another's.
+    /// Waits for the permit to compile.
     pub async fn turn(&self, owner: Option<&OrgId>) -> Turn {
+        // The owner's semaphore first: only one component of each owner waits for the shared one,
+        // so nobody waits behind all components of another owner.
         let of_owner = self.queue(owner).turn.clone().acquire_owned().await.ok();
         Turn {
             _turn: self.turn.clone().acquire_owned().await.ok(),
@@ -91,7 +93,7 @@ impl Compiler {
         }
     }
 
-    /// A place among the uploads of an owner that wait, if one is free.
+    /// Reserves one of the owner's places for waiting uploads, if one is free.
     pub fn place(&self, owner: Option<&OrgId>) -> Option<OwnedSemaphorePermit> {
         self.queue(owner).uploads.clone().try_acquire_owned().ok()
     }
@@ -107,8 +109,8 @@ impl Compiler {
         queue.clone()
     }
 
-    /// What a component is, and its native code. For those who hold a turn, or compile
-    /// alone.
+    /// Inspects and compiles a component in a child process. Callers hold a [`Turn`], unless they
+    /// are the only user of the compiler.
     pub async fn compile(&self, bytes: Bytes) -> Result<(Inspected, Vec<u8>), CompileError> {
         let program = match &self.program {
             Some(program) => program.clone(),
@@ -127,24 +129,25 @@ impl Compiler {
         };
         let work = async {
             let told = async {
-                // A child that ends early says why on its own.
+                // The child can refuse before it has read everything; its report has the reason.
                 let _ = input.write_all(&bytes).await;
                 drop(input);
             };
             let heard = async {
-                let mut answer = Vec::new();
-                (&mut output)
-                    .take(NATIVE_LIMIT)
-                    .read_to_end(&mut answer)
-                    .await?;
-                Ok::<_, std::io::Error>(answer)
+                // The line on its own: megabytes of native code are not moved on a thread
+                // that serves requests.
+                let mut output = BufReader::new((&mut output).take(NATIVE_LIMIT));
+                let (mut line, mut native) = (Vec::new(), Vec::new());
+                output.read_until(b'\n', &mut line).await?;
+                output.read_to_end(&mut native).await?;
+                Ok::<_, std::io::Error>((line, native))
             };
             let ((), answer) = futures::future::join(told, heard).await;
             let status = child.wait().await?;
             Ok::<_, std::io::Error>((answer?, status))
         };
         let over = |what: String| CompileError::Refused(vec![Reason::new("over_limit", what)]);
-        let (mut answer, status) = match tokio::time::timeout(self.limit, work).await {
+        let ((line, native), status) = match tokio::time::timeout(self.limit, work).await {
             Ok(done) => done?,
             Err(_) => {
                 return Err(over(format!(
@@ -153,14 +156,9 @@ impl Compiler {
                 )));
             }
         };
-        let end = answer.iter().position(|byte| *byte == b'\n');
-        let said = end.and_then(|end| serde_json::from_slice(&answer[..end]).ok());
-        match (said, end) {
-            (Some(Said::Refused(reasons)), _) => Err(CompileError::Refused(reasons)),
-            (Some(Said::Compiled(inspected)), Some(end)) if status.success() => {
-                answer.drain(..=end);
-                Ok((inspected, answer))
-            }
+        match serde_json::from_slice(&line) {
+            Ok(Said::Refused(reasons)) => Err(CompileError::Refused(reasons)),
+            Ok(Said::Compiled(inspected)) if status.success() => Ok((inspected, native)),
             _ => Err(over(
                 "compiling it takes more memory or processor time than a component may".into(),
             )),
@@ -168,7 +166,7 @@ impl Compiler {
     }
 }
 
-/// The child's side.
+/// Runs the child: confines the process, reads a component, writes the report and native code.
 pub fn run_child() -> std::io::Result<()> {
     let _ = Confinement::enter();
     let mut bytes = Vec::new();
@@ -184,7 +182,7 @@ pub fn run_child() -> std::io::Result<()> {
     output.flush()
 }
 
-/// Writes how a child is confined on this machine, and what it can do all the same.
+/// Prints the confinement of a child on this machine, and its remaining abilities.
 pub fn show_confinement() -> std::io::Result<()> {
     let confinement = Confinement::enter();
     let shown = serde_json::json!({ "confinement": confinement, "reach": Reach::probe() });
@@ -193,11 +191,13 @@ pub fn show_confinement() -> std::io::Result<()> {
 
 fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
     let inspected = inspection::inspect(bytes)?;
-    let config = match inspected.slot {
+    let mut config = match inspected.slot {
         Slot::Compliance | Slot::Lifecycle => settings::rules(),
         Slot::Placement | Slot::Documents => settings::documents(),
         Slot::Signing | Slot::Payment | Slot::Kba => settings::providers_for(1),
     };
+    // One thread: requests keep a processor whose caches the compiler does not fill.
+    config.parallel_compilation(false);
     let native = wasmtime::Engine::new(&config)
         .and_then(|engine| engine.precompile_component(bytes))
         .map_err(|error| {
