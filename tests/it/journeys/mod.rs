@@ -1,8 +1,9 @@
-//! Whole stories: people with a browser, and servers that die on the way.
+//! End-to-end tests: people with a browser, and servers that crash.
 
 mod browser;
 mod bulk_drills;
 pub mod crash;
+mod examples;
 pub mod main_job;
 mod nodes;
 mod webhook_drills;
