@@ -1,5 +1,4 @@
-//! Settings that make no sense stop the program at its start, with the key named as it was
-//! written.
+//! Invalid settings stop the program at start, with an error that names the key as written.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::cli::operator::holdfast;
 use crate::support::{operator, share_native_code};
 
-/// Runs the program with these variables.
+/// Runs the program with these environment variables.
 fn run(data: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_holdfast"))
         .env("HOLDFAST_DATA_DIR", data)
@@ -20,7 +19,7 @@ fn run(data: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What `serve` prints when it refuses to start.
+/// Runs `serve`, which has to refuse to start, and returns its error output.
 fn refusal(data: &Path, variables: &[(&str, &str)], settings: &str) -> String {
     let file = data.join("holdfast.toml");
     std::fs::write(&file, settings).unwrap();
@@ -34,7 +33,7 @@ fn refusal(data: &Path, variables: &[(&str, &str)], settings: &str) -> String {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused_at_start() {
+fn invalid_settings_are_refused_at_start() {
     let data = tempfile::tempdir().unwrap();
     for (settings, key) in [
         ("public_url = 'ftp://sign.example'", "public_url"),
@@ -88,7 +87,7 @@ fn values_that_make_no_sense_are_refused_at_start() {
 }
 
 #[test]
-fn a_filter_of_levels_and_modules_is_accepted() {
+fn a_log_filter_with_levels_and_modules_is_accepted() {
     let data = tempfile::tempdir().unwrap();
     for filter in [
         "info",
@@ -106,7 +105,7 @@ fn a_filter_of_levels_and_modules_is_accepted() {
 }
 
 #[test]
-fn a_refusal_names_the_key_as_it_was_written() {
+fn a_settings_error_names_the_key_as_written() {
     let data = tempfile::tempdir().unwrap();
     let variable = [("HOLDFAST_WEBHOOKS__RETENTION", "0d")];
     let text = refusal(data.path(), &variable, "");
@@ -126,7 +125,7 @@ fn a_refusal_names_the_key_as_it_was_written() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn a_missing_settings_file_is_named() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let output = holdfast(data.path(), &["--config", "nowhere.toml", "org", "list"]);
@@ -157,9 +156,9 @@ fn a_missing_file_is_named() {
     }
 }
 
-/// Nothing listens on port 1 of this machine.
+/// Uses port 1 of this machine, where no server listens.
 #[test]
-fn a_server_that_cannot_be_reached_is_named_without_its_password() {
+fn an_unreachable_server_is_named_without_its_password() {
     let data = tempfile::tempdir().unwrap();
     let url = "postgres://holdfast:s3cret@127.0.0.1:1/contracts";
     let output = run(
@@ -174,10 +173,10 @@ fn a_server_that_cannot_be_reached_is_named_without_its_password() {
 }
 
 #[test]
-fn what_the_program_makes_is_for_its_user_only() {
+fn created_files_are_private_to_the_user() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path().join("data");
-    // The shell's own mask lets the group and all others read.
+    // This umask alone would make the files readable for the group and others.
     let output = Command::new("sh")
         .args(["-c", "umask 0022; exec \"$0\" org create --name Maple"])
         .arg(env!("CARGO_BIN_EXE_holdfast"))
@@ -191,7 +190,7 @@ fn what_the_program_makes_is_for_its_user_only() {
 }
 
 #[test]
-fn a_variable_takes_a_token_or_a_key_from_standard_output() {
+fn tokens_and_keys_are_printed_alone_on_standard_output() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
     let org = operator(data, &["org", "create", "--name", "Maple"]);
@@ -229,7 +228,7 @@ fn a_variable_takes_a_token_or_a_key_from_standard_output() {
 }
 
 #[test]
-fn an_organization_has_a_name_and_its_envelopes_a_life() {
+fn organization_name_and_envelope_expiry_are_validated() {
     let data = tempfile::tempdir().unwrap();
     for name in ["", "  ", "two\nlines"] {
         let output = holdfast(data.path(), &["org", "create", "--name", name]);
@@ -250,7 +249,7 @@ fn an_organization_has_a_name_and_its_envelopes_a_life() {
     );
 }
 
-/// Serves with these variables until it listens; returns its log up to there.
+/// Runs `serve` with these environment variables until it listens, and returns its log.
 fn served(data: &Path, variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_holdfast"))
         .env("HOLDFAST_DATA_DIR", data)
@@ -275,7 +274,7 @@ fn served(data: &Path, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn without_env_the_server_is_for_this_machine_only_and_warns_of_its_sandboxes() {
+fn a_server_without_env_listens_on_loopback_and_warns_of_sandboxes() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let open = [("HOLDFAST_LISTEN", "0.0.0.0:0")];
@@ -288,4 +287,36 @@ fn without_env_the_server_is_for_this_machine_only_and_warns_of_its_sandboxes() 
     assert!(!log.contains("sandbox"), "{log}");
     let chosen = [("HOLDFAST_ENV", "development"), open[0]];
     assert!(served(data.path(), &chosen).contains(warning));
+}
+
+#[test]
+fn the_configuration_page_lists_every_setting_of_the_parser() {
+    let data = tempfile::tempdir().unwrap();
+    // Listing the settings also works when the configuration is invalid.
+    let broken = [("HOLDFAST_LISTEN", "nowhere")];
+    let page = run(data.path(), &broken, &["settings"]);
+    assert!(page.status.success());
+    let page = String::from_utf8(page.stdout).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
+    if std::env::var_os("UPDATE_CONFIGURATION").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == page,
+        "docs/configuration.md is out of date: run this test with UPDATE_CONFIGURATION=1"
+    );
+    let list = run(data.path(), &broken, &["settings", "--json"]);
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout).unwrap();
+    let attempts = list
+        .iter()
+        .find(|one| one["key"] == "max_attempts")
+        .unwrap();
+    assert_eq!(
+        (&attempts["section"], &attempts["default"]),
+        (&"webhooks".into(), &"5".into())
+    );
+    for setting in &list {
+        assert_ne!(setting["meaning"], "", "{setting}");
+    }
 }

@@ -29,7 +29,7 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::backup::{self, Manifest};
 use crate::components::compiler::{self, COMMAND as COMPILE};
-use crate::config::{Config, LogFormat, parse_duration};
+use crate::config::{self, Config, LogFormat, parse_duration};
 use crate::domain::id::OrgId;
 use crate::domain::organization::Role;
 use crate::service::vault::log;
@@ -97,6 +97,8 @@ enum Command {
     /// What is billed.
     #[command(subcommand)]
     Usage(usage::Command),
+    /// List every setting with its default and meaning.
+    Settings,
     /// Look at each dependency.
     Doctor,
     /// Compile the component on standard input.
@@ -127,6 +129,12 @@ pub fn main() -> ExitCode {
     // Keys, documents and the database are for this user only, whatever the shell allows.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     let output = Output::new(cli.json);
+    // Needs no settings: it helps to mend those that cannot be read.
+    if let Command::Settings = cli.command {
+        let settings = json!(config::settings());
+        output.one(&settings, config::reference().trim_end());
+        return ExitCode::SUCCESS;
+    }
     let result = Config::load(cli.config.as_deref())
         .map_err(Failure::from)
         .and_then(|config| {
@@ -186,7 +194,7 @@ async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCo
         }
         Command::Usage(command) => usage::run(command, &config, output).await?,
         Command::Doctor => return look(config, output).await,
-        Command::Compile { .. } => {}
+        Command::Compile { .. } | Command::Settings => {}
     }
     Ok(ExitCode::SUCCESS)
 }

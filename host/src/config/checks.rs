@@ -1,5 +1,5 @@
-//! What settings may not be. An operator learns of nonsense at the start, and not from the
-//! first request that needs the setting.
+//! Checks on settings. They run at startup, so that an operator sees a bad value then and not at
+//! the first request that needs it.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use url::Url;
 use super::{Config, ConfigError, EMBEDDED};
 use crate::domain::component::Slot;
 
-/// Items of bulk batches at one provider at once.
+/// Upper limit of `bulk.concurrency`: items of bulk batches in flight at one provider.
 const MOST_AT_ONCE: usize = 1_000;
 
 /// Bytes of an Ed25519 public key.
 const PUBLIC_KEY_BYTES: usize = 32;
 
 impl Config {
-    /// Resolves secret files and refuses values that make no sense.
+    /// Resolves secret files and rejects invalid values.
     pub fn checked(mut self) -> Result<Self, ConfigError> {
         for (name, instance) in self
             .providers
@@ -27,8 +27,10 @@ impl Config {
             .chain(&mut self.providers.payment.instances)
             .chain(&mut self.providers.kba.instances)
         {
+            // First, because all later checks see the final values.
             instance.read_secret_files(name)?;
         }
+        // Development settings are refused first: they would weaken the checks that follow.
         if self.is_production() {
             self.refuse_development_settings()?;
         }
@@ -52,7 +54,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Without roots only the connection tells who stamped a time.
+    /// Requires `https` when no trust roots are set: the connection is then the only proof of who
+    /// issued a timestamp.
     fn check_timestamps(&self) -> Result<(), ConfigError> {
         let url = self.seal.timestamp_url.as_ref();
         let open = url.is_some_and(|url| url.scheme() != "https");
@@ -63,8 +66,8 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses to serve other machines where nothing says what this installation is for:
-    /// its sandboxes would take pretended payments and identities for real ones.
+    /// Refuses to listen on a public interface while `env` is unset: the payment and identity
+    /// sandboxes would otherwise pass for real providers.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
         if self.env.is_none() && !self.listen.ip().is_loopback() {
             let why = format!(
@@ -85,7 +88,7 @@ impl Config {
         ] {
             if let Some(url) = url {
                 check_web_url(key, url)?;
-                // Paths are appended to it.
+                // Paths are appended to the URL.
                 if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
                     let why = "must be a plain address: no user, no query, no fragment";
                     return Err(ConfigError::refused(key, why));
@@ -105,7 +108,7 @@ impl Config {
                 .iter()
                 .any(|begin| url.starts_with(begin))
         {
-            // The value may hold a password and is not repeated.
+            // The value may contain a password, so the error does not repeat it.
             let why = "must begin with sqlite://, postgres:// or postgresql://";
             return Err(ConfigError::refused("database_url", why));
         }
@@ -178,7 +181,7 @@ impl Config {
         let Some(instances) = self.providers.instances(slot) else {
             return Ok(());
         };
-        // `providers.signing`, and not `provider.signing`.
+        // The section is `providers.signing`, the slot `provider.signing`.
         let kind = slot.as_str().replacen("provider", "providers", 1);
         let default = self.providers.default_of(slot);
         if default != EMBEDDED && !instances.contains_key(default) {
@@ -230,8 +233,8 @@ fn check_web_url(key: &str, url: &Url) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// `info`, or `info,sqlx=warn`. The filter's own parser takes an unknown level for the
-/// name of a module and then logs nothing at all.
+/// Checks filters such as `info` or `info,sqlx=warn`. The parser of `tracing` takes an unknown
+/// level for a module name and then logs nothing at all.
 fn check_filter(filter: &str) -> Result<(), ConfigError> {
     let level = |text: &str| text.parse::<LevelFilter>().is_ok();
     let directives = filter.split(',').map(str::trim);

@@ -4,48 +4,50 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::limits::{AllLimits, LimitSettings};
 use super::{ConfigError, duration};
 
-/// What may be uploaded, and what components may use.
-#[derive(Clone, Debug, Deserialize)]
+/// Rules for uploading components and limits on running them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ComponentSettings {
-    /// What a call may use, by slot, where it is not the default.
+    /// Overrides of a call's default limits, by slot.
     pub limits: BTreeMap<String, LimitSettings>,
-    /// How long a component may take to be compiled.
+    /// Longest time that compiling one component may take.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub compile_limit: Duration,
-    /// Ed25519 public keys by name, in hex; when there are any, only components
-    /// signed with one of them are admitted.
+    /// Ed25519 public keys by name, in hex. If any are set,
+    /// only components signed with one of them are admitted.
     pub trusted_keys: BTreeMap<String, String>,
-    /// The program that compiles, in a process of its own; default: this one.
+    /// Program that compiles components in a separate process; default: this executable.
     pub compiler: Option<PathBuf>,
-    /// Who may upload; default: `signed` in production and where there are trusted keys,
-    /// else `on`.
+    /// Which uploads are accepted; default: `signed` in
+    /// production or when trusted keys are set, otherwise `on`.
     pub uploads: Option<Uploads>,
-    /// Bytes of all components of one organization.
+    /// Largest total size of one organization's components, in bytes.
     pub quota_bytes: u64,
-    /// How many components one organization may have, versions counted.
+    /// Largest number of components of one organization; each version counts.
     pub quota_versions: u32,
-    /// Minutes that compiling may take an hour for one organization.
+    /// Minutes of compile time per hour for one organization.
     pub quota_compile_minutes: u32,
-    /// Native code that is kept on this node's disk; what was not used for the longest
-    /// time goes first, and is compiled again when it is needed.
+    /// Size of this node's on-disk cache of native code. The least recently used code is evicted
+    /// and compiled again on demand.
     pub native_code_bytes: u64,
 }
 
-/// What organizations may upload. The operator's own components are not concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Which components organizations may upload. The operator's own components are exempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Uploads {
-    /// Nothing.
+    /// Uploads are disabled.
     Off,
-    /// What one of the trusted keys has signed.
+    /// Components signed with a trusted key.
     Signed,
-    /// Every component that is admitted.
+    /// Every component that passes admission.
     On,
 }
 
@@ -66,7 +68,7 @@ impl Default for ComponentSettings {
 }
 
 impl ComponentSettings {
-    /// What organizations may upload.
+    /// Returns the configured policy, or the default for the environment.
     pub fn uploads(&self, production: bool) -> Uploads {
         let signed = production || !self.trusted_keys.is_empty();
         self.uploads.unwrap_or(match signed {
@@ -75,10 +77,11 @@ impl ComponentSettings {
         })
     }
 
-    /// The limits of every slot.
+    /// Returns the limits of every slot.
     ///
     /// # Errors
-    /// A slot or a limit that there is not.
+    ///
+    /// Fails on an unknown slot or limit.
     pub fn limits(&self) -> Result<AllLimits, ConfigError> {
         AllLimits::new(&self.limits).map_err(|why| ConfigError::Refused {
             key: "components.limits".into(),
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn production_takes_signed_uploads_only_unless_it_is_set_otherwise() {
+    fn production_accepts_only_signed_uploads_by_default() {
         let mut settings = ComponentSettings::default();
         assert_eq!(settings.uploads(false), Uploads::On);
         assert_eq!(settings.uploads(true), Uploads::Signed);

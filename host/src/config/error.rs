@@ -1,43 +1,43 @@
-//! Why settings cannot be used. Each text names the key as the operator wrote it.
+//! Errors of the settings. Each text names the key as the operator wrote it.
 
 use figment::error::Kind;
 
-/// Prefix of variables that are settings.
+/// Prefix of environment variables that hold settings.
 const PREFIX: &str = "HOLDFAST_";
 
-/// Why the settings cannot be used.
+/// Reason the settings were rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A value of the wrong type, an unknown key, or a file that is not TOML.
     #[error("invalid setting: {0}")]
     Invalid(String),
-    /// A value that makes no sense, or two settings that contradict each other.
+    /// An invalid value, or two settings that contradict each other.
     #[error("invalid setting: {}: {why}", as_written(key))]
     Refused {
-        /// The key, as in the file: `webhooks.retention`.
+        /// Key as in the file: `webhooks.retention`.
         key: String,
-        /// The reason.
+        /// Reason for the refusal.
         why: String,
     },
-    /// The settings file is missing.
+    /// The settings file does not exist.
     #[error("there is no settings file {0}")]
     NoFile(String),
     /// A secret's file cannot be read.
     #[error("secret {name} of provider {instance}: cannot read the file {file}: {source}")]
     SecretFile {
-        /// The secret's name.
+        /// Name of the secret.
         name: String,
-        /// The provider instance.
+        /// Provider instance it belongs to.
         instance: String,
-        /// Where it should be.
+        /// Configured path of the file.
         file: String,
-        /// Why not.
+        /// I/O error.
         source: std::io::Error,
     },
 }
 
 impl ConfigError {
-    /// A setting whose value is refused.
+    /// Returns the error for a rejected value.
     pub(crate) fn refused(key: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Refused {
             key: key.into(),
@@ -45,11 +45,12 @@ impl ConfigError {
         }
     }
 
-    /// The first problem that figment found.
+    /// Converts the first error that figment reports.
     pub(super) fn unreadable(error: &figment::Error) -> Self {
         let mut path = error.path.clone();
         let why = match &error.kind {
             Kind::UnknownField(name, known) => {
+                // figment includes the field's name in the path for some errors only.
                 if path.last() != Some(name) {
                     path.push(name.clone());
                 }
@@ -74,7 +75,7 @@ impl ConfigError {
     }
 }
 
-/// The key, and the variable that sets it where one does.
+/// Formats the key together with the environment variable that sets it, if there is one.
 fn as_written(key: &str) -> String {
     match variable(key) {
         Some(variable) => format!("{key} (variable {variable})"),
@@ -82,10 +83,11 @@ fn as_written(key: &str) -> String {
     }
 }
 
-/// The variable that sets a key or a part of it, in the operator's own spelling.
+/// Returns the environment variable that sets this key, in the operator's spelling.
 fn variable(key: &str) -> Option<String> {
     let expected = format!("{PREFIX}{}", key.replace('.', "__"));
     std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
+        // figment ignores the case of variables, so operators may use either.
         .find(|name| name.eq_ignore_ascii_case(&expected))
 }

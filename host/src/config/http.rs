@@ -2,34 +2,40 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ConfigError, duration};
 
-/// Limits on connections, and how long a client may take.
-#[derive(Clone, Debug, Deserialize)]
+/// Connection limits and client timeouts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
-    /// Connections at once. A process that may open fewer files has fewer.
+    /// Maximum number of open connections; lower when the process's file limit requires it.
     pub connections: usize,
-    /// Requests at once on one HTTP/2 connection.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// How long a client may take to send the head of a request.
+    /// Timeout for receiving a request's head.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub header_timeout: Duration,
-    /// How long a client may send nothing of a body that it began.
+    /// Timeout between two pieces of a request body.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub body_timeout: Duration,
-    /// How long a client may read nothing of an answer.
+    /// Timeout for a client that does not read the response.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub write_timeout: Duration,
-    /// How long a connection stays open without a request.
+    /// Time after which an idle connection is closed.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub idle_timeout: Duration,
-    /// Bytes of request bodies held in memory, over all requests.
+    /// Memory for buffered request bodies, in bytes, shared by all requests.
     pub buffered_bytes: usize,
-    /// How long the server may take to end after SIGTERM.
+    /// Time for requests in flight to finish after SIGTERM.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub stop_grace: Duration,
 }
 
@@ -73,7 +79,7 @@ impl HttpSettings {
         if self.streams == 0 {
             return refused("streams", "must be at least 1");
         }
-        // One JSON body has to fit.
+        // One JSON body of the maximum size must fit.
         if self.buffered_bytes < 1024 * 1024 {
             return refused("buffered_bytes", "must be at least 1048576");
         }

@@ -1,8 +1,8 @@
-//! Settings: read once, checked once.
+//! Settings, read and checked once at startup.
 //!
-//! A TOML file, each key overridable by an environment variable with the
-//! prefix `HOLDFAST_` and `__` between levels. An unknown or invalid key is an
-//! error that names the key.
+//! They come from a TOML file. Each key can be overridden by an
+//! environment variable with the prefix `HOLDFAST_` and `__` between
+//! levels. An unknown or invalid key is an error that names the key.
 
 mod checks;
 mod components;
@@ -10,11 +10,13 @@ mod error;
 mod http;
 pub use crate::rules::limits;
 mod rates;
+mod reference;
 
 pub use components::{ComponentSettings, Uploads};
 pub use error::ConfigError;
 pub use http::HttpSettings;
 pub use rates::RateLimitSettings;
+pub use reference::{SettingReference, reference, settings};
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,72 +27,80 @@ use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use ipnet::IpNet;
 use jiff::{Span, SpanRelativeTo};
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::domain::component::Slot;
 
-/// Variables with our prefix that belong to the build or to the tests.
+/// Variables with the `HOLDFAST_` prefix that belong to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &["corpus", "config", "mutated", "faults", "kills", "switches"];
 
-/// Every setting of the service.
-#[derive(Clone, Debug, Deserialize)]
+/// All settings of the service.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where the server listens.
+    /// Address the server listens on.
+    #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// Where `/metrics` is served instead of `listen`.
+    /// Separate address for `/metrics`; default: served on `listen`.
+    #[schemars(with = "Option<String>")]
     pub metrics_listen: Option<SocketAddr>,
-    /// How the world reaches this server, without a trailing slash.
+    /// Public URL of this server, without a trailing slash.
+    #[schemars(with = "Option<String>")]
     pub public_url: Option<Url>,
     /// `{embed_host}`; default: `/embed` under the public URL.
+    #[schemars(with = "Option<String>")]
     pub embed_url: Option<Url>,
     /// `{signing_host}`; default: `/sign` under the public URL.
+    #[schemars(with = "Option<String>")]
     pub signing_url: Option<Url>,
-    /// Networks of the proxies in front, whose `X-Forwarded-For` is believed.
+    /// Networks of trusted reverse proxies; `X-Forwarded-For` is honoured only from these.
+    #[schemars(with = "Vec<String>")]
     pub trusted_proxies: Vec<IpNet>,
     /// `sqlite://…` or `postgres://…`; default: a file in the data folder.
     pub database_url: Option<String>,
     /// `file://…`, `s3://…`, …; default: a folder in the data folder.
     pub storage_url: Option<String>,
-    /// What is done to objects beside storing them.
+    /// Options of the object store: credentials, encryption, retention.
     pub storage: Storage,
-    /// The embedded database, objects, outbox and generated keys.
+    /// Folder of the embedded database, objects, outbox and generated keys.
     pub data_dir: PathBuf,
-    /// Mail server: `smtps://…`, or `smtp://…?tls=required`; without one, mails
-    /// are files in the outbox.
+    /// Mail server: `smtps://…`, or `smtp://…?tls=required`. Without one, mails are written as
+    /// files to the outbox.
     pub smtp_url: Option<SecretText>,
-    /// Authorities in PEM that are trusted for the mail server beside those of
-    /// the web.
+    /// Additional trusted certificate authorities for the mail server, in PEM.
     pub smtp_ca_file: Option<PathBuf>,
     /// Sender of mails.
     pub mail_from: String,
-    /// `production` refuses everything that is for development only. Where it is not set,
-    /// `serve` starts on a loopback address only.
+    /// `production` rejects development-only settings. If
+    /// unset, `serve` starts on a loopback address only.
     pub env: Option<Environment>,
-    /// Period of all periodic work; for tests.
+    /// Overrides the interval of all periodic work; for tests.
     #[serde(deserialize_with = "optional_duration")]
+    #[schemars(with = "Option<String>")]
     pub sweep_interval: Option<Duration>,
-    /// Added to the clock the service reads; for tests.
+    /// Offset added to the clock; for tests.
     #[serde(deserialize_with = "optional_duration")]
+    #[schemars(with = "Option<String>")]
     pub clock_offset: Option<Duration>,
-    /// Who may sign web-app tokens beside this host.
+    /// Web-app authentication.
     pub auth: Auth,
     /// Signing, payment and KBA provider instances.
     pub providers: Providers,
-    /// The key that seals authoritative copies; one is made in the data folder
-    /// when none is given. Nodes that share a vault share a key.
+    /// Key that seals authoritative copies; by default one is generated in the data folder. Nodes
+    /// that share a vault must use the same key.
     pub seal: Seal,
     /// Webhook delivery.
     pub webhooks: Webhooks,
     /// Bulk send.
     pub bulk: Bulk,
-    /// Components that are replaced at run time.
+    /// Components that can be replaced at run time.
     pub components: ComponentSettings,
     /// Limits on connections and requests.
     pub http: HttpSettings,
-    /// How often links, tokens and addresses may ask.
+    /// Request rate limits for links, tokens and client addresses.
     pub rate_limits: RateLimitSettings,
     /// Logging.
     pub log: Log,
@@ -98,80 +108,82 @@ pub struct Config {
     pub traces: Traces,
 }
 
-/// Where the service runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Kind of installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// A developer's machine or a test.
     Development,
-    /// Real contracts.
+    /// An installation with real contracts.
     Production,
 }
 
 /// `[storage]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Storage {
-    /// What the object store's variables would say, by their names in lower case:
+    /// Options of the object store by the lower-case names of its environment variables:
     /// `aws_endpoint`, `aws_access_key_id`, `aws_server_side_encryption`…
     pub options: BTreeMap<String, SecretText>,
-    /// Encrypts documents before they leave: `NAME KEY` a line, the key 32 bytes in
-    /// base64. The first is for new objects, the others read older ones.
+    /// File with the keys that encrypt documents before they are
+    /// uploaded: one `NAME KEY` a line, the key being 32 bytes in base64.
+    /// The first key encrypts new objects, the others decrypt older ones.
     pub encryption_key_file: Option<PathBuf>,
-    /// The same with a key of AWS KMS: its id, ARN or alias.
+    /// AWS KMS key that wraps the object keys instead: its id, ARN or alias.
     pub encryption_kms_key: Option<String>,
-    /// So long nobody can remove a released document (S3 Object Lock); the bucket has to
-    /// have it enabled.
+    /// Retention period of released documents (S3 Object
+    /// Lock). The bucket must have Object Lock enabled.
     #[serde(deserialize_with = "optional_duration")]
+    #[schemars(with = "Option<String>")]
     pub archive_retention: Option<Duration>,
-    /// Whether somebody with a special permission still can.
+    /// Whether users with a special permission can shorten the retention.
     pub archive_retention_mode: RetentionMode,
 }
 
 /// The modes of S3 Object Lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RetentionMode {
-    /// Nobody can.
+    /// The retention cannot be shortened or bypassed.
     #[default]
     Compliance,
-    /// Who may bypass governance can.
+    /// Users with the permission to bypass governance retention can delete the object.
     Governance,
 }
 
-/// `[seal]`. A key is given as PEM files or as one PKCS #12 file.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// `[seal]`. The key is given as PEM files or as one PKCS #12 file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Seal {
     /// PKCS #8 key on P-256, in PEM.
     pub key_file: Option<PathBuf>,
-    /// Its certificate first, then those up to the authority's, in PEM.
+    /// PEM chain: the key's certificate first, then its issuers.
     pub certificates_file: Option<PathBuf>,
     /// Key and certificates in one file (RFC 7292).
     pub pkcs12_file: Option<PathBuf>,
-    /// A file with the password of that file.
+    /// File with the password of the PKCS #12 file.
     pub pkcs12_password_file: Option<PathBuf>,
-    /// A time stamping authority (RFC 3161); without one a seal has no time but
-    /// this host's.
+    /// Time stamping authority (RFC 3161). Without one, a seal carries only this host's time.
+    #[schemars(with = "Option<String>")]
     pub timestamp_url: Option<Url>,
-    /// Roots that the authority's certificate has to lead to, in PEM. Without them
-    /// its time counts as not checked, and `https` is required.
+    /// Trust roots of the time stamping authority, in PEM. Without them its timestamps are recorded
+    /// as unchecked, and its URL must be `https`.
     pub timestamp_trust_file: Option<PathBuf>,
 }
 
-/// Where the sealing key is.
+/// Location of the sealing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SealingKeyFiles {
-    /// In the data folder; made on the first start.
+    /// Data folder; generated on the first start.
     Own,
-    /// PEM: the key, and its certificates.
+    /// PEM files: the key, and its certificates.
     Pem(PathBuf, PathBuf),
-    /// PKCS #12: the file, and the one with its password.
+    /// PKCS #12: the file, and the file with its password.
     Pkcs12(PathBuf, PathBuf),
 }
 
 impl Seal {
-    /// Which of the three it is.
+    /// Returns the configured location; fails when settings of two kinds are mixed.
     pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
         let given = (
             &self.key_file,
@@ -198,13 +210,14 @@ impl Seal {
 }
 
 /// `[auth]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
-    /// How long a web-app token of this host may live.
+    /// Longest lifetime of a web-app token issued by this host.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub max_token_ttl: Duration,
-    /// An OpenID Connect issuer whose tokens are taken as well.
+    /// Additional OpenID Connect issuer of web-app tokens.
     pub oidc: Option<Oidc>,
 }
 
@@ -218,13 +231,14 @@ impl Default for Auth {
 }
 
 /// `[auth.oidc]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Oidc {
-    /// The issuer, exactly as in its tokens' `iss`; its keys are found through
-    /// `/.well-known/openid-configuration` below it.
+    /// Issuer, exactly as in the `iss` claim. Its keys are discovered through
+    /// `/.well-known/openid-configuration` below this URL.
+    #[schemars(with = "String")]
     pub issuer: Url,
-    /// What its tokens' `aud` has to name.
+    /// Required `aud` claim.
     pub audience: String,
     /// Claim with the organization's id.
     #[serde(default = "org_claim")]
@@ -250,7 +264,7 @@ fn role_claim() -> String {
 }
 
 /// Provider instances by kind.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Providers {
     /// Admits `http` and loopback base URLs; development only.
@@ -261,17 +275,17 @@ pub struct Providers {
     pub payment: OtherProviders,
     /// Identity challenge services.
     pub kba: OtherProviders,
-    /// Callbacks of one instance that a node takes a minute; default 3,000.
+    /// Callbacks per minute that one node accepts for one instance; default 3,000.
     pub callbacks_per_minute: Option<u32>,
 }
 
 impl Providers {
-    /// Callbacks of one instance that a node takes a minute.
+    /// Returns the number of callbacks per minute that this node accepts for one instance.
     pub fn callbacks_per_minute(&self) -> u32 {
         self.callbacks_per_minute.unwrap_or(3_000)
     }
 
-    /// The configured instances of a kind; none for what is no provider.
+    /// Returns the configured instances of a provider slot, or none for a slot of the rules.
     pub fn instances(&self, slot: Slot) -> Option<&BTreeMap<String, ProviderInstance>> {
         match slot {
             Slot::Signing => Some(&self.signing.instances),
@@ -281,7 +295,7 @@ impl Providers {
         }
     }
 
-    /// The instance of a kind that is used where nothing else is said.
+    /// Returns the name of the default instance of a slot.
     pub fn default_of(&self, slot: Slot) -> &str {
         match slot {
             Slot::Payment => self.payment.chosen(),
@@ -291,12 +305,11 @@ impl Providers {
     }
 }
 
-/// `[providers.payment]` and `[providers.kba]`: the instances, and which of several is
-/// used.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// `[providers.payment]` and `[providers.kba]`: the instances, and the default among them.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OtherProviders {
-    /// Needed where there are several.
+    /// Default instance; required when there are several.
     pub default: Option<String>,
     /// The configured instances.
     #[serde(flatten)]
@@ -304,7 +317,7 @@ pub struct OtherProviders {
 }
 
 impl OtherProviders {
-    /// The named one, else the only one, else the sandbox.
+    /// Returns the default instance, or the only one, or the built-in sandbox.
     fn chosen(&self) -> &str {
         match &self.default {
             Some(default) => default,
@@ -317,11 +330,11 @@ impl OtherProviders {
     }
 }
 
-/// `[providers.signing]`: which instance is the default, and the instances.
-#[derive(Clone, Debug, Deserialize)]
+/// `[providers.signing]`: the default instance, and the instances.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SigningProviders {
-    /// The instance that new templates use.
+    /// Instance that new templates use.
     pub default: String,
     /// The configured instances.
     #[serde(flatten)]
@@ -338,10 +351,10 @@ impl Default for SigningProviders {
 }
 
 /// `[bulk]`: bulk send.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bulk {
-    /// Items at one provider instance at once, from this node. 0: bulk send is off.
+    /// Items in flight at one provider instance, from this node; 0 disables bulk send.
     pub concurrency: usize,
 }
 
@@ -354,37 +367,39 @@ impl Default for Bulk {
 /// The name of the built-in instance of every provider kind.
 pub const EMBEDDED: &str = "embedded";
 
-/// The name of the signing instance for documents whose signers are asked about
-/// their identity (specification, "KBA and template composition").
+/// Name of the signing instance for documents that require an identity check of their signers
+/// (specification, "KBA and template composition").
 pub const VERIFIED: &str = "verified";
 
-/// One configured provider.
-#[derive(Clone, Debug, Deserialize)]
+/// One configured provider instance.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderInstance {
-    /// Where its API is.
+    /// Base URL of its API.
+    #[schemars(with = "String")]
     pub base_url: Url,
-    /// Hosts the plugin may talk to; default: the host of `base_url`.
+    /// Hosts the plugin may connect to; default: the host of `base_url`.
     #[serde(default)]
     pub allow_hosts: Option<Vec<String>>,
-    /// How long one request may take.
+    /// Timeout of one request.
     #[serde(default = "ten_seconds", deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub timeout: Duration,
     /// Secrets by name; `<name>_file` reads the secret from a file.
     #[serde(default)]
     pub secrets: BTreeMap<String, SecretText>,
-    /// Shown to payers' browsers (payment).
+    /// Key that payers' browsers receive (payment only).
     #[serde(default)]
     pub publishable_key: Option<String>,
-    /// Further settings of the plugin.
+    /// Additional settings of the plugin.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
 
-/// A secret that does not print itself.
-#[derive(Clone, Debug, Deserialize)]
+/// A secret that is redacted in `Debug` output.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct SecretText(SecretString);
+pub struct SecretText(#[schemars(with = "String")] SecretString);
 
 impl SecretText {
     /// Wraps a secret.
@@ -392,32 +407,33 @@ impl SecretText {
         Self(text.into().into())
     }
 
-    /// The secret.
+    /// Returns the plain text.
     pub fn reveal(&self) -> &str {
         self.0.expose_secret()
     }
 }
 
 /// `[webhooks]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Webhooks {
     /// Admits `http` and loopback receivers; development only.
     pub allow_insecure: bool,
-    /// Waits between the attempts of a delivery; the last one again for all that
-    /// come after it.
+    /// Delays between the attempts of a delivery; the last one repeats.
     #[serde(deserialize_with = "durations")]
+    #[schemars(with = "Vec<String>")]
     pub retry_delays: Vec<Duration>,
-    /// How often a delivery is attempted.
+    /// Maximum number of attempts of one delivery.
     pub max_attempts: u32,
-    /// How long payloads and response bodies are kept; what was sent when stays in
-    /// the log.
+    /// Retention of payloads and response bodies. The log of attempts is kept longer.
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub retention: Duration,
-    /// How long the log says what was sent when; for good, unless it is set.
+    /// Retention of the log of attempts; unlimited by default.
     #[serde(deserialize_with = "optional_duration")]
+    #[schemars(with = "Option<String>")]
     pub log_retention: Option<Duration>,
-    /// Authorities in PEM that are trusted for receivers beside the system's.
+    /// Additional trusted certificate authorities for receivers, in PEM.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -442,7 +458,7 @@ impl Default for Webhooks {
 }
 
 /// `[log]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
     /// `text` or `json`.
@@ -452,15 +468,16 @@ pub struct Log {
 }
 
 /// `[traces]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Traces {
-    /// An OpenTelemetry collector that takes OTLP over HTTP, for example
-    /// `http://127.0.0.1:4318`; without one nothing is traced.
+    /// OpenTelemetry collector that accepts OTLP over HTTP, for example `http://127.0.0.1:4318`.
+    /// Without one, tracing is off.
+    #[schemars(with = "Option<String>")]
     pub endpoint: Option<Url>,
-    /// Headers for it, such as `authorization`.
+    /// Headers sent to the collector, such as `authorization`.
     pub headers: BTreeMap<String, SecretText>,
-    /// Which share of traces is sent, 0 to 1.
+    /// Fraction of traces that is exported, 0 to 1.
     pub sample: f64,
 }
 
@@ -474,13 +491,13 @@ impl Default for Traces {
     }
 }
 
-/// How log lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -527,7 +544,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file, when given, and the environment.
+    /// Reads the settings file, if there is one, and the environment.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let mut figment = Figment::new();
         if let Some(file) = file {
@@ -541,15 +558,16 @@ impl Config {
             .merge(environment)
             .extract()
             .map_err(|error| ConfigError::unreadable(&error))?;
+        // Checked here, so that no caller can use unchecked settings.
         config.checked()
     }
 
-    /// Whether real contracts are made here.
+    /// Returns whether this is a production installation.
     pub fn is_production(&self) -> bool {
         self.env == Some(Environment::Production)
     }
 
-    /// How the world reaches this server, without a trailing slash.
+    /// Returns the public URL, without a trailing slash.
     pub fn public_url(&self) -> String {
         match &self.public_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
@@ -557,12 +575,12 @@ impl Config {
         }
     }
 
-    /// `{base_url}`.
+    /// Returns `{base_url}`.
     pub fn base_url(&self) -> String {
         format!("{}/api/v2", self.public_url())
     }
 
-    /// `{signing_host}`, without a trailing slash.
+    /// Returns `{signing_host}`, without a trailing slash.
     pub fn signing_url(&self) -> String {
         match &self.signing_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
@@ -570,7 +588,7 @@ impl Config {
         }
     }
 
-    /// `{embed_host}`, without a trailing slash.
+    /// Returns `{embed_host}`, without a trailing slash.
     pub fn embed_url(&self) -> String {
         match &self.embed_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
@@ -578,8 +596,8 @@ impl Config {
         }
     }
 
-    /// The path of `{embed_host}` on this server: `/embed`, or empty for a host
-    /// of its own.
+    /// Returns the path of `{embed_host}` on this server:
+    /// `/embed`, or empty when it has its own host.
     pub fn embed_path(&self) -> String {
         match &self.embed_url {
             Some(url) => url.path().trim_end_matches('/').to_owned(),
@@ -587,8 +605,8 @@ impl Config {
         }
     }
 
-    /// The path of `{signing_host}` on this server: `/sign`, or empty for a host
-    /// of its own.
+    /// Returns the path of `{signing_host}` on this
+    /// server: `/sign`, or empty when it has its own host.
     pub fn signing_path(&self) -> String {
         match &self.signing_url {
             Some(url) => url.path().trim_end_matches('/').to_owned(),
@@ -596,26 +614,26 @@ impl Config {
         }
     }
 
-    /// The database.
+    /// Returns the database URL, by default a SQLite file in the data folder.
     pub fn database_url(&self) -> String {
         self.database_url
             .clone()
             .unwrap_or_else(|| format!("sqlite://{}", self.data_dir.join("holdfast.db").display()))
     }
 
-    /// Where files on their way in or out are, without a name.
+    /// Returns the folder for unnamed temporary files of uploads and downloads.
     pub fn spool_folder(&self) -> PathBuf {
         self.data_dir.join("uploads-in-progress")
     }
 
-    /// The object store; none means the folder `objects` in the data folder.
+    /// Returns the URL of the object store; none means the folder `objects` in the data folder.
     pub fn storage_url(&self) -> Option<&str> {
         self.storage_url.as_deref()
     }
 }
 
 impl ProviderInstance {
-    /// Settings as the plugin reads them.
+    /// Returns all settings that the plugin can read.
     pub fn all_settings(&self) -> BTreeMap<String, String> {
         let mut settings = self.settings.clone();
         settings.insert("base_url".into(), self.base_url.to_string());
@@ -639,6 +657,7 @@ impl ProviderInstance {
                             source,
                         }
                     })?;
+                    // Editors and `echo` append a newline, which is never part of a secret.
                     (name.to_owned(), SecretText::new(text.trim()))
                 }
             };
@@ -694,7 +713,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_those_of_the_contract() {
+    fn default_settings_match_the_contract() {
         Jail::expect_with(|_| {
             let config = Config::load(None).unwrap();
             assert_eq!(config.public_url(), "http://127.0.0.1:8080");
@@ -708,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signing_host_of_its_own_is_served_at_its_root() {
+    fn a_dedicated_signing_host_is_served_at_its_root() {
         Jail::expect_with(|jail| {
             jail.set_env("HOLDFAST_SIGNING_URL", "https://sign.example/");
             let config = Config::load(None).unwrap();
@@ -739,7 +758,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_or_invalid_key_is_named() {
+    fn an_unknown_or_invalid_setting_is_named() {
         for (name, value, key) in [
             ("HOLDFAST_LISTENN", "127.0.0.1:1", "listenn"),
             ("HOLDFAST_WEBHOOKS__RETRIES", "1", "retries"),
@@ -760,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn production_refuses_what_is_for_development() {
+    fn production_refuses_development_settings() {
         for name in [
             "HOLDFAST_CLOCK_OFFSET",
             "HOLDFAST_SWEEP_INTERVAL",
@@ -779,7 +798,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_may_come_from_a_file_and_never_prints() {
+    fn a_secret_can_be_read_from_a_file_and_is_never_printed() {
         Jail::expect_with(|jail| {
             jail.create_file("token", "s3cret\n")?;
             jail.create_file(

@@ -1,25 +1,26 @@
 //! `[rate_limits]`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Requests a minute on this node, by credential; 0 is no limit. API keys have limits of
-/// their own.
-#[derive(Clone, Debug, Deserialize)]
+/// Requests per minute on this node, by credential;
+/// 0 means unlimited. API keys have separate limits.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateLimitSettings {
-    /// Of one signing link: the form, its pages, and saves.
+    /// One signing link: the form, its pages, and saves.
     pub signing_link: u32,
-    /// Of one signing link for the signer's copy, which is as large as the document.
+    /// Downloads of the signer's copy through one signing link; each is as large as the document.
     pub copies: u32,
-    /// Of one web-app token.
+    /// One web-app token.
     pub web_token: u32,
-    /// Of one session of the field builder.
+    /// One field builder session.
     pub builder_session: u32,
-    /// Uploads of components of one organization.
+    /// Component uploads of one organization.
     pub component_uploads: u32,
-    /// Of one address for `/ledger/…`.
+    /// Requests to `/ledger/…` from one client address.
     pub ledger: u32,
-    /// Of one address with links, tokens and sessions of any kind.
+    /// All requests with links, tokens and sessions from one client address.
     pub address: u32,
 }
 

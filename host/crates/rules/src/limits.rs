@@ -1,50 +1,53 @@
-//! What one call of a component may use, by slot.
+//! Resource limits of one call of a component, by slot.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use holdfast_domain::component::Slot;
 
 const MIB: usize = 1024 * 1024;
 
-/// What one call may use, and how many there may be at once.
+/// Resource limits of one call, and of concurrent calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Linear memory, in bytes.
     pub memory: usize,
-    /// Units of deterministic CPU time (Wasmtime's fuel); rules only.
+    /// Wasmtime's fuel, a deterministic measure of work; rules only.
     pub fuel: u64,
-    /// The wall clock. For rules a backstop for what fuel does not count, and long
-    /// enough for a disk to bring in their code.
+    /// Wall-clock time. For rules a backstop for work that fuel does not count, and long
+    /// enough to read their code from a disk.
     pub deadline: Duration,
-    /// CPU time of a provider, which mostly waits.
+    /// Processor time of the thread that runs the call.
     pub cpu: Duration,
-    /// Bytes that the component may hand to the host in one call.
+    /// Bytes that the component may pass to the host in one call.
     pub output: usize,
-    /// How often it may ask the host for something; providers only.
+    /// Number of host calls; providers only.
     pub host_calls: u32,
-    /// Requests it may send; providers only.
+    /// Number of HTTP requests; providers only.
     pub requests: u32,
-    /// Calls at once. Further ones wait.
+    /// Concurrent calls. Further calls wait.
     pub instances: usize,
-    /// Calls at once on behalf of one organization, whoever owns the component.
+    /// Concurrent calls on behalf of one organization, regardless of the component's owner.
     pub instances_of_organization: usize,
     /// Bytes that all calls of one organization's own components hold together:
     /// memory and fetched documents; providers only.
     pub memory_of_organization: usize,
 }
 
-/// `[components.limits."rules.compliance"]`: what differs from the defaults.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Changes to the default limits of a slot: `[components.limits."rules.compliance"]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
     memory_bytes: Option<usize>,
     fuel: Option<u64>,
     #[serde(deserialize_with = "some_duration")]
+    #[schemars(with = "Option<String>")]
     deadline: Option<Duration>,
     #[serde(deserialize_with = "some_duration")]
+    #[schemars(with = "Option<String>")]
     cpu: Option<Duration>,
     output_bytes: Option<usize>,
     host_calls: Option<u32>,
@@ -65,7 +68,7 @@ fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Du
     }
 }
 
-/// The limits of every slot.
+/// Limits of all slots.
 #[derive(Clone, Debug)]
 pub struct AllLimits(BTreeMap<Slot, Limits>);
 
@@ -80,7 +83,8 @@ impl Default for AllLimits {
     }
 }
 
-/// Rules use about 20,000 units of fuel, a 500-page file about 5e9.
+/// Returns the default limits. A call of rules uses about 20,000 units of fuel, a file of 500
+/// pages about 5e9.
 fn defaults(slot: Slot) -> Limits {
     let rules = Limits {
         memory: 12 * MIB,
@@ -96,7 +100,7 @@ fn defaults(slot: Slot) -> Limits {
     };
     match slot {
         Slot::Compliance => rules,
-        // Asked while the database's writer waits.
+        // Lifecycle rules run inside a write transaction, for which other writers wait.
         Slot::Lifecycle => Limits {
             fuel: 1_000_000,
             cpu: Duration::from_millis(20),
@@ -127,7 +131,7 @@ fn defaults(slot: Slot) -> Limits {
     }
 }
 
-/// The most that the engines have room for.
+/// Returns the maximum limits, for which the engines are configured.
 fn most(slot: Slot) -> Limits {
     let most = defaults(slot);
     match slot {
@@ -150,10 +154,10 @@ fn most(slot: Slot) -> Limits {
 }
 
 impl AllLimits {
-    /// The defaults with these changes.
+    /// Applies settings to the defaults.
     ///
     /// # Errors
-    /// Names the slot or the setting that cannot be had.
+    /// A message with the unknown slot, or the setting out of range.
     pub fn new(settings: &BTreeMap<String, LimitSettings>) -> Result<Self, String> {
         let mut all = Self::default();
         for (name, changed) in settings {
@@ -196,7 +200,7 @@ impl AllLimits {
         Ok(all)
     }
 
-    /// Of one slot.
+    /// Returns the limits of one slot.
     pub fn of(&self, slot: Slot) -> Limits {
         self.0.get(&slot).cloned().unwrap_or_else(|| defaults(slot))
     }
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_named() {
+    fn invalid_component_limits_are_named() {
         for (text, named) in [
             ("[\"rules.unknown\"]", "is no slot"),
             (
