@@ -1,17 +1,17 @@
-"""A mail server for the tests: aiosmtpd, which keeps what it is given as files.
+"""A mail server for the tests: aiosmtpd, which saves accepted mails as files.
 
 Its one argument is a JSON object:
 
-  folder    where each mail becomes NNN.eml, and NNN.json says how it came
+  folder    each mail is saved here as NNN.eml, with details of its delivery in NNN.json
   port      to listen on at 127.0.0.1; 0 for any
-  tls       "none", "starttls" (asked for before anything else) or "implicit"
+  tls       "none", "starttls" (required before any other command) or "implicit"
   certificate, key   PEM files, for TLS
-  user, password     who may send; absent: everybody
-  busy      how many mails are put off (451) before the first is taken
-  nobody    an address that is refused for good (550)
-  largest   bytes of the largest mail that is taken (552)
+  user, password     required login; absent: no login needed
+  busy      number of mails that are refused temporarily (451) before the first is accepted
+  nobody    an address that is refused permanently (550)
+  largest   size of the largest accepted mail in bytes (552)
 
-It prints the port it listens on, and ends when its standard input does.
+It prints the port it listens on, and ends when its standard input is closed.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Handler:
 
 
 def write(folder, name, content):
-    """Whole or not at all: the test looks into the folder meanwhile."""
+    """Writes atomically, because the test polls the folder meanwhile."""
     temporary = os.path.join(folder, f".{name}")
     with open(temporary, "wb") as file:
         file.write(content)

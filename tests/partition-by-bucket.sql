@@ -1,5 +1,5 @@
--- The tables of organizations as partitions by bucket: as near to shards as PostgreSQL is
--- by itself. A unique key that does not name the bucket is refused, as Citus refuses it.
+-- Partitions the tenants' tables by bucket, which is the closest to shards that plain
+-- PostgreSQL offers. Like Citus, it refuses a unique key without the bucket.
 do $$
 declare
     one record;

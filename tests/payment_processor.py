@@ -1,9 +1,9 @@
-"""A payment processor for the tests: localstripe, which others have made.
+"""A payment processor for the tests: localstripe, a third-party fake of Stripe.
 
-It prints the port it listens on at 127.0.0.1, and ends when its standard input does.
+It prints the port it listens on at 127.0.0.1, and ends when its standard input is closed.
 
-localstripe refuses parameters that it does not know. Those of a destination charge are
-made known to it here, and shown with the payment as Stripe shows them.
+localstripe refuses unknown parameters. This adds those of a destination charge and returns
+them with the payment, like Stripe.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ async def listen():
     print(site._server.sockets[0].getsockname()[1], flush=True)
 
 
-# Nothing is kept between two runs.
+# State is not kept between two runs.
 resources.store.dump_to_disk = lambda: None
 know_destination_charges()
 loop = asyncio.new_event_loop()

@@ -1,23 +1,23 @@
-"""What MuPDF, PDFium and pyHanko see in a PDF, for the tests.
+"""Inspects PDFs with MuPDF, PDFium and pyHanko, for the tests.
 
 Reads one JSON request a line, writes one JSON answer a line. Requests:
 
   {"do": "compare", "before": path, "after": path, "first": n,
    "mask": path or null, "ignore": [[page, x0, y0, x1, y1], ...]}
       -> {"problems": [text, ...]}
-      Each page p of `before` and page first + p of `after` are drawn by both
-      readers. They have to be the same but where `mask` (a document with the
-      same pages in grey) has ink and in the `ignore` rectangles (fractions).
+      Both readers draw each page p of `before` and page first + p of
+      `after`. The pages have to be equal except where `mask` (a document with
+      the same pages in grey) has ink and in the `ignore` rectangles (fractions).
 
   {"do": "blank", "like": path, "write": path}
       -> {"pages": n}, or {"error": text}
-      Writes a document of grey upright pages, as large as those of `like` are
-      displayed.
+      Writes a document of grey upright pages with the displayed sizes of the
+      pages of `like`.
 
   {"do": "seal", "path": path, "authorities": path of PEM certificates,
    "times": the same for time stamps, or left out}
       -> {"intact", "valid", "trusted", "whole": bool, "level": text}
-      What pyHanko says of the last signature. With `times` also
+      pyHanko's report on the last signature. With `times` also
       {"time": {"trusted": bool, "at": text}}, or null without a time stamp.
 """
 
@@ -31,11 +31,11 @@ import pypdfium2
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
-# Writers shorten numbers: an edge may be smoothed a little otherwise.
+# Tolerance: writers round numbers, which changes the anti-aliasing of edges a little.
 LEVELS = 24
-# Of each document.
+# Number of pages to compare in each document.
 PAGES = 4
-# Neither white nor black ink hides on it.
+# On grey, both white and black ink are visible.
 GREY = (0.5, 0.5, 0.5)
 
 
@@ -53,7 +53,7 @@ class MuPdf:
 class Pdfium:
     def __init__(self, path):
         self.document = pypdfium2.PdfDocument(path)
-        # Without this it leaves the form's widgets out.
+        # PDFium draws form fields only after this call.
         self.document.init_forms()
         self.pages = len(self.document)
 
@@ -65,8 +65,7 @@ READERS = {"MuPDF": MuPdf, "PDFium": Pdfium}
 
 
 def widgets(path):
-    """Where a document has form fields: PDFium draws those as it likes, and not
-    as their appearances say."""
+    """Returns the areas of form fields, which PDFium draws without using their appearances."""
     found = []
     for page in pymupdf.open(path):
         for widget in page.widgets():
@@ -80,7 +79,7 @@ def widgets(path):
 
 
 def near(ink):
-    """The ink and what lies beside it."""
+    """Returns the ink and the pixels around it."""
     grown = ink.copy()
     for axis in (0, 1):
         for step in (-2, -1, 1, 2):
@@ -151,7 +150,7 @@ def blank(request):
 
 
 def seal(request):
-    # Only this one needs it, and it takes a second to load.
+    # Imported here because only this request needs it and loading takes a second.
     from pyhanko.keys import load_certs_from_pemder
     from pyhanko.pdf_utils.reader import PdfFileReader
     from pyhanko.sign.validation import validate_pdf_signature

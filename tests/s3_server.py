@@ -1,10 +1,11 @@
-"""An object store with Object Lock, and keys of KMS: moto, which others have made.
+"""An object store with Object Lock and KMS keys: moto, a third-party fake of AWS.
 
-It prints where it listens at 127.0.0.1, and the id of a key, as JSON; it ends when its
-standard input does. There are two buckets: `plain`, and `locked` with Object Lock.
+It prints the address it listens on at 127.0.0.1 and the id of a key, as JSON, and ends when
+its standard input is closed. There are two buckets: `plain`, and `locked` with Object Lock.
 
-moto looks whether an object is there, and then creates it: two requests at once could both
-create one. An object store lets one of them, so that requests are answered in turn here.
+moto checks whether an object exists and then creates it, so that two concurrent requests could
+both create it. A real object store lets one of them win, so this server handles one request at
+a time.
 """
 
 import json

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_grouped() {
+    fn numbers_are_formatted_with_thousands_separators() {
         assert_eq!(thousands(999.4), "999");
         assert_eq!(thousands(1_234_567.8), "1,234,568");
     }

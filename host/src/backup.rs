@@ -1,10 +1,10 @@
-//! Backing up a running installation of the embedded default, and restoring it: the
-//! database, the objects, the keys and the outbox, as they belong together.
+//! Backup and restore of a running installation with embedded storage: database, objects, keys and
+//! outbox as one consistent set.
 //!
-//! Objects are created and never changed. Removing them waits while a backup is made, so
-//! that whatever the snapshot of the database points to is there when it is copied.
-//! Checkpoints of the log go first: those of later entries than the snapshot has would say
-//! that the log was cut off.
+//! Objects are created and never changed, and their deletion is suspended during a backup, so that
+//! every object that the database snapshot refers to still exists when it is copied. The log's
+//! checkpoints are copied before the database: a checkpoint newer than the snapshot would make the
+//! log look truncated.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,58 +22,58 @@ use crate::domain::clock::{Clock, Timestamp};
 use crate::files::PROBES;
 use crate::store::{Store, StoreError, chores};
 
-/// What names a backup's files. It is written last: without it there is no backup.
+/// List of a backup's files. It is written last, so that an incomplete backup has none.
 const MANIFEST: &str = "manifest.json";
 const DATABASE: &str = "holdfast.db";
-/// Below the data folder, in the order of copying; the database comes after the first.
+/// Folders below the data folder in copying order; the database follows the checkpoints.
 const CHECKPOINTS: &str = "objects/ledger/checkpoints";
 const FOLDERS: [&str; 3] = ["objects", "keys", "outbox"];
-/// So long nothing is removed after the last sign of life of a backup.
+/// Time after the last renewal during which deletion stays suspended.
 const HOLD: Duration = Duration::from_secs(600);
 const RENEWAL: Duration = Duration::from_secs(30);
 const PIECE: usize = 1024 * 1024;
 
-/// What a backup holds.
+/// Content of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// When it was begun.
+    /// Time at which the backup began.
     pub created_at: Timestamp,
-    /// Which version of the program made it.
+    /// Version of the program that made it.
     pub version: String,
-    /// By path below the data folder.
+    /// Files by path below the data folder.
     pub files: BTreeMap<String, Kept>,
 }
 
-/// One file of a backup.
+/// File of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// SHA-256, lower-case hex.
+    /// SHA-256 in lower-case hex.
     pub sha256: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// Why there is no backup, or nothing was restored.
+/// Reason a backup or restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Not the embedded default.
+    /// The installation does not use embedded storage.
     #[error("{0}")]
     NotEmbedded(&'static str),
-    /// Something would be overwritten.
+    /// The target folder is not empty.
     #[error("{0} is not empty")]
     NotEmpty(String),
-    /// Not what was backed up.
+    /// The backup is not as it was made.
     #[error("the backup is damaged: {0}")]
     Damaged(String),
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file.
+    /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// What went wrong.
+        /// I/O error.
         source: io::Error,
     },
 }
@@ -105,10 +105,10 @@ fn check_embedded(config: &Config) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Backs up a data folder whose server may be running.
+/// Backs up a data folder while its server may be running.
 ///
 /// # Errors
-/// When it is not the embedded default, `to` holds something, or a file cannot be copied.
+/// Fails if storage is not embedded, `to` is not empty, or a file cannot be copied.
 pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError> {
     check_embedded(config)?;
     make_empty(to)?;
@@ -116,6 +116,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
     let store = Store::connect(&config.database_url()).await?;
     let created_at = clock.now();
     let held = Cell::new(created_at + HOLD);
+    // Before the first copy, so that nothing the snapshot refers to is deleted meanwhile.
     chores::hold(&store, chores::BACKUP, held.get()).await?;
     let renewals = async {
         loop {
@@ -123,7 +124,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
             let until = clock.now() + HOLD;
             match chores::hold(&store, chores::BACKUP, until).await {
                 Ok(()) => held.set(until),
-                Err(error) => tracing::warn!(%error, "a backup could not say that it goes on"),
+                Err(error) => tracing::warn!(%error, "backup could not extend its hold on objects"),
             }
         }
     };
@@ -131,6 +132,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
         copied = copy_all(config, &store, to) => copied,
         never = renewals => never,
     };
+    // Also after a failed copy, so that deletion resumes at once.
     chores::let_go(&store, chores::BACKUP, held.get()).await?;
     let manifest = Manifest {
         created_at,
@@ -143,6 +145,7 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<Manifest, BackupError
     File::open(&part)
         .and_then(|file| file.sync_all())
         .at(&part)?;
+    // The rename makes the manifest appear complete or not at all.
     fs::rename(&part, &whole).at(&whole)?;
     sync_folder(to)?;
     Ok(manifest)
@@ -160,6 +163,7 @@ async fn copy_all(
     .await?;
     let snapshot = to.join(DATABASE);
     store.snapshot_into(&snapshot).await?;
+    // Objects follow the snapshot, so that everything it refers to exists already.
     let others = blocking(from, to, move |from, to| {
         File::open(&snapshot)
             .and_then(|file| file.sync_all())
@@ -186,7 +190,7 @@ async fn blocking<T: Send + 'static>(
         .unwrap_or_else(|error| Err(BackupError::Damaged(format!("the work broke off: {error}"))))
 }
 
-/// Copies the files below `folder` that are wanted; names begin at `from`.
+/// Copies the wanted files below `folder`; their names are relative to `from`.
 fn copy_below(
     from: &Path,
     to: &Path,
@@ -212,7 +216,7 @@ fn copy_below(
         } else if kind.is_file() && wanted(&name) && !is_unfinished(&name) {
             match copy(&entry.path(), &to.join(&name)) {
                 Ok(kept) => drop(files.insert(name, kept)),
-                // A mail that was sent, or a probe: documents stay while they are held.
+                // Mails are sent and probes removed meanwhile; documents must not disappear.
                 Err(BackupError::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound && !is_document(&name) => {}
                 Err(error) => return Err(error),
@@ -222,28 +226,29 @@ fn copy_below(
     Ok(files)
 }
 
-/// What the database points to.
+/// Returns whether the file is an object that the database may refer to.
 fn is_document(name: &str) -> bool {
     let object = name.strip_prefix("objects/");
     object.is_some_and(|object| !object.starts_with(PROBES))
 }
 
-/// What is still being written has such a name: `…#1` of an object, `….new` of a key, and
-/// what is no `.eml` of a mail.
+/// Returns whether the file is still being written: `…#1` of an object, `….new` or `….lock` of a
+/// key, and any outbox file that is not `.eml`.
 fn is_unfinished(name: &str) -> bool {
     let mail = name.starts_with("outbox/") && !name.ends_with(".eml");
     let key = name.starts_with("keys/") && (name.ends_with(".new") || name.ends_with(".lock"));
     mail || key || name.contains('#')
 }
 
-/// Copies one file, and says what it holds.
+/// Copies a file; returns its digest and size.
 fn copy(from: &Path, to: &Path) -> Result<Kept, BackupError> {
     let mut source = File::open(from).at(from)?;
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).at(folder)?;
     }
+    // Never overwrites; the target folder was empty.
     let mut target = File::create_new(to).at(to)?;
-    // As secret as what it is a copy of.
+    // The copy must be as private as the original.
     let mode = source.metadata().at(from)?.permissions();
     target.set_permissions(mode).at(to)?;
     let (mut hash, mut size) = (Sha256::new(), 0);
@@ -274,11 +279,10 @@ fn digest(path: &Path) -> Result<Kept, BackupError> {
     })
 }
 
-/// Puts a backup into an empty data folder.
+/// Restores a backup to an empty data folder.
 ///
 /// # Errors
-/// When the data folder holds something, or the backup is not what was made: then nothing
-/// is written.
+/// Fails if the data folder is not empty or the backup is damaged; nothing is written then.
 pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
     check_embedded(config)?;
     let path = from.join(MANIFEST);
@@ -286,6 +290,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
     let manifest: Manifest = serde_json::from_slice(&text)
         .map_err(|error| BackupError::Damaged(format!("{MANIFEST}: {error}")))?;
     for (name, kept) in &manifest.files {
+        // A manifest from elsewhere must not write outside the data folder.
         let inside = Path::new(name)
             .components()
             .all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -302,8 +307,8 @@ pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
     }
     let to = &config.data_dir;
     make_empty(to)?;
-    // The database last, and once all else is on the disk: a folder without it is none
-    // that a server would take for whole.
+    // The database is copied last, once everything else is on the disk: without it, a server does
+    // not take the folder for complete.
     let (database, others): (Vec<&String>, Vec<&String>) =
         manifest.files.keys().partition(|name| *name == DATABASE);
     for names in [others, database] {
@@ -322,7 +327,7 @@ pub fn restore(config: &Config, from: &Path) -> Result<Manifest, BackupError> {
     Ok(manifest)
 }
 
-/// The folder, made if need be, for nobody else to read.
+/// Creates the folder if necessary, checks that it is empty, and makes it private.
 fn make_empty(folder: &Path) -> Result<(), BackupError> {
     fs::create_dir_all(folder).at(folder)?;
     let mut entries = fs::read_dir(folder).at(folder)?;

@@ -1,4 +1,4 @@
-//! Whether each dependency works, and if not, why.
+//! Health checks of the service's dependencies.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::service::vault::Vault;
 use crate::service::vault::log;
 use crate::service::{App, Core};
 
-/// One dependency.
+/// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `components` or `providers`.
     pub name: &'static str,
-    /// It works.
+    /// Whether it works.
     pub ok: bool,
-    /// What was looked at, or the reason it does not work.
+    /// Description of the check, or the reason for its failure.
     pub detail: String,
 }
 
@@ -31,13 +31,12 @@ impl Check {
     }
 }
 
-/// How long a provider may take to answer.
+/// Timeout of a provider's response.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long what was seen of the object store is new enough.
+/// Time for which the result of a storage check is reused.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// Looks at everything the service depends on, and speaks with the mail server and the
-/// providers.
+/// Checks everything the service depends on, including the mail server and the providers.
 pub async fn checks(app: &App) -> Vec<Check> {
     vec![
         Check::from("database", database(app).await),
@@ -51,8 +50,8 @@ pub async fn checks(app: &App) -> Vec<Check> {
     ]
 }
 
-/// What every request needs. What only some calls or one organization need (mails,
-/// providers, an organization's own components) makes no node less ready.
+/// Checks what every request needs. Dependencies of some calls or of one organization (mails,
+/// providers, an organization's own components) do not affect readiness.
 pub async fn readiness(app: &App) -> Vec<Check> {
     vec![
         Check::from("database", database(app).await),
@@ -71,11 +70,13 @@ async fn database(core: &Core) -> Result<String, String> {
     Ok(format!("{:?} answers", core.store.dialect()))
 }
 
-/// Once a second, however many ask, and to its end though nobody waits for it: a probe
-/// costs four requests, and goes again.
+/// Checks the object store at most once a second, shared by all callers,
+/// because a probe costs four requests. The task runs to the end even if
+/// its caller gives up, so that its temporary object is deleted.
 async fn storage_lately(app: &App) -> Result<String, String> {
     let app = app.clone();
     let look = tokio::spawn(async move {
+        // Held during the check, so that concurrent callers wait for one result.
         let mut last = app.seen.storage.lock().await;
         match &*last {
             Some((at, seen)) if at.elapsed() < LATELY => seen.clone(),
@@ -97,7 +98,7 @@ async fn storage(core: &Core) -> Result<String, String> {
     Ok("written, read and deleted a probe".into())
 }
 
-/// Folders whose disks the service writes to, and what they are called.
+/// Returns the names and paths of the folders that the service writes to.
 pub(crate) fn folders(core: &Core) -> Vec<(&'static str, PathBuf)> {
     let data = ("data", core.config.data_dir.clone());
     let objects = core
@@ -138,7 +139,7 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Waits for no lock that loading a component holds.
+/// Checks the components without waiting for locks held while a component loads.
 fn components(app: &App, of_organizations: bool) -> Result<String, String> {
     let broken = app.management.followed.broken();
     let mut broken = broken.iter();
@@ -155,7 +156,7 @@ fn components(app: &App, of_organizations: bool) -> Result<String, String> {
     }
 }
 
-/// Whether providers are set up, and whether each answers.
+/// Checks that providers are configured and respond.
 async fn providers(core: &Core) -> Result<String, String> {
     let set_up = settings_of_providers(core)?;
     let slots = [Slot::Signing, Slot::Payment, Slot::Kba];
@@ -164,9 +165,10 @@ async fn providers(core: &Core) -> Result<String, String> {
         instances.map(move |(name, instance)| (slot, name, instance.base_url.clone()))
     });
     for (slot, name, base_url) in configured {
-        // Any status is an answer.
+        // Any status proves that the provider responds.
         let asked = core.http.get(base_url).timeout(PROVIDER_TIMEOUT).send();
         if let Err(error) = asked.await {
+            // Configured URLs may contain credentials.
             let why = error.without_url();
             return Err(format!("{slot} {name} cannot be reached: {why}"));
         }
@@ -182,7 +184,7 @@ fn settings_of_providers(core: &Core) -> Result<String, String> {
         (Slot::Kba, "kba", &["secret_key"]),
     ] {
         let mut names = Vec::new();
-        // The sandboxes of the other kinds are for development.
+        // The sandboxes of the other kinds exist in development only.
         if slot == Slot::Signing || !core.config.is_production() {
             names.push(EMBEDDED.to_owned());
         }

@@ -1,6 +1,6 @@
-//! A queue in front of something scarce: organizations take turns, and within an
-//! organization its envelopes. Requests go before jobs, most of the time. While several
-//! organizations ask, each one leaves room for the others; one that asks alone has it all.
+//! Fair queue for a scarce resource. Organizations take turns, and within an organization its
+//! envelopes. Requests go before jobs, most of the time. While several organizations compete, each
+//! is limited to a share; a single one can use everything.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,28 +11,28 @@ use tokio::sync::oneshot;
 use crate::domain::id::OrgId;
 use crate::domain::priority::Priority;
 
-/// Requests served while jobs wait, before a job has its turn.
+/// Requests served in a row before a waiting job gets its turn.
 const REQUESTS_IN_A_ROW: u32 = 4;
-/// How long a request waits for its turn.
+/// Time limit of a waiting request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a job waits for its turn.
+/// Time limit of a waiting job.
 const PATIENCE_OF_JOBS: Duration = Duration::from_secs(300);
 
-/// How long after a second organization asked each one keeps to its share.
+/// Time for which shares apply after a second organization was seen.
 const SHARED: Duration = Duration::from_secs(30);
 
-/// Units that the queue gives out, and the most that may wait.
+/// Units that the queue hands out, and limits of waiting calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Units in all.
+    /// Total number of units.
     pub units: usize,
-    /// Units of one organization at once while others ask, too.
+    /// Units of one organization while others compete.
     pub of_organization: usize,
-    /// Waiting calls in all.
+    /// Maximum number of waiting calls.
     pub waiting: usize,
-    /// Waiting calls of one organization.
+    /// Maximum number of waiting calls of one organization.
     pub waiting_of_organization: usize,
-    /// Waiting calls about one envelope or document.
+    /// Maximum number of waiting calls for one envelope or document.
     pub waiting_of_item: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Work for an organization; `item` is an envelope, a document, or empty.
+    /// Creates the owner; `item` is an envelope, a document, or empty.
     pub fn new(org: &OrgId, item: &str) -> Self {
         Self {
             org: org.to_string(),
@@ -53,7 +53,7 @@ impl Owner {
     }
 }
 
-/// The queue. Cheap to clone.
+/// Fair queue; cheap to clone.
 #[derive(Clone)]
 pub struct FairQueue(Arc<Mutex<State>>);
 
@@ -69,18 +69,18 @@ struct State {
     shared_until: Option<Instant>,
 }
 
-/// The waiting calls of one kind.
+/// Waiting calls of one kind: requests or jobs.
 #[derive(Default)]
 struct Line {
-    /// Organizations that wait, in the order of their turns.
+    /// Waiting organizations in the order of their turns.
     turns: VecDeque<String>,
     waiting: HashMap<String, Calls>,
 }
 
-/// The waiting calls of one organization.
+/// Waiting calls of one organization.
 #[derive(Default)]
 struct Calls {
-    /// Their items, in the order of their turns.
+    /// Items in the order of their turns.
     turns: VecDeque<String>,
     waiting: HashMap<String, VecDeque<Call>>,
 }
@@ -90,9 +90,9 @@ struct Call {
     ready: oneshot::Sender<Turn>,
 }
 
-/// The right to use some units; dropping it gives them back.
+/// Right to use some units; dropping it releases them.
 pub struct Turn {
-    /// None once the units are given back.
+    /// None once the units are released.
     queue: Option<FairQueue>,
     org: String,
     units: usize,
@@ -109,7 +109,7 @@ impl Drop for Turn {
 }
 
 impl FairQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(capacity: Capacity) -> Self {
         Self(Arc::new(Mutex::new(State {
             free: capacity.units,
@@ -123,8 +123,8 @@ impl FairQueue {
         })))
     }
 
-    /// Waits for `units`; more than an organization may have count as all that it may
-    /// have. None when too many wait already, or when the wait takes too long.
+    /// Waits for `units`, capped at an organization's share. Returns none if too many calls are
+    /// waiting, or if the wait takes too long.
     pub async fn turn(&self, owner: &Owner, priority: Priority, units: usize) -> Option<Turn> {
         let job = priority >= Priority::Job;
         let ready = self.join(owner, units, job)?;
@@ -134,6 +134,7 @@ impl FairQueue {
 
     fn join(&self, owner: &Owner, units: usize, job: bool) -> Option<oneshot::Receiver<Turn>> {
         let mut state = self.lock();
+        // Cancelled calls are removed only when the queue is full, as that scans all of it.
         if !state.has_room(owner) {
             state.requests.forget_cancelled();
             state.jobs.forget_cancelled();
@@ -170,18 +171,19 @@ impl State {
             && sum(Line::len_of_item) < self.capacity.waiting_of_item
     }
 
-    /// Notes which organization asks.
+    /// Records which organization called, to detect competition.
     fn note(&mut self, org: &str) {
         if self.latest.as_deref() == Some(org) {
             return;
         }
+        // A change of caller means that at least two organizations compete.
         if self.latest.is_some() {
             self.shared_until = Some(Instant::now() + SHARED);
         }
         self.latest = Some(org.to_owned());
     }
 
-    /// Units that one organization may have at present.
+    /// Returns the number of units that one organization may hold at present.
     fn share(&self) -> usize {
         match self.shared_until {
             Some(until) if Instant::now() < until => self.capacity.of_organization,
@@ -199,13 +201,14 @@ impl State {
         }
     }
 
-    /// Gives out free units until no waiting call may have any.
+    /// Hands out free units until no waiting call can be served.
     fn serve(&mut self, queue: &FairQueue) {
         while self.serve_one(queue) {}
     }
 
     fn serve_one(&mut self, queue: &FairQueue) -> bool {
         let jobs_first = self.requests_in_a_row >= REQUESTS_IN_A_ROW;
+        // If the preferred kind has nothing to serve, the other one gets its turn.
         for jobs in [jobs_first, !jobs_first] {
             let (share, held) = (self.share(), &self.held);
             let line = if jobs {
@@ -219,7 +222,7 @@ impl State {
             let Some((org, units)) = line.next(may_have) else {
                 continue;
             };
-            // Smaller calls do not overtake: a large one would wait for ever.
+            // Smaller calls must not overtake, or a large one would starve.
             if units > self.free {
                 return false;
             }
@@ -234,8 +237,9 @@ impl State {
                 org,
                 units,
             };
-            // The caller may have given up in the meantime.
+            // The caller may have given up meanwhile; its units go back.
             if let Err(mut turn) = call.ready.send(turn) {
+                // Dropping the turn must not release again: this function holds the lock.
                 turn.queue = None;
                 self.release(&turn.org, units);
             }
@@ -258,7 +262,7 @@ impl Line {
         item.push_back(call);
     }
 
-    /// The next organization that may have its units, and how many they are.
+    /// Returns the next organization that may have the units of its call, and their number.
     fn next(&self, may_have: impl Fn(&str, usize) -> bool) -> Option<(String, usize)> {
         self.turns.iter().find_map(|org| {
             let calls = self.waiting.get(org)?;
@@ -267,8 +271,8 @@ impl Line {
         })
     }
 
-    /// Takes an organization's next call; organization and item then wait behind the
-    /// others of their kind.
+    /// Removes an organization's next call and moves
+    /// organization and item to the end of their queues.
     fn pop(&mut self, org: &str) -> Option<Call> {
         self.turns.retain(|other| other != org);
         let calls = self.waiting.get_mut(org)?;
@@ -342,7 +346,7 @@ mod tests {
         }
     }
 
-    /// The order in which calls have their turn, one after the other.
+    /// Returns the order in which waiting calls get their turns, one after the other.
     fn served(queue: &FairQueue, calls: &[(&str, &str, bool)]) -> Vec<String> {
         let first = queue
             .join(&owner("nobody", ""), 1, false)
@@ -371,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn organizations_take_turns_and_so_do_their_envelopes() {
+    fn the_fair_queue_alternates_between_organizations_and_envelopes() {
         let calls = [
             ("a", "1", false),
             ("a", "1", false),
@@ -384,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_go_before_jobs_but_not_for_ever() {
+    fn requests_are_served_before_jobs_without_starving_them() {
         let mut calls = vec![("a", "", true)];
         for item in ["1", "2", "3", "4", "5"] {
             calls.push(("b", item, false));
@@ -395,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn an_organization_leaves_room_for_the_others() {
+    fn one_organization_cannot_fill_the_fair_queue() {
         let queue = queue(2, 1);
         let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
         drop(turn("b"));
@@ -408,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_organization_that_asks_alone_has_all_the_room() {
+    fn an_organization_alone_can_use_the_whole_fair_queue() {
         let queue = queue(2, 1);
         let turn = |org: &str| queue.join(&owner(org, ""), 1, false).unwrap();
         let alone = [turn("a").try_recv(), turn("a").try_recv()];
@@ -417,13 +421,13 @@ mod tests {
         drop(turn("b"));
         let _held = turn("a").try_recv().unwrap();
         assert!(turn("a").try_recv().is_err());
-        // The half minute is over.
+        // Simulates the end of the half minute.
         queue.lock().shared_until = Some(Instant::now());
         assert!(turn("a").try_recv().is_ok());
     }
 
     #[test]
-    fn a_queue_has_an_end() {
+    fn a_fair_queue_has_a_maximum_length() {
         let queue = queue(1, 1);
         let _held = queue.join(&owner("a", "1"), 1, false).unwrap().try_recv();
         let waiting: Vec<_> = (0..5)
@@ -431,13 +435,13 @@ mod tests {
             .collect();
         assert!(queue.join(&owner("a", "1"), 1, false).is_none());
         assert!(queue.join(&owner("a", "2"), 1, false).is_some());
-        // The places of callers who gave up are free again.
+        // Cancelled calls no longer count.
         drop(waiting);
         assert!(queue.join(&owner("a", "1"), 1, false).is_some());
     }
 
     #[test]
-    fn what_is_larger_than_a_share_takes_the_whole_share() {
+    fn a_request_larger_than_a_share_takes_the_whole_share() {
         let queue = queue(64, 32);
         drop(queue.join(&owner("b", ""), 1, false));
         let large = queue.join(&owner("a", ""), 50, false).unwrap().try_recv();
@@ -447,9 +451,9 @@ mod tests {
         assert!(third.is_err());
     }
 
-    /// Given up after its turn came and before it was taken.
+    /// The caller gives up after its units were assigned and before it takes them.
     #[test]
-    fn a_turn_that_nobody_takes_is_given_back() {
+    fn an_abandoned_turn_is_returned_to_the_queue() {
         let queue = queue(1, 1);
         drop(queue.join(&owner("a", ""), 1, false));
         let next = queue.join(&owner("b", ""), 1, false).unwrap().try_recv();

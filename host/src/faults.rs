@@ -1,7 +1,7 @@
-//! Deaths at named places, for the crash drill. Debug builds only.
+//! Fault injection for the crash tests, in debug builds only.
 //!
-//! `HOLDFAST_FAULTS=PLACE:N` kills the process, as SIGKILL does, when it passes
-//! PLACE for the Nth time; `PLACE:N:STOP` stops it there, until SIGCONT.
+//! `HOLDFAST_FAULTS=PLACE:N` kills the process like SIGKILL when it passes PLACE for the Nth time;
+//! `PLACE:N:STOP` suspends it there until SIGCONT.
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn pass(_: &str) {}
@@ -34,7 +34,7 @@ mod drill {
         })
     });
 
-    /// Dies here when this is the place and the time.
+    /// Kills or suspends the process if the configured place is passed for the configured time.
     pub(crate) fn pass(place: &str) {
         let Some(death) = DEATH.as_ref().filter(|death| death.place == place) else {
             return;

@@ -1,12 +1,12 @@
-//! The keys of this installation, in the folder `keys` of the data folder.
+//! Keys of this installation, in the folder `keys` of the data folder.
 //!
-//! | File | Is |
+//! | File | Content |
 //! |---|---|
-//! | `master.key` | the secret that the others are derived from; seals and signs |
-//! | `master.previous.key` | the one before the last rotation; still opens and verifies |
-//! | `master.next.key` | the one after the next rotation, where it was prepared; opens and verifies |
-//! | `log.key` | signs the head of the log; of its own, so that either can be replaced alone |
-//! | `log.next.key` | while the key of the log is being replaced |
+//! | `master.key` | secret from which the other keys are derived; seals and signs |
+//! | `master.previous.key` | master key before the last rotation; still opens and verifies |
+//! | `master.next.key` | master key after the next rotation, if prepared; opens and verifies |
+//! | `log.key` | signs the head of the log; separate, so that it can be replaced independently |
+//! | `log.next.key` | new key of the log, during its replacement |
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -22,27 +22,27 @@ const PREVIOUS: &str = "master.previous.key";
 const NEXT: &str = "master.next.key";
 const LOG: &str = "log.key";
 const LOG_NEXT: &str = "log.next.key";
-/// What the key of the log was derived for before it had a file of its own.
+/// Derivation purpose of the log's key, from before it had a file.
 const LOG_PURPOSE: &str = "ledger checkpoints";
 
-/// What the keys of web-app tokens are derived for.
+/// Derivation purpose of the keys of web-app tokens.
 pub const BEARER_TOKENS: &str = "bearer tokens";
-/// What the keys are derived for that seal answers, secrets and sessions.
+/// Derivation purpose of the keys that seal stored responses, secrets and sessions.
 const SEALED: &str = "kept answers";
 
-/// A secret of 32 bytes.
+/// 32-byte secret.
 pub type Key = [u8; 32];
 
-/// The keys as they were when the process started.
+/// Keys as loaded at startup.
 pub struct Keys {
     current: Key,
-    /// The previous one and the next one, as far as there are such.
+    /// Previous and next master keys, if they exist.
     others: Vec<Key>,
     log: Key,
 }
 
 impl Keys {
-    /// Reads the keys below the data folder; makes those that are missing.
+    /// Reads the keys below the data folder and generates missing ones.
     pub fn open(data: &Path) -> io::Result<Self> {
         let folder = folder(data);
         let current = read_or_make(&folder.join(CURRENT), random)?;
@@ -50,7 +50,7 @@ impl Keys {
             .iter()
             .filter_map(|name| read(&folder.join(name)).transpose())
             .collect::<io::Result<_>>()?;
-        // An installation that is older than this file keeps the key that it signed with.
+        // An installation without this file signed with a derived key, and keeps that one.
         let derived_log = || hmac_sha256(&current, &[LOG_PURPOSE.as_bytes()]);
         let log = read_or_make(&folder.join(LOG), derived_log)?;
         Ok(Self {
@@ -60,52 +60,54 @@ impl Keys {
         })
     }
 
-    /// The key for a purpose.
+    /// Derives the key for a purpose.
     pub fn derived(&self, purpose: &str) -> Key {
         hmac_sha256(&self.current, &[purpose.as_bytes()])
     }
 
-    /// The keys for a purpose in each generation that can be read; the current one first.
+    /// Derives the keys for a purpose from all readable generations, the current one first.
     pub fn generations(&self, purpose: &str) -> Vec<Key> {
         let all = std::iter::once(&self.current).chain(&self.others);
         all.map(|master| hmac_sha256(master, &[purpose.as_bytes()]))
             .collect()
     }
 
-    /// Seals with the current generation and opens what any readable one sealed.
+    /// Returns a sealer that seals with the current generation and opens texts of any readable one.
     pub fn sealer(&self) -> Option<Sealer> {
         Sealer::of_generations(&self.generations(SEALED))
     }
 
-    /// Signs the head of the log.
+    /// Returns the key that signs the head of the log.
     pub fn log(&self) -> &Key {
         &self.log
     }
 }
 
-/// Makes the next master key, which nodes can read from their next start on. What is there
-/// already stays.
+/// Generates the next master key, unless one is prepared already. Nodes can read with it after
+/// their next start.
 pub fn prepare(data: &Path) -> io::Result<()> {
     read_or_make(&folder(data).join(NEXT), random).map(drop)
 }
 
-/// Replaces the master key by the prepared one, or by a new one. The one before stays
-/// readable. A rotation that broke off anywhere leaves keys that read everything.
+/// Replaces the master key by the prepared one, or by a new one. The old one stays readable. If the
+/// rotation is interrupted at any point, the remaining keys read everything.
 pub fn rotate(data: &Path) -> io::Result<()> {
     let folder = folder(data);
     let keys = Keys::open(data)?;
     prepare(data)?;
+    // The old key is saved first: an interruption leaves two copies of it, never none.
     replace(&folder, PREVIOUS, &keys.current)?;
     fs::rename(folder.join(NEXT), folder.join(CURRENT))?;
+    // Without syncing the folder, a crash could undo the rename.
     File::open(&folder)?.sync_all()
 }
 
-/// The prepared key of the log, made where there is none.
+/// Returns the prepared key of the log, generating one if necessary.
 pub fn prepare_log(data: &Path) -> io::Result<Key> {
     read_or_make(&folder(data).join(LOG_NEXT), random)
 }
 
-/// Puts the prepared key of the log in the place of the old one, which is gone then.
+/// Replaces the key of the log by the prepared one; the old key is deleted.
 pub fn promote_log(data: &Path) -> io::Result<()> {
     let folder = folder(data);
     fs::rename(folder.join(LOG_NEXT), folder.join(LOG))?;
@@ -130,8 +132,8 @@ fn read(path: &Path) -> io::Result<Option<Key>> {
     }
 }
 
-/// Written beside and linked into place, so that of two processes starting together one
-/// key wins whole.
+/// Reads a key, or generates it. A new key is written to a temporary file and hard-linked into
+/// place: if two processes start together, both use the first complete key.
 fn read_or_make(path: &Path, make: impl FnOnce() -> Key) -> io::Result<Key> {
     if let Some(key) = read(path)? {
         return Ok(key);
@@ -144,6 +146,7 @@ fn read_or_make(path: &Path, make: impl FnOnce() -> Key) -> io::Result<Key> {
     fs::remove_file(&temporary)?;
     match linked {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // Another process may have linked its key first, so the file is authoritative.
         _ => read(path)?.ok_or_else(|| io::Error::other("a key was removed while it was made")),
     }
 }
@@ -153,12 +156,13 @@ fn replace(folder: &Path, name: &str, key: &Key) -> io::Result<()> {
     fs::rename(write_beside(&path, key)?, path)
 }
 
-/// Readable for its owner only.
+/// Writes a key to a temporary file that only its owner can read.
 fn write_beside(path: &Path, key: &Key) -> io::Result<PathBuf> {
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
+        // A file of an earlier process with the same id may be left over.
         .truncate(true)
         .mode(0o600)
         .open(&temporary)?;
@@ -172,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_generations_are_readable_after_a_rotation() {
+    fn the_current_and_previous_keys_decrypt_after_a_rotation() {
         let data = crate::test_folder();
         let first = Keys::open(data.path()).unwrap();
         rotate(data.path()).unwrap();
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prepared_key_is_readable_before_it_is_used() {
+    fn a_prepared_key_decrypts_before_its_activation() {
         let data = crate::test_folder();
         let first = Keys::open(data.path()).unwrap();
         prepare(data.path()).unwrap();
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_installation_keeps_the_key_of_its_log() {
+    fn an_older_installation_keeps_its_log_key() {
         let data = crate::test_folder();
         fs::create_dir_all(folder(data.path())).unwrap();
         fs::write(folder(data.path()).join(CURRENT), [7; 32]).unwrap();
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_length_is_named() {
+    fn a_key_of_wrong_length_is_named() {
         let data = crate::test_folder();
         fs::create_dir_all(folder(data.path())).unwrap();
         fs::write(folder(data.path()).join(CURRENT), b"short").unwrap();

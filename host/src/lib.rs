@@ -1,6 +1,6 @@
 //! Electronic signatures, tamper-evident authoritative copies, and their proof.
 //!
-//! What each module is, and which it may import: `ARCHITECTURE.md`, "The map" and "Layers".
+//! `ARCHITECTURE.md` describes the modules ("The map") and their allowed imports ("Layers").
 
 pub mod backup;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! What is counted, in Prometheus text at `/metrics`.
+//! Prometheus metrics, served at `/metrics`.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use crate::domain::bulk::Outcome;
 use crate::rules::metrics::ComponentMetrics;
 
-/// From a millisecond to ten seconds.
+/// Histogram buckets in seconds, from a millisecond to ten seconds.
 const DURATIONS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// Defines a group of metrics. A row holds a metric's help (its doc comment), field, kind and name, and
-/// optionally a unit and an initial value. Fields that are no metrics stand in parentheses.
+/// Defines a group of metrics. A row consists of a metric's help (its
+/// doc comment, one line), field, kind and name, and optionally a unit
+/// and an initial value. Fields that are not metrics go in parentheses.
 macro_rules! metrics {
     (
         $(#[$about:meta])*
@@ -56,7 +57,7 @@ macro_rules! metrics {
     (@initial $initial:expr) => { $initial };
 }
 
-/// Registers a metric whose help is a doc comment.
+/// Registers a metric; its help is a doc comment.
 fn register(
     registry: &mut Registry,
     name: &str,
@@ -64,7 +65,7 @@ fn register(
     unit: Option<Unit>,
     metric: impl Metric,
 ) {
-    // The registry ends it with a full stop of its own.
+    // The registry appends its own full stop.
     let help = help.trim().trim_end_matches('.');
     match unit {
         None => registry.register(name, help, metric),
@@ -72,8 +73,8 @@ fn register(
     }
 }
 
-/// Labels of a request: its method, its route as written (never its path, which
-/// holds ids), and its status.
+/// Labels of a request: method, route and status. The route is the pattern and never the path,
+/// which contains ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RequestLabels {
     /// For example `GET`.
@@ -93,7 +94,7 @@ pub struct JobLabels {
     pub outcome: String,
 }
 
-/// Labels of an attempt to deliver a webhook.
+/// Labels of a webhook delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct AttemptLabels {
     /// `delivered`, `retried` or `failed`.
@@ -140,7 +141,7 @@ metrics! {
     }
 }
 
-/// One open connection; dropping it ends its count.
+/// Open connection; dropping it ends its count.
 pub struct OpenConnection(Gauge);
 
 impl Drop for OpenConnection {
@@ -150,7 +151,7 @@ impl Drop for OpenConnection {
 }
 
 impl ConnectionMetrics {
-    /// Counts a connection for as long as the result is held.
+    /// Counts a connection until the result is dropped.
     pub fn opened(&self) -> OpenConnection {
         self.open.inc();
         OpenConnection(self.open.clone())
@@ -166,102 +167,102 @@ impl ConnectionMetrics {
 /// Labels of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct DiskLabels {
-    /// `data` or `objects`: the folder on it.
+    /// Folder on the disk: `data` or `objects`.
     pub folder: String,
 }
 
-/// Labels of a provider's instance that the operator configured.
+/// Labels of an operator-configured provider instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ProviderLabels {
     /// For example `provider.signing`.
     pub slot: String,
-    /// Its name in the settings.
+    /// Name of the instance in the settings.
     pub instance: String,
 }
 
 metrics! {
-    /// Every metric of this process.
+    /// All metrics of this process.
     Metrics(
         registry: Registry,
         /// Connections of clients.
         pub connections: ConnectionMetrics
     ) {
-        /// Requests answered.
+        /// Number of HTTP requests answered.
         pub requests: Family<RequestLabels, Counter> = "http_requests";
-        /// Time to the head of an answer.
+        /// Time until the head of a response is sent.
         pub request_duration: Histogram = "http_request_duration" in Unit::Seconds, Histogram::new(DURATIONS);
-        /// Free room on the disks of the data folder and of the object folder.
+        /// Free space on the disks of the data folder and of the object folder.
         pub disk_free: Family<DiskLabels, Gauge> = "disk_free" in Unit::Bytes;
         /// Requests that failed because a disk was full.
         pub disk_full: Counter = "disk_full";
-        /// Requests refused because their key had none left.
+        /// Requests answered with status 429.
         pub rate_limited: Counter = "rate_limited_requests";
-        /// Jobs settled.
+        /// Jobs settled, by outcome.
         pub jobs: Family<JobLabels, Counter> = "jobs";
-        /// Items of bulk batches that were settled.
+        /// Items of bulk batches settled, by outcome.
         pub bulk_items: Family<ItemLabels, Counter> = "bulk_items";
-        /// Jobs that wait.
+        /// Waiting jobs, including leased ones.
         pub jobs_waiting: Gauge = "jobs_waiting";
-        /// Jobs set aside after their last attempt.
+        /// Jobs that failed for good, after their last attempt.
         pub jobs_failed: Gauge = "jobs_failed";
-        /// Attempts to deliver webhooks.
+        /// Webhook delivery attempts, by outcome.
         pub webhook_attempts: Family<AttemptLabels, Counter> = "webhook_attempts";
         /// Webhook deliveries that are due.
         pub webhook_due: Gauge = "webhook_deliveries_due";
-        /// Time since the oldest of them became due.
+        /// Age of the oldest due webhook delivery.
         pub webhook_lag: Gauge = "webhook_delivery_lag" in Unit::Seconds;
-        /// Webhook endpoints to which nothing but probes is sent.
+        /// Webhook endpoints with an open circuit breaker.
         pub webhook_paused: Gauge = "webhook_endpoints_paused";
-        /// Webhook endpoints that were disabled for their failures.
+        /// Webhook endpoints disabled because of their failures.
         pub webhook_disabled: Gauge = "webhook_endpoints_disabled";
         /// Envelopes that expired.
         pub expired: Counter = "envelopes_expired";
-        /// Open envelopes read back from their providers by time.
+        /// Open envelopes read back from their providers by periodic polling.
         pub provider_polls: Counter = "provider_polls";
-        /// Open envelopes that could not be read back from their providers.
+        /// Periodic polls of open envelopes that failed.
         pub provider_polls_failed: Counter = "provider_polls_failed";
-        /// Seals that no time stamping authority vouches for.
+        /// Seals made without the configured authority's timestamp, because it failed.
         pub without_trusted_time: Counter = "seals_without_trusted_time";
-        /// Times that another checkpoint of a size was found published.
+        /// Times that the log was found forked or truncated.
         pub ledger_forks: Counter = "ledger_forks";
-        /// Time since the oldest job became due that nobody works on.
+        /// Time since the oldest unleased job became due.
         pub job_lag: Gauge = "job_lag" in Unit::Seconds;
-        /// How far the clock that is followed is ahead: the database's, or the machine's.
+        /// Lead of the reference clock (database or machine) over this node's clock.
         pub clock_offset: Gauge = "clock_offset" in Unit::Other("milliseconds".into());
-        /// Ledger entries that wait for their place in the log.
+        /// Ledger entries that are not in the log yet.
         pub ledger_pending: Gauge = "ledger_pending";
         /// Entries in the log of all ledgers.
         pub ledger_size: Gauge = "ledger_size";
-        /// Vaulted envelopes that were re-read.
+        /// Vaulted envelopes that passed through an integrity check.
         pub integrity_checked: Counter = "integrity_checked";
-        /// Vaulted envelopes that could not be re-read.
+        /// Vaulted envelopes that an integrity check could not read.
         pub integrity_unread: Counter = "integrity_unread";
         /// Envelopes in the vault or released from it.
         pub integrity_total: Gauge = "integrity_envelopes";
-        /// Of those, re-read in the last seven days.
+        /// Vaulted or released envelopes checked in the last seven days.
         pub integrity_this_week: Gauge = "integrity_checked_in_a_week";
-        /// Of those, with something that does not hold.
+        /// Vaulted or released envelopes with a problem in their last integrity check.
         pub integrity_problems: Gauge = "integrity_with_problems";
-        /// Components that were activated and that this node cannot load.
+        /// Active components that this node cannot load.
         pub components_broken: Gauge = "components_broken";
-        /// 1 where a configured provider answered the last request.
+        /// 1 if a configured provider answered the last request, otherwise 0.
         pub provider_reachable: Family<ProviderLabels, Gauge> = "provider_reachable";
-        /// Decisions that were asked of a candidate too.
+        /// Decisions that a shadow candidate evaluated as well.
         pub shadow_compared: Counter = "shadow_compared";
-        /// Of those, with another answer.
+        /// Shadow evaluations with a different result.
         pub shadow_differing: Counter = "shadow_differing";
-        /// Of those, without an answer.
+        /// Shadow evaluations that failed.
         pub shadow_failed: Counter = "shadow_failed";
-        /// Stored objects removed because no row points to them.
+        /// Stored objects removed because no row refers to them.
         pub orphans_removed: Counter = "orphans_removed";
     }
 }
 
 impl Metrics {
-    /// A registry with everything in it.
+    /// Creates and registers all metrics.
     pub fn new(components: &ComponentMetrics) -> Self {
         let metrics = Self::default();
-        // A rate needs a beginning: what has not happened yet is counted as none.
+        // Counters start at zero, so that rates are correct from the first event on.
         for outcome in ["sent", "failed", "skipped", "cancelled", "retried"] {
             let outcome = outcome.to_owned();
             drop(metrics.bulk_items.get_or_create(&ItemLabels { outcome }));
@@ -274,6 +275,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("holdfast");
         metrics.register(&mut registry);
         metrics.connections.register(&mut registry);
+        // Counted by the components themselves, which do not know this registry.
         let (failures, peak) = (components.failures.clone(), components.memory_peak.clone());
         let what = "Component calls that trapped or used up their budget";
         registry.register("component_call_failures", what, failures);
@@ -291,7 +293,7 @@ impl Metrics {
         self.request_duration.observe(duration.as_secs_f64());
     }
 
-    /// OpenMetrics text, which Prometheus reads.
+    /// Encodes the metrics as OpenMetrics text.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         let mut page = String::new();
         text::encode(&mut page, &self.registry)?;

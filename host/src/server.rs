@@ -1,4 +1,4 @@
-//! Serving and working until told to stop.
+//! Runs HTTP and background work until the process is stopped.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -15,33 +15,34 @@ use crate::start;
 use crate::store::idempotency;
 use crate::{http, worker};
 
-/// Files that are kept for everything but clients: database, objects, providers.
+/// File descriptors reserved for the database, objects and providers.
 const OWN_FILES: usize = 256;
-/// How long the database may take to close.
+/// Time limit for closing the database.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// Why the server stopped.
+/// Reason the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be listened on.
+    /// The listen address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Which.
+        /// Configured address.
         address: SocketAddr,
-        /// Why not.
+        /// I/O error.
         source: std::io::Error,
     },
-    /// The object store does not do what the vault needs.
+    /// The object store lacks what the vault needs.
     #[error("cannot use the object store {place}: {source}")]
     Storage {
         /// Its URL without user, password and query.
         place: String,
-        /// Why not.
+        /// Error of the object store.
         source: FilesError,
     },
 }
 
-/// Serves and works until `stop` resolves, then finishes requests and jobs in hand.
+/// Serves requests and does background work until `stop` resolves, then finishes the requests and
+/// jobs in progress.
 pub async fn serve(
     app: App,
     stop: impl Future<Output = ()> + Send + 'static,
@@ -51,6 +52,7 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address, source })?;
     let address = listener.local_addr().unwrap_or(address);
+    // Before the storage check, so that metrics are available while a slow store is checked.
     serve_metrics(&app).await?;
     app.files
         .check()
@@ -59,26 +61,26 @@ pub async fn serve(
             place: start::storage_place(&app.config),
             source,
         })?;
-    // Before the first request, which could claim one of them again.
+    // Must precede the first request, or it would release that request's own claim.
     if let Err(error) = idempotency::forget_claims(&app.store).await {
-        tracing::error!(%error, "requests of an earlier run could not be given back");
+        tracing::error!(%error, "idempotency keys of an earlier run could not be released");
     }
     let stopping = app.stopping.clone();
     let worker = tokio::spawn(work(app.clone(), stopping.clone()));
     tracing::info!("listening on {address}");
-    // The large components do not delay the listening.
+    // Loading the large document components must not delay listening.
     let components = app.components.clone();
     std::thread::spawn(move || components.load_documents());
     let keeping = app.clone();
     tokio::spawn(async move {
         if let Err(error) = components::keep_defaults(&keeping).await {
-            tracing::error!(%error, "the components of this binary could not be kept");
+            tracing::error!(%error, "built-in components could not be stored");
         }
     });
     let stops = stopping.clone();
     tokio::spawn(async move {
         stop.await;
-        tracing::info!("stopping: finishing what is in hand");
+        tracing::info!("stopping: finishing requests and jobs in progress");
         stops.cancel();
     });
     let settings = HttpSettings {
@@ -88,22 +90,22 @@ pub async fn serve(
     let (router, metrics) = (http::router(app.clone()), app.metrics.connections.clone());
     http::listener::serve(listener, router, settings, metrics, stopping).await;
     if let Err(error) = worker.await {
-        tracing::error!(%error, "the worker did not end well");
+        tracing::error!(%error, "worker task failed");
     }
     if let Err(error) = access::flush_key_usage(&app, &app.access).await {
-        tracing::error!(%error, "the last use of keys could not be noted");
+        tracing::error!(%error, "last use of API keys could not be recorded");
     }
     if tokio::time::timeout(CLOSING, app.store.close())
         .await
         .is_err()
     {
-        tracing::warn!("the database did not close in time");
+        tracing::warn!("database did not close in time");
     }
     Ok(())
 }
 
-/// Raises the number of files that this process may open to what the system allows, and
-/// returns how many connections leave enough of them for everything else.
+/// Raises the process's limit of open files to the allowed maximum; returns the number of
+/// connections that leaves enough descriptors for everything else.
 fn connections_for_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -113,18 +115,19 @@ fn connections_for_files() -> usize {
     let files = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files could not be raised");
+            tracing::warn!(%error, "limit of open files could not be raised");
             limit.current
         }
     };
-    // None is no limit.
+    // `None` means unlimited.
     let files = files.map_or(usize::MAX, |files| {
         usize::try_from(files).unwrap_or(usize::MAX)
     });
+    // A very low limit still leaves a quarter for clients.
     files.saturating_sub(OWN_FILES).max(files / 4)
 }
 
-/// Serves metrics where they have a listener of their own.
+/// Serves metrics on their own address, if one is configured.
 async fn serve_metrics(app: &App) -> Result<(), ServeError> {
     let Some(address) = app.config.metrics_listen else {
         return Ok(());
@@ -138,7 +141,7 @@ async fn serve_metrics(app: &App) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Does the background work until told to stop: what `serve` does beside HTTP.
+/// Runs the background work that `serve` does beside HTTP, until `stop` is cancelled.
 pub async fn work(app: App, stop: CancellationToken) {
     worker::run(app, stop).await;
 }

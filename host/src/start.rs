@@ -1,4 +1,4 @@
-//! Wires everything together.
+//! Creates the application from its settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,63 +34,63 @@ use crate::tls;
 
 pub use crate::service::App;
 
-/// Why the service could not be put together.
+/// Reason the application could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database.
+    /// The database failed.
     #[error("cannot use the database: {0}")]
     Store(#[from] StoreError),
-    /// The database did not let us in.
+    /// The database could not be opened.
     #[error("cannot use the database {place}: {source}")]
     Database {
         /// Its server or file, without user and password.
         place: String,
-        /// Why not.
+        /// Error of the database.
         source: StoreError,
     },
-    /// The object store.
+    /// The object store could not be opened.
     #[error("cannot use the object store {place}: {source}")]
     Files {
         /// Its URL without user, password and query.
         place: String,
-        /// Why not.
+        /// Error of the object store.
         source: FilesError,
     },
-    /// A default component.
+    /// A built-in component could not be loaded.
     #[error("cannot load a component: {0}")]
     Component(#[from] ComponentError),
-    /// The data folder.
+    /// The data folder could not be prepared.
     #[error("cannot use the data folder {folder}: {source}")]
     DataFolder {
-        /// Which.
+        /// Path of the folder.
         folder: String,
-        /// Why not.
+        /// I/O error.
         source: std::io::Error,
     },
-    /// The cipher for kept answers.
+    /// The cipher for stored responses could not be created.
     #[error("cannot set up the cipher for kept answers")]
     Sealer,
-    /// The key that seals authoritative copies.
+    /// The key that seals authoritative copies is unusable.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// The key that signs the log's checkpoints.
+    /// The key that signs the log's checkpoints is unusable.
     #[error("cannot set up the key for checkpoints")]
     Log,
-    /// The client for webhooks.
+    /// The webhook client could not be created.
     #[error(transparent)]
     Webhooks(#[from] SenderError),
-    /// The activations.
+    /// The active components could not be read.
     #[error("cannot read which components are active: {0}")]
     Activations(String),
-    /// Settings that do not go together.
+    /// Settings contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The HTTP client for providers.
+    /// The HTTP client for providers could not be created.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
 }
 
-/// Opens the database and brings its schema up to date.
+/// Opens the database and migrates its schema.
 pub async fn open_store(config: &Config) -> Result<Store, StartError> {
     if config.database_url.is_none() {
         prepare_data_folder(&config.data_dir)?;
@@ -105,10 +105,10 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
     Ok(store)
 }
 
-/// A URL as it may be shown: without user, password and query.
+/// Removes user, password and query from a URL, so that it can be displayed.
 pub(crate) fn place(url: &str) -> String {
     let Ok(mut parsed) = Url::parse(url) else {
-        // `sqlite:` paths are not always URLs; they hold no secret before the query.
+        // `sqlite:` paths are not always valid URLs; they contain no secret before the query.
         return url.split('?').next().unwrap_or_default().to_owned();
     };
     let _ = parsed.set_username("");
@@ -131,7 +131,7 @@ pub fn open_files(config: &Config) -> Result<Files, StartError> {
     })
 }
 
-/// The object store as it may be shown.
+/// Returns the location of the object store, for display.
 pub(crate) fn storage_place(config: &Config) -> String {
     match config.storage_url() {
         Some(url) => place(url),
@@ -139,27 +139,29 @@ pub(crate) fn storage_place(config: &Config) -> String {
     }
 }
 
-/// Wires everything together.
+/// Creates the application from its settings.
 pub async fn start(config: Config) -> Result<App, StartError> {
     let files = open_files(&config)?;
     start_with(config, files).await
 }
 
-/// As [`start`], with a given object store.
+/// Like [`start`], with a given object store.
 pub async fn start_with(config: Config, files: Files) -> Result<App, StartError> {
     start_over(config, files, Arc::new(SystemLookup)).await
 }
 
-/// As [`start_with`], with the names of webhook receivers looked up in `lookup`.
+/// Like [`start_with`], with a given resolver for webhook receivers.
 pub async fn start_over(
     config: Config,
     files: Files,
     lookup: Arc<dyn Lookup>,
 ) -> Result<App, StartError> {
     tls::use_one();
+    // Before keys and caches are written to it.
     prepare_data_folder(&config.data_dir)?;
     let keys = keys(&config)?;
     let store = open_store(&config).await?;
+    // Before the first clock reading below, which must follow the database's time.
     timekeeping::begin(&store).await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     let cache = config.data_dir.join("native-code");
@@ -179,6 +181,7 @@ pub async fn start_over(
         SealingKeyFiles::Pem(key, certificates) => SealingKey::read(&key, &certificates)?,
         SealingKeyFiles::Pkcs12(file, password) => SealingKey::read_pkcs12(&file, &password)?,
     };
+    // An expired certificate stops the start; it would fail every vault-in later.
     sealing.check(clock.now())?;
     let trust = config.seal.timestamp_trust_file.as_deref();
     let trust = trust
@@ -245,6 +248,7 @@ pub async fn start_over(
         mailer: Arc::new(mailer),
         seen: Arc::default(),
     });
+    // A weak reference, because the components are owned by the service.
     let service = Arc::downgrade(&app);
     app.components.load_with(move |slot, identity| {
         let service = service.clone();
@@ -255,14 +259,14 @@ pub async fn start_over(
             load_on_demand(&app, &app.management, slot, &identity).await
         }
     });
-    // A node that was down follows before it answers.
+    // A node that was down must catch up with activations before it answers requests.
     refresh(&app, &app.management)
         .await
         .map_err(|error| StartError::Activations(error.to_string()))?;
     Ok(app)
 }
 
-/// What an installation keeps in its data folder.
+/// Entries of the data folder.
 const KEPT: [&str; 7] = [
     "keys",
     "objects",
@@ -273,7 +277,8 @@ const KEPT: [&str; 7] = [
     "holdfast.db-shm",
 ];
 
-/// The folder itself may hold other things, and keeps its mode when it was there before.
+/// Creates the data folder and makes its known entries private. An existing folder keeps its own
+/// mode, because it may contain other things.
 fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
     let prepared = disk::make_folder(folder).and_then(|()| {
         KEPT.iter()
@@ -285,7 +290,7 @@ fn prepare_data_folder(folder: &Path) -> Result<(), StartError> {
     })
 }
 
-/// The keys of the installation; made on the first start.
+/// Opens the keys of the installation, generating them on the first start.
 pub(crate) fn keys(config: &Config) -> Result<Keys, StartError> {
     Keys::open(&config.data_dir).map_err(|source| StartError::DataFolder {
         folder: config.data_dir.display().to_string(),

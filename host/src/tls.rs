@@ -1,6 +1,6 @@
-//! Which TLS library this process uses.
+//! Choice of the TLS library.
 
-/// Several TLS users share the process; the first call decides for all.
+/// Installs the TLS provider. Several TLS users share the process, and the first installation wins.
 pub(crate) fn use_one() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

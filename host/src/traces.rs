@@ -1,9 +1,8 @@
-//! Traces: what a request led to, through components, providers and the jobs that it left,
-//! on whichever node they were done. Sent to an OpenTelemetry collector (OTLP over HTTP).
+//! Distributed traces of requests: components, providers and the jobs they add, across nodes.
+//! Exported to an OpenTelemetry collector (OTLP over HTTP).
 //!
-//! Spans have a target of their own, so that log lines are the same with and without them,
-//! and cost nothing where nobody collects. They name routes, components and hosts; nobody
-//! and no document.
+//! Spans use a separate target, so that log lines do not change and spans cost nothing while
+//! tracing is off. They contain routes, components and hosts, but no data of persons or documents.
 
 use std::collections::HashMap;
 
@@ -27,12 +26,12 @@ use tracing_subscriber::{Layer, layer};
 use crate::config::Traces;
 use crate::tls;
 
-/// Of all spans that are for traces.
+/// Target of all trace spans.
 pub(crate) const TARGET: &str = crate::rules::TRACES;
-/// The header of W3C Trace Context.
+/// Header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";
 
-/// A span for traces.
+/// Creates a trace span.
 macro_rules! span {
     ($($what:tt)*) => {
         tracing::debug_span!(target: $crate::traces::TARGET, $($what)*)
@@ -40,14 +39,15 @@ macro_rules! span {
 }
 pub(crate) use span;
 
-/// Sends traces until it is dropped, and what is left then.
+/// Exports traces; dropping it flushes the remaining ones.
 pub(crate) struct Exporter(SdkTracerProvider);
 
 impl Exporter {
-    /// None where no collector is named. Within a runtime, which sends the requests.
+    /// Starts the export; none if no collector is configured. Must be called within a runtime,
+    /// which sends the requests.
     ///
     /// # Errors
-    /// When the settings make no client.
+    /// Fails if no client can be created from the settings.
     pub(crate) fn start(
         settings: &Traces,
     ) -> Result<Option<Self>, Box<dyn std::error::Error + Send + Sync>> {
@@ -73,7 +73,8 @@ impl Exporter {
             .with_service_name("holdfast")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
-        // A trace is sampled by its id: all nodes decide alike, whatever a caller asks for.
+        // Sampling depends on the trace id only: all nodes
+        // decide alike, and callers cannot force it.
         let provider = SdkTracerProvider::builder()
             .with_sampler(Sampler::TraceIdRatioBased(settings.sample))
             .with_resource(resource)
@@ -82,7 +83,7 @@ impl Exporter {
         Ok(Some(Self(provider)))
     }
 
-    /// What takes the spans of this process.
+    /// Returns the `tracing` layer that collects spans.
     pub(crate) fn layer<S>(&self) -> impl layer::Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -99,12 +100,12 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown() {
-            tracing::warn!(%error, "the last traces could not be sent");
+            tracing::warn!(%error, "last traces could not be sent");
         }
     }
 }
 
-/// Our own HTTP client, asked from the exporter's thread.
+/// HTTP client for the exporter, which calls it from a thread without a runtime.
 #[derive(Debug)]
 struct Client {
     http: reqwest::Client,
@@ -137,16 +138,16 @@ impl HttpClient for Client {
 }
 
 tokio::task_local! {
-    /// Around the span of the log lines, which is the innermost one.
+    /// Span of the current request or job; the innermost span is that of the log lines.
     static REQUEST: Span;
 }
 
-/// Does a request's work as a part of this trace.
+/// Runs a request's work inside its trace span.
 pub(crate) async fn within<T>(span: Span, work: impl Future<Output = T>) -> T {
     REQUEST.scope(span.clone(), work.instrument(span)).await
 }
 
-/// Work of a request that goes on in a task of its own.
+/// Carries the current request's span into a spawned task.
 pub(crate) fn along<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let request = REQUEST
         .try_with(Span::clone)
@@ -154,11 +155,12 @@ pub(crate) fn along<T>(work: impl Future<Output = T>) -> impl Future<Output = T>
     within(request, work.in_current_span())
 }
 
-/// The present request or job as a W3C `traceparent`, for whoever goes on with it later;
-/// none where nothing is traced.
+/// Returns the `traceparent` of the current request or job, for work that continues it later; none
+/// while tracing is off.
 pub(crate) fn current() -> Option<String> {
     let span = REQUEST.try_with(Span::clone);
     let context = span.unwrap_or_else(|_| Span::current()).context();
+    // Without a collector, spans have no ids that a job could continue.
     if !context.span().span_context().is_valid() {
         return None;
     }
@@ -167,7 +169,7 @@ pub(crate) fn current() -> Option<String> {
     carrier.remove(TRACEPARENT)
 }
 
-/// Makes `span` a part of the trace that `traceparent` names, if it names one.
+/// Makes `span` a child of the trace in `traceparent`, if there is a valid one.
 pub(crate) fn go_on(span: &Span, traceparent: Option<&str>) {
     let Some(traceparent) = traceparent else {
         return;
@@ -175,12 +177,12 @@ pub(crate) fn go_on(span: &Span, traceparent: Option<&str>) {
     let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
     let context = TraceContextPropagator::new().extract(&carrier);
     if context.span().span_context().is_valid() {
-        // An error says that nobody collects.
+        // Fails only while tracing is off.
         let _ = span.set_parent(context);
     }
 }
 
-/// What a caller says that its request is a part of.
+/// Returns the caller's `traceparent`.
 pub(crate) fn of_headers(headers: &http::HeaderMap) -> Option<&str> {
     headers.get(TRACEPARENT)?.to_str().ok()
 }

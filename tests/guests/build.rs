@@ -1,4 +1,4 @@
-//! Builds them from source.
+//! Builds the guest components from source.
 
 use std::env;
 use std::fs;

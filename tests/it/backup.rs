@@ -1,4 +1,5 @@
-//! Backing up the embedded default while it is used, and restoring it elsewhere.
+//! Backups of an installation on the embedded defaults, made while it is in use and restored
+//! into another data folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,15 +18,15 @@ fn said(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The drill: a backup under load, restored elsewhere, every envelope verified.
+/// Drill: makes a backup under load, restores it elsewhere, and verifies every envelope.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_backed_up_under_load_is_whole_elsewhere() {
+async fn a_backup_made_under_load_restores_completely_elsewhere() {
     let app = TestApp::start().await;
     let before = app.vaulted_envelope().await;
     let at = tempfile::tempdir().unwrap();
     let backup = at.path().join("backup");
     let stop = std::sync::atomic::AtomicBool::new(false);
-    // Envelopes are made, signed, vaulted and released meanwhile: the last removes objects.
+    // The load also releases envelopes, because a release removes objects.
     let work = async {
         let mut released = 0;
         while !stop.load(std::sync::atomic::Ordering::Relaxed) || released == 0 {
@@ -37,7 +38,7 @@ async fn what_was_backed_up_under_load_is_whole_elsewhere() {
     };
     let (data, to) = (app.data.clone(), backup.clone());
     let backing_up = async {
-        // Something has been released by then, and more will be.
+        // Start the backup after the first release, while further ones follow.
         while app.count("envelope where status = 'vaulted_out'").await == 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -70,7 +71,7 @@ async fn what_was_backed_up_under_load_is_whole_elsewhere() {
         let report = operator(&elsewhere, &["verify", envelope]);
         assert_eq!(report["valid"], true, "{report:#}");
     }
-    // Whatever is in the vault is read, and its ledger with it.
+    // The sweep reads every vaulted document and its ledger.
     let swept = operator(&elsewhere, &["vault", "sweep"]);
     assert_eq!(swept["checked"], restored.len(), "{swept}");
     assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
@@ -83,7 +84,7 @@ async fn what_was_backed_up_under_load_is_whole_elsewhere() {
     assert_eq!(failing.count(), 0, "{doctor:#}");
 }
 
-/// What the vault of a data folder has, or had: envelope and status.
+/// Returns the envelopes of a data folder that were ever vaulted, with their status.
 async fn envelopes(data: &Path) -> BTreeMap<String, String> {
     let url = format!("sqlite://{}", data.join("holdfast.db").display());
     let store = holdfast::store::Store::connect(&url).await.unwrap();
@@ -99,9 +100,9 @@ async fn envelopes(data: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Whatever the snapshot points to is there when it is copied.
+/// Objects that the database snapshot refers to must exist until they are copied.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_removed_while_a_backup_is_made() {
+async fn objects_are_not_removed_during_a_backup() {
     let app = TestApp::start().await;
     let now = Clock::default().now();
     let until = now + Duration::from_secs(3600);
@@ -112,6 +113,7 @@ async fn nothing_is_removed_while_a_backup_is_made() {
     let live = app.objects("vault").remove(0);
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
+    // A lease epoch above zero shows that a worker took the job and put it back.
     let waits = "job where kind = 'object.delete' and lease_epoch > 0 and state = 'waiting'";
     let deadline = std::time::Instant::now() + Duration::from_secs(120);
     while app.count(waits).await == 0 {
@@ -151,6 +153,7 @@ async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
     std::fs::write(&object, bytes).unwrap();
     let manifest = backup.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
+    // A forged manifest must not write outside the target folder.
     std::fs::write(&manifest, text.replace("holdfast.db", "../holdfast.db")).unwrap();
     refused("is no name of a file");
     std::fs::remove_file(&manifest).unwrap();
@@ -158,16 +161,16 @@ async fn a_damaged_backup_and_a_folder_in_use_are_refused() {
     std::fs::write(&manifest, text).unwrap();
     let restored: Value = operator(&elsewhere, &["restore", to]);
     assert!(restored["bytes"].as_u64().unwrap() > 0);
-    // Keys stay nobody else's.
+    // Restored keys have to stay unreadable for other users.
     use std::os::unix::fs::PermissionsExt as _;
     let key = std::fs::metadata(elsewhere.join("keys/master.key")).unwrap();
     let own = std::fs::metadata(app.data.path().join("keys/master.key")).unwrap();
     assert_eq!(key.permissions().mode(), own.permissions().mode());
 }
 
-/// What other engines keep is backed up with their tools.
+/// Other databases and object stores have to be backed up with their own tools.
 #[test]
-fn only_the_embedded_default_is_backed_up() {
+fn backup_supports_only_the_embedded_defaults() {
     let data = tempfile::tempdir().unwrap();
     let config = data.path().join("holdfast.toml");
     let to = data.path().join("backup");

@@ -1,4 +1,4 @@
-//! No delivery reaches inside, whatever a URL or a name server says.
+//! Webhook deliveries never reach internal addresses, for any URL and any DNS response.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +18,7 @@ use crate::support::receiver::admit;
 
 const ENDPOINTS: &str = "/webhooks/endpoints";
 
-/// A name server that says what the test tells it to, and follows aliases.
+/// A fake DNS resolver with records that the test sets. It follows aliases.
 #[derive(Default)]
 struct Names {
     addresses: Mutex<HashMap<String, Vec<IpAddr>>>,
@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// The test's end of it.
+/// Adapter that implements [`Lookup`] with the fake resolver.
 struct Asked(Arc<Names>);
 
 impl Lookup for Asked {
@@ -64,7 +64,7 @@ impl Lookup for Asked {
     }
 }
 
-/// Something inside that counts who knocks.
+/// An internal server that counts its connections.
 struct Inside {
     knocks: Arc<AtomicUsize>,
     port: u16,
@@ -97,7 +97,7 @@ async fn create(app: &TestApp, url: &str) -> crate::support::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_leads_inside_is_refused_when_it_is_registered() {
+async fn a_webhook_name_with_an_internal_address_is_refused_at_registration() {
     let names = Arc::new(Names::default());
     let inside = Inside::listen().await;
     names.set("inside.example.com", &["127.0.0.1"]);
@@ -141,9 +141,9 @@ async fn a_name_that_leads_inside_is_refused_when_it_is_registered() {
     inside.assert_untouched();
 }
 
-/// A name that was public when it was registered, and leads inside when it matters.
+/// A name that had a public address at registration resolves to an internal one at delivery.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_moves_inside_is_not_followed() {
+async fn a_webhook_name_that_moves_to_an_internal_address_is_not_contacted() {
     let names = Arc::new(Names::default());
     let inside = Inside::listen().await;
     let settings = |config: &mut holdfast::config::Config| {
@@ -176,14 +176,14 @@ async fn a_name_that_moves_inside_is_not_followed() {
         let tested = app.post_with_bearer(&app.admin(), &path, json!({})).await;
         assert_eq!(tested.data(200)["delivered"], false);
     }
-    // Looked up for each attempt and each test, and never a second time for the same.
+    // Each attempt resolves the name once: a second lookup could return another address.
     assert_eq!(names.asked.load(Ordering::Relaxed) - asked, 3 * 6);
     inside.assert_untouched();
 }
 
-/// The rules are applied before each delivery, to what is stored too.
+/// The address rules apply before each delivery, also to URLs that are already stored.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_that_was_stored_before_the_rules_is_not_followed() {
+async fn a_stored_webhook_url_is_checked_before_delivery() {
     let inside = Inside::listen().await;
     let settings = |config: &mut holdfast::config::Config| {
         config.webhooks.retry_delays = vec![Duration::from_millis(10)];
@@ -207,9 +207,9 @@ async fn a_url_that_was_stored_before_the_rules_is_not_followed() {
     inside.assert_untouched();
 }
 
-/// TLS, with the name that stands in the URL.
+/// TLS verifies the name in the URL.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_has_to_be_for_the_name_and_from_a_known_authority() {
+async fn a_receivers_certificate_needs_the_right_name_and_a_trusted_root() {
     let secure = crate::support::receiver::secure("hooks.example.com").await;
     let names = Arc::new(Names::default());
     names.set("hooks.example.com", &["127.0.0.1"]);

@@ -1,4 +1,4 @@
-//! Evidence: its statements, its anchors, and the tampering it reveals.
+//! Evidence bundles: their statements, their anchors, and the tampering that they reveal.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _, Write as _};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::service::components::registry::variant;
 use crate::support::{CONTRACT, TestApp, envelope_body, operator, operator_output, release_form};
 
-/// The files of a bundle by their names.
+/// Files of a bundle by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Releases an envelope and fetches its bundle.
@@ -55,7 +55,7 @@ fn zipped(files: &Files) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// Runs `holdfast verify` where nothing is installed: its exit code and report.
+/// Runs `holdfast verify` without an installation and returns its exit code and report.
 async fn verified(zip: &[u8], more: &[&str]) -> (i32, Value) {
     let folder = tempfile::tempdir().unwrap();
     let bundle = folder.path().join("bundle.zip");
@@ -85,7 +85,7 @@ fn file(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Another installation, with a log of another name.
+/// Starts another installation with another log name.
 async fn elsewhere() -> TestApp {
     let named = |config: &mut holdfast::config::Config| {
         config.public_url = Some("https://elsewhere.example".parse().unwrap());
@@ -94,7 +94,7 @@ async fn elsewhere() -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verdict_states_how_the_bundle_is_anchored() {
+async fn a_verification_report_states_how_the_bundle_is_anchored() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let zip = released(&app, &id).await;
@@ -135,7 +135,7 @@ async fn a_verdict_states_how_the_bundle_is_anchored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_of_another_installation_is_not_valid_to_readers_of_this_one() {
+async fn a_bundle_of_another_installation_is_invalid() {
     let app = TestApp::start().await;
     app.custody(&app.vaulted_envelope().await).await;
     let other = elsewhere().await;
@@ -154,7 +154,7 @@ async fn a_bundle_of_another_installation_is_not_valid_to_readers_of_this_one() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn arguments_that_cannot_be_used_are_a_usage_error() {
+async fn invalid_verify_arguments_are_a_usage_error() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let zip = released(&app, &id).await;
@@ -182,7 +182,7 @@ async fn arguments_that_cannot_be_used_are_a_usage_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_in_the_vault_is_verified_by_its_id() {
+async fn a_vaulted_envelope_is_verified_by_id() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let verify = async |id: &str| {
@@ -226,7 +226,7 @@ async fn a_key_with_vault_release_fetches_the_bundle() {
     app.get_as(&stranger, &path).await.error(404);
 }
 
-/// A bundle carries its rules, so that it can be evaluated again anywhere.
+/// A bundle contains its rules, so that anyone can evaluate it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn bundles_under_the_rules_of_2022_are_valid() {
     let app = TestApp::start().await;
@@ -277,7 +277,7 @@ async fn own(app: &TestApp, slot: Slot, name: &str) -> (Vec<u8>, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_that_are_not_at_hand_leave_the_bundle_intact_and_not_re_evaluated() {
+async fn unavailable_rules_leave_the_bundle_intact_and_not_re_evaluated() {
     let app = TestApp::start().await;
     let (rules, _) = own(&app, Slot::Compliance, "acme-rules").await;
     let id = app.vaulted_envelope().await;
@@ -415,7 +415,7 @@ async fn ledger_certificate_and_bundle_name_every_component() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_uploaded_component_answers_for_the_built_in_instance() {
+async fn no_uploaded_component_serves_the_built_in_instance() {
     let app = TestApp::start().await;
     for slot in [Slot::Signing, Slot::Payment, Slot::Kba] {
         let name = format!("acme-{}", slot.as_str().rsplit('.').next().unwrap());
@@ -451,7 +451,7 @@ async fn names_of_default_components_are_reserved() {
     }
 }
 
-/// Vaults an upload, and its authoritative copy.
+/// Vaults an upload; returns the envelope's id and the authoritative copy.
 async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String, Vec<u8>) {
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -467,7 +467,7 @@ async fn vaulted_upload(app: &TestApp, kind: &str, bytes: &[u8]) -> (String, Vec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn executed_bytes_are_kept_or_their_replacement_is_recorded() {
+async fn executed_bytes_are_preserved_or_their_replacement_is_recorded() {
     let app = TestApp::start().await;
     let (id, copy) = vaulted_upload(&app, "application/pdf", CONTRACT).await;
     assert!(copy.starts_with(CONTRACT));
@@ -509,7 +509,7 @@ async fn executed_bytes_are_kept_or_their_replacement_is_recorded() {
     }
 }
 
-/// The rules that the ledger of `files` names: of this release, or carried.
+/// Returns the rules that the ledger in `files` names, from this release or from the bundle.
 fn rules(files: &Files, cache: &Path) -> Rules {
     let bundle = Bundle::from_zip(zipped(files)).unwrap();
     let named: ComponentIdentity = bundle.deciding_component().ok_or("names none")?;
@@ -525,7 +525,7 @@ fn rules(files: &Files, cache: &Path) -> Rules {
     Ok(Box::new(loaded.map_err(|error| error.to_string())?))
 }
 
-/// The report on a bundle; none where a file that it needs is missing.
+/// Returns the report on a bundle, or none when a required file is missing.
 fn judged(files: &Files, key: &str, rules: &Rules) -> Option<Report> {
     let mut trusted = Trusted::default();
     trusted.components(holdfast::components::known_digests());
@@ -534,8 +534,8 @@ fn judged(files: &Files, key: &str, rules: &Rules) -> Option<Report> {
     evidence::verify(&bundle, rules, &trusted).ok()
 }
 
-/// Every file is exchanged for the same file of another bundle that is valid, every
-/// component for another one, and every proof for one of another log.
+/// Exchanges every file for the same file of another valid bundle, every component for another
+/// one, and every proof for one of another log.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tampered_bundle_is_valid() {
     let (app, other) = (TestApp::start().await, elsewhere().await);
@@ -571,7 +571,7 @@ async fn no_tampered_bundle_is_valid() {
             tampered.push((format!("{name}: {what}"), files));
         };
         for (what, source) in [("of another envelope", another), ("foreign", &foreign)] {
-            // Components, and the entries about them, may be the same.
+            // Both bundles may have the same components and entries about them.
             let bytes = source.get(name).filter(|bytes| **bytes != one[name]);
             if let Some(bytes) = bytes {
                 add(what, bytes.clone());
@@ -598,7 +598,7 @@ async fn no_tampered_bundle_is_valid() {
     assert!(tampered.len() > 50, "{}", tampered.len());
 }
 
-/// Ledgers with whole chains, and other contents or other proofs.
+/// Returns forged ledgers with valid hash chains but other contents or other proofs.
 fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String, Files)> {
     const LEDGER: &str = "custody-ledger.json";
     const COMPONENTS: &str = "component-ledger.json";
@@ -623,7 +623,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
     ledger["log"] = Value::Null;
     forged.push(("no proofs".into(), with(LEDGER, &ledger)));
 
-    // A log of the same name, signed with a key of the forger's.
+    // A log with the same name, signed with the forger's key.
     let signer = CheckpointSigner::new(&[3; 32]).unwrap();
     let key = VerifierKey::parse(own["log"]["public_key"].as_str().unwrap()).unwrap();
     let head = key
@@ -635,7 +635,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
     ledger["log"]["public_key"] = signer.verifier(&head.origin).to_string().into();
     forged.push(("another key".into(), with(LEDGER, &ledger)));
 
-    // Members of the entries about vaulting and evaluation, in a chain computed anew.
+    // Changed members of the entries about vaulting and evaluation, in a recomputed chain.
     for (action, member) in [
         ("vault.stored", "document_hash"),
         ("vault.stored", "signed_document_hash"),
@@ -695,7 +695,7 @@ fn forged_ledgers(one: &Files, another: &Files, foreign: &Files) -> Vec<(String,
     forged
 }
 
-/// Computes the hashes of changed entries, as a forger would.
+/// Recomputes the hashes of changed entries, like a forger.
 fn rechain(entries: &mut [Value]) {
     use holdfast::domain::ledger::{GENESIS, LedgerEntry};
     let mut previous = GENESIS.to_owned();
@@ -708,8 +708,8 @@ fn rechain(entries: &mut [Value]) {
     }
 }
 
-/// The default writer of documents, unable to find the end of a document: it writes
-/// each one anew.
+/// Returns the default document writer, patched so that it does not find the end of a document
+/// and therefore rewrites it instead of appending to it.
 fn rewriting_writer() -> Vec<u8> {
     let mut bytes = variant(Slot::Documents, "acme-writer");
     let marker = b"startxref";
@@ -726,7 +726,7 @@ fn rewriting_writer() -> Vec<u8> {
     bytes
 }
 
-/// Activates a component that an admission would refuse, as one that earlier releases
+/// Activates a component that admission would refuse now, like one that an earlier release
 /// admitted.
 async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]) {
     let folder = app.objects_folder().join("components");
@@ -791,7 +791,7 @@ async fn activate_unexamined(app: &TestApp, slot: Slot, name: &str, bytes: &[u8]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_own_writer_that_replaces_the_executed_document_is_refused() {
+async fn a_custom_writer_that_replaces_the_executed_document_is_refused() {
     let app = TestApp::start().await;
     let admin = app.admin();
     activate_unexamined(&app, Slot::Documents, "acme-writer", &rewriting_writer()).await;
@@ -804,7 +804,7 @@ async fn an_own_writer_that_replaces_the_executed_document_is_refused() {
         .await
         .data(201);
     let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
-    // The writer is compiled when it is first needed, which takes longer than a request waits.
+    // The writer is compiled on first use, which takes longer than a request waits.
     let deadline = Instant::now() + Duration::from_secs(200);
     let mut answer = app.post(&vault_in, json!({})).await;
     while answer.status == 503 && Instant::now() < deadline {

@@ -1,5 +1,4 @@
-//! Replacing the keys of an installation: what the keys before have signed and sealed stays
-//! good.
+//! Replacing the keys of an installation: data that the old keys signed or sealed stays valid.
 
 use std::path::Path;
 
@@ -8,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, TestApp, operator, operator_output};
 
-/// The same installation after a restart, with the keys as they are now.
+/// Restarts the installation with its current keys.
 async fn restarted(app: &TestApp, data: &Path) -> TestApp {
     app.stop_working();
-    // Native code of the tests is shared by tests with the same master key.
+    // The shared native code cache works only with the tests' common master key.
     let shared = data.join("native-code");
     if shared.is_symlink() {
         std::fs::remove_file(shared).unwrap();
@@ -31,7 +30,7 @@ async fn ask(app: &TestApp, token: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_master_key_is_replaced_and_the_one_before_stays_readable() {
+async fn data_of_the_previous_master_key_stays_readable_after_a_rotation() {
     let app = TestApp::start().await;
     let data = app.data.path();
     let token = app.admin();
@@ -67,7 +66,7 @@ async fn the_master_key_is_replaced_and_the_one_before_stays_readable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_prepared_key_lets_nodes_restart_one_after_the_other() {
+async fn a_prepared_key_allows_a_rolling_restart() {
     let app = TestApp::start().await;
     let data = app.data.path();
     assert_eq!(
@@ -76,12 +75,12 @@ async fn a_prepared_key_lets_nodes_restart_one_after_the_other() {
     );
     let not_yet = restarted(&app, data).await;
     operator(data, &["keys", "rotate"]);
-    // Issued with the new key, and read by the node that runs with the old one.
+    // A token issued with the new key is accepted by the node that still runs with the old one.
     ask(&not_yet, &not_yet.admin()).await.data(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_key_of_the_log_is_replaced_and_a_monitor_follows() {
+async fn a_monitor_follows_the_replacement_of_the_log_key() {
     let app = TestApp::start().await;
     let data = app.data.path();
     let before = app.vaulted_envelope().await;
@@ -125,7 +124,7 @@ async fn the_key_of_the_log_is_replaced_and_a_monitor_follows() {
     assert_eq!(rotated.ready().await["ledger"], true);
     monitor(&rotated).await;
 
-    // The certificate of the first holds a head that the old key has signed.
+    // The certificate of the first envelope contains a head that the old key signed.
     let new = head["public_key"].as_str().unwrap();
     for (id, key) in [(&before, new), (&before, old), (&after, old), (&after, new)] {
         let bundle = rotated.released_bundle(id).await;

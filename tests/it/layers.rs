@@ -1,9 +1,9 @@
-//! Imports of the host's modules point one way: the table in ARCHITECTURE.md, "Layers".
+//! Checks the imports of the host's modules against the table in ARCHITECTURE.md, "Layers".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Modules with their imports, in the order of the table.
+/// Returns the modules and their allowed imports, in the order of the table.
 fn allowed() -> Vec<(String, BTreeSet<String>)> {
     let text = std::fs::read_to_string(root().join("../ARCHITECTURE.md")).unwrap();
     let section = text
@@ -36,7 +36,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that come after each `crate::` outside of comments and unit tests.
+/// Returns the modules named after `crate::`, outside of comments and unit tests.
 fn imports(text: &str) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod").next().unwrap();
     let lines = code
@@ -111,15 +111,15 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn a_module_imports_what_the_table_of_layers_names_and_nothing_else() {
+fn a_module_imports_exactly_the_modules_in_the_table_of_layers() {
     let allowed = allowed();
     let listed: BTreeMap<_, _> = allowed.iter().cloned().collect();
     assert_eq!(listed, actual());
 }
 
-/// A handler's types stay out of what a handler calls.
+/// Code below the HTTP layer does not use types of axum.
 #[test]
-fn axum_is_known_in_http_and_at_start_up_only() {
+fn axum_is_used_only_in_http_and_at_start_up() {
     let source = root().join("src");
     let mut files = Vec::new();
     sources(&source, &mut files);
@@ -144,7 +144,7 @@ fn the_table_of_layers_points_down_only() {
 }
 
 #[test]
-fn imports_in_groups_and_in_code_are_seen() {
+fn imports_in_groups_and_in_code_are_detected() {
     let text = "
         use crate::{http, store::{self, jobs}};
         // crate::comment
@@ -155,7 +155,7 @@ mod tests { use crate::test_only; }";
     assert_eq!(imports(text), BTreeSet::from(expected));
 }
 
-/// Tables of the whole installation; all others have `bucket` in their key.
+/// Tables that belong to the whole installation. All others have `bucket` in their key.
 const INSTALLATION: &[&str] = &[
     "api_key",
     "chore",
@@ -165,16 +165,16 @@ const INSTALLATION: &[&str] = &[
     "migration",
 ];
 
-/// Statements on tenant data that go over all buckets, by file and beginning.
+/// Statements on tenant data that span all buckets, by file and first words.
 const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
-    // Completed with a bucket and an organization by `page::List` or by a constant.
+    // `page::List` or a constant appends the bucket and the organization.
     ("bulk.rs", &["select * from bulk_batch"]),
     (
         "components.rs",
         &[
             "select * from component {WHERE}",
             "select count(*) as total from component {WHERE}",
-            // What a node loads and offers to operators.
+            // Components that a node loads and lists for operators.
             "select * from component order by component_id",
             "select * from component_activation where rolled_back_at is null",
         ],
@@ -187,9 +187,9 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "envelopes.rs",
         &[
             "select envelope_id, name, status,",
-            // What a provider calls by its own id.
+            // Look-ups by a provider's own id.
             "select * from envelope where provider_submission",
-            // Work that has become due.
+            // Due work.
             "select org_id, envelope_id, expires_at",
         ],
     ),
@@ -201,7 +201,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "shadows.rs",
         &["select * from component_shadow where ended_at"],
     ),
-    // Tidying.
+    // Clean-up.
     (
         "idempotency.rs",
         &[
@@ -225,7 +225,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select count(paused_until)",
         ],
     ),
-    // Figures for `/metrics`, and the operator's own commands.
+    // Counts for `/metrics`, and the operator's commands.
     ("deliveries.rs", &["select count(*) as due"]),
     (
         "integrity.rs",
@@ -252,7 +252,7 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
     ("organizations.rs", &["select * from organization order by"]),
 ];
 
-/// The SQL in a source file: literals that begin as a statement does, on one line.
+/// Returns the SQL of a source file, one line each: literals that start like a statement.
 fn statements(text: &str) -> Vec<String> {
     let verbs = [
         "select ",
@@ -267,7 +267,7 @@ fn statements(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The table that a statement reads or writes first, if it names one.
+/// Returns the first table that a statement reads or writes, if it names one.
 fn table(statement: &str) -> Option<&str> {
     let words: Vec<&str> = statement.split(' ').collect();
     let before = words

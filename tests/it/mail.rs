@@ -1,4 +1,4 @@
-//! Mails, through a mail server of other people's making.
+//! Mails, sent through a third-party mail server.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::support::smtp::{MailServer, Received};
 use crate::support::{CONTRACT, TestApp, envelope_body, form, operator_output, pdf};
 
 const USER: &str = "holdfast@mail.example";
-/// Has to be encoded in a URL.
+/// Password with characters that have to be encoded in a URL.
 const PASSWORD: &str = "s3cret/with:odd@signs";
 const PASSWORD_IN_URL: &str = "s3cret%2Fwith%3Aodd%40signs";
 
-/// Three parties, one after the other; the creator is vault@maple.example.
+/// Three parties that sign one after the other. The creator is vault@maple.example.
 const BUYER: &str = "buyer@example.com";
 const SELLER: &str = "seller@example.com";
 const LENDER: &str = "lender@example.com";
@@ -50,7 +50,7 @@ fn manual() -> OrgSettings {
     }
 }
 
-/// A service whose mails go to the server without encryption.
+/// Starts a service that sends its mails to the server without encryption.
 async fn over(server: &MailServer, settings: OrgSettings) -> TestApp {
     over_url(&format!("smtp://127.0.0.1:{}", server.port), settings).await
 }
@@ -64,7 +64,7 @@ fn mail_to(config: &mut Config, url: &str) {
     config.mail_from = "Signing <no-reply@sign.example>".into();
 }
 
-/// With credentials; the server's authority is trusted.
+/// Configures credentials and trust in the server's root certificate.
 fn safely_to(config: &mut Config, server: &MailServer, password: &str) {
     let port = server.port;
     let url = format!(
@@ -100,7 +100,7 @@ async fn send(app: &TestApp, document: &[u8]) -> String {
     envelope["envelope_id"].as_str().unwrap().to_owned()
 }
 
-/// Signs for the party at this position with a link of the API.
+/// Signs for the party at this position, with a link from the API.
 async fn sign(app: &TestApp, id: &str, position: usize) {
     form::sign(app, &signing_link(app, id, position).await).await;
 }
@@ -112,14 +112,14 @@ async fn signing_link(app: &TestApp, id: &str, position: usize) -> String {
     url.to_owned()
 }
 
-/// The mails to this address whose subject begins so.
+/// Returns the mails to this address with a subject that starts with `subject`.
 fn of<'a>(mails: &'a [Received], to: &str, subject: &str) -> Vec<&'a Received> {
     let mut found: Vec<&Received> = mails.iter().filter(|mail| mail.to() == to).collect();
     found.retain(|mail| mail.subject().starts_with(subject));
     found
 }
 
-/// What went wrong with a job, once something has.
+/// Waits until a job has failed and returns its error.
 async fn wait_for_failure(app: &TestApp) -> String {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
@@ -133,9 +133,9 @@ async fn wait_for_failure(app: &TestApp) -> String {
     }
 }
 
-/// Waits until no job is left, and nothing more can come.
+/// Waits until no job is left, so that no further mail can follow.
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_is_mailed_in_the_look_of_the_organization() {
+async fn every_party_gets_mails_in_the_organizations_brand() {
     let server = MailServer::start("starttls", &json!({ "user": USER, "password": PASSWORD }));
     let safely = |config: &mut Config| safely_to(config, &server, PASSWORD_IN_URL);
     let app = TestApp::with(safely, branded()).await;
@@ -164,10 +164,10 @@ async fn everybody_is_mailed_in_the_look_of_the_organization() {
     for (address, subject) in [
         (SELLER, expected),
         (LENDER, expected),
-        (BUYER, "Signed by everybody: Retail instalment contract"),
-        (SELLER, "Signed by everybody: Retail instalment contract"),
-        (LENDER, "Signed by everybody: Retail instalment contract"),
-        (CREATOR, "Signed by everybody: Retail instalment contract"),
+        (BUYER, "Completed: Retail instalment contract"),
+        (SELLER, "Completed: Retail instalment contract"),
+        (LENDER, "Completed: Retail instalment contract"),
+        (CREATOR, "Completed: Retail instalment contract"),
     ] {
         assert_eq!(
             of(&mails, address, subject).len(),
@@ -189,16 +189,16 @@ async fn everybody_is_mailed_in_the_look_of_the_organization() {
     assert_eq!(server.received().len(), 8, "and nobody is mailed twice");
 }
 
-/// What is attached when everybody has signed.
+/// Returns the document attached to the completion mail.
 fn copy_of(mails: &[Received], to: &str) -> Vec<u8> {
-    let mut attachments = of(mails, to, "Signed by everybody")[0].attachments();
+    let mut attachments = of(mails, to, "Completed: ")[0].attachments();
     assert_eq!(attachments.len(), 1);
     let (name, copy) = attachments.remove(0);
     assert_eq!(name, "Retail instalment contract.pdf");
     copy
 }
 
-/// What every mail of the branded organization has.
+/// Asserts the properties that every mail of the branded organization has.
 fn looks_right(received: &Received) {
     assert!(received.encrypted);
     assert_eq!(received.user.as_deref(), Some(USER));
@@ -224,7 +224,7 @@ fn looks_right(received: &Received) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_asked_is_told_of_a_decline_and_the_creator_alone_why() {
+async fn invited_signers_learn_of_a_decline_and_only_the_creator_its_reason() {
     let server = MailServer::start("none", &json!({}));
     let app = over(&server, manual()).await;
     let id = send(&app, CONTRACT).await;
@@ -260,13 +260,13 @@ async fn who_was_asked_is_told_of_a_decline_and_the_creator_alone_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_withdrawn_document_is_told_of_and_no_longer_asked_for() {
+async fn a_voided_document_is_announced_and_no_longer_requested() {
     let mut server = MailServer::start("none", &json!({}));
     let app = over(&server, manual()).await;
     let first = send(&app, CONTRACT).await;
     server.wait_for(1).await;
     server.stop();
-    // Asked for while no mail gets out, and withdrawn before one does.
+    // The second document is sent while the mail server is down, and voided before it is back.
     let second = send(&app, CONTRACT).await;
     wait_for_failure(&app).await;
     for id in [&first, &second] {
@@ -289,7 +289,7 @@ async fn a_withdrawn_document_is_told_of_and_no_longer_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_is_put_off_is_sent_later() {
+async fn a_temporarily_refused_mail_is_retried() {
     let server = MailServer::start("none", &json!({ "busy": 1 }));
     let app = over(&server, manual()).await;
     send(&app, CONTRACT).await;
@@ -301,7 +301,7 @@ async fn a_mail_that_is_put_off_is_sent_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_is_refused_for_good_is_set_aside_at_once_and_holds_up_nobody() {
+async fn a_permanently_refused_mail_is_set_aside_without_delaying_others() {
     let server = MailServer::start("none", &json!({ "nobody": CREATOR }));
     let app = over(&server, manual()).await;
     let id = send(&app, CONTRACT).await;
@@ -311,11 +311,7 @@ async fn a_mail_that_is_refused_for_good_is_set_aside_at_once_and_holds_up_nobod
     app.wait_until_idle().await;
     let mails = server.received();
     for signer in [BUYER, SELLER, LENDER] {
-        assert_eq!(
-            of(&mails, signer, "Signed by everybody").len(),
-            1,
-            "{signer}"
-        );
+        assert_eq!(of(&mails, signer, "Completed: ").len(), 1, "{signer}");
     }
     assert_eq!(app.count("job").await, 1);
     let aside = "select kind || ' ' || state || ' ' || attempts || ' ' || last_error from job";
@@ -328,7 +324,7 @@ async fn a_mail_that_is_refused_for_good_is_set_aside_at_once_and_holds_up_nobod
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_wait_for_their_server() {
+async fn mails_wait_for_an_unreachable_server() {
     let mut server = MailServer::start("none", &json!({}));
     let app = over(&server, OrgSettings::default()).await;
     let envelope = app.sent_envelope().await;
@@ -347,7 +343,7 @@ async fn mails_wait_for_their_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_is_mailed_the_copy_that_is_in_the_vault() {
+async fn every_party_gets_the_vaulted_copy_by_mail() {
     let server = MailServer::start("none", &json!({}));
     let app = over(&server, OrgSettings::default()).await;
     let id = app.vaulted_envelope().await;
@@ -365,7 +361,7 @@ async fn stored_copy(app: &TestApp, id: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_too_large_for_a_mail_is_linked_to() {
+async fn a_copy_too_large_for_a_mail_is_sent_as_a_link() {
     let server = MailServer::start("none", &json!({}));
     let app = over(&server, manual()).await;
     let large = pdf::with_metadata(&["A large agreement"], 6 << 20);
@@ -375,7 +371,7 @@ async fn a_copy_too_large_for_a_mail_is_linked_to() {
     }
     app.wait_until_idle().await;
     let mails = server.received();
-    let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
+    let to_signer = of(&mails, LENDER, "Completed: ")[0];
     assert!(to_signer.attachments().is_empty());
     let text = to_signer.text();
     assert!(text.contains("download your copy"), "{text}");
@@ -384,9 +380,9 @@ async fn a_copy_too_large_for_a_mail_is_linked_to() {
     assert!(page.contains("Download your copy"), "{page}");
 }
 
-/// A server may take less than we send: everybody is told all the same.
+/// When a server refuses the size of a mail, recipients get a mail with a link instead.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_the_server_does_not_take_is_linked_to() {
+async fn a_copy_refused_by_the_mail_server_is_sent_as_a_link() {
     let server = MailServer::start("none", &json!({ "largest": 20_000 }));
     let app = over(&server, manual()).await;
     let id = send(&app, CONTRACT).await;
@@ -395,13 +391,13 @@ async fn a_copy_that_the_server_does_not_take_is_linked_to() {
     }
     app.wait_until_idle().await;
     let mails = server.received();
-    let to_signer = of(&mails, LENDER, "Signed by everybody")[0];
+    let to_signer = of(&mails, LENDER, "Completed: ")[0];
     assert!(to_signer.attachments().is_empty());
     assert!(to_signer.text().contains("download your copy"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_implicit_tls_is_spoken_to() {
+async fn mails_are_sent_with_implicit_tls() {
     let server = MailServer::start("implicit", &json!({}));
     let secure = |config: &mut Config| {
         mail_to(config, &format!("smtps://127.0.0.1:{}", server.port));
@@ -418,7 +414,7 @@ async fn a_server_with_implicit_tls_is_spoken_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_to_a_server_that_cannot_prove_who_it_is() {
+async fn no_mail_is_sent_to_a_server_with_an_invalid_certificate() {
     let server = MailServer::start("starttls", &json!({}));
     let stranger = MailServer::start("none", &json!({}));
     for authority in [None, Some(stranger.authority())] {
@@ -436,7 +432,7 @@ async fn nothing_is_sent_to_a_server_that_cannot_prove_who_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_tls_is_required_nothing_is_sent_without() {
+async fn no_mail_is_sent_unencrypted_when_tls_is_required() {
     let server = MailServer::start("none", &json!({}));
     let url = format!("smtp://127.0.0.1:{}?tls=required", server.port);
     let app = over_url(&url, manual()).await;
@@ -451,7 +447,7 @@ async fn where_tls_is_required_nothing_is_sent_without() {
     assert!(!server.wait_for(1).await[0].encrypted);
 }
 
-/// Lines of the log.
+/// Captured log lines.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -467,7 +463,7 @@ impl std::io::Write for Lines {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_is_told_to_nobody_and_a_wrong_one_loses_no_mail() {
+async fn a_mail_password_is_never_logged_and_a_wrong_one_loses_no_mail() {
     let lines = Lines::default();
     let writer = lines.clone();
     tracing_subscriber::fmt()
@@ -521,9 +517,9 @@ async fn a_password_is_told_to_nobody_and_a_wrong_one_loses_no_mail() {
     }
 }
 
-/// As after a death between sending and settling.
+/// Simulates a crash between sending a mail and settling its job.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_goes_out_again_can_be_recognized() {
+async fn a_repeated_mail_has_the_same_message_id() {
     let mut server = MailServer::start("none", &json!({}));
     server.stop();
     let app = over(&server, manual()).await;
@@ -542,7 +538,7 @@ async fn a_mail_that_goes_out_again_can_be_recognized() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_cannot_make_headers() {
+async fn names_cannot_inject_mail_headers() {
     let server = MailServer::start("none", &json!({}));
     let app = over(&server, manual()).await;
     let template = app.contract_template().await;
@@ -611,7 +607,7 @@ async fn names_cannot_make_headers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn doctor_is_let_in_by_the_mail_server() {
+async fn doctor_logs_in_to_the_mail_server() {
     let server = MailServer::start("none", &json!({}));
     let data = tempfile::tempdir().unwrap();
     crate::support::share_native_code(data.path());

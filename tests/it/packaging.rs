@@ -1,4 +1,4 @@
-//! What is handed out beside the binary says what is true of it.
+//! Files that are shipped with the binary match its behaviour.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A dashboard of what nobody counts shows nothing, and its alert is never raised.
+/// A dashboard or an alert that queries an unknown metric would silently stay empty.
 #[tokio::test(flavor = "multi_thread")]
-async fn dashboard_and_alerts_ask_for_what_is_counted() {
+async fn dashboard_and_alerts_use_existing_metrics() {
     let app = TestApp::start().await;
     app.vaulted_envelope().await;
     let metrics = app.metrics().await;
@@ -66,9 +66,9 @@ fn manifests_are_well_formed() {
     assert!(dashboard["panels"].as_array().unwrap().len() > 20);
 }
 
-/// The settings that are handed out are settings.
+/// The settings in shipped files are known to the parser.
 #[test]
-fn settings_in_packages_are_known() {
+fn shipped_settings_are_known_to_the_parser() {
     let manifest = std::fs::read_to_string(packaging().join("kubernetes/holdfast.yaml")).unwrap();
     let (_, settings) = manifest.split_once("holdfast.toml: |\n").unwrap();
     let (settings, _) = settings.split_once("---").unwrap();
@@ -82,9 +82,9 @@ fn settings_in_packages_are_known() {
     }
 }
 
-/// A package never serves contracts with pretended payments and identities.
+/// Packages run in production mode, without the payment and identity sandboxes.
 #[test]
-fn packages_are_for_production() {
+fn packages_run_in_production_mode() {
     let text = |file: &str| std::fs::read_to_string(packaging().join(file)).unwrap();
     assert!(text("Containerfile").contains("HOLDFAST_ENV=production"));
     for file in ["debian/holdfast.toml", "kubernetes/holdfast.yaml"] {
@@ -92,9 +92,9 @@ fn packages_are_for_production() {
     }
 }
 
-/// A pod elsewhere in the cluster reaches neither the service nor its metrics.
+/// Other pods in the cluster reach neither the service nor its metrics.
 #[test]
-fn the_network_policy_names_who_comes_in() {
+fn the_network_policy_limits_incoming_connections() {
     let manifest = std::fs::read_to_string(packaging().join("kubernetes/holdfast.yaml")).unwrap();
     let (_, policy) = manifest.split_once("kind: NetworkPolicy").unwrap();
     let doors = policy.matches("ports:").count();
@@ -106,9 +106,9 @@ fn the_network_policy_names_who_comes_in() {
     );
 }
 
-/// An advisory that is ignored is looked at again in time.
+/// Every ignored advisory has a date by which it has to be reviewed.
 #[test]
-fn ignored_advisories_have_a_reason_and_an_end() {
+fn ignored_advisories_have_a_reason_and_an_end_date() {
     let text = std::fs::read_to_string(packaging().join("../deny.toml")).unwrap();
     let settings: toml::Table = text.parse().unwrap();
     let today = jiff::Zoned::now().date();
@@ -125,16 +125,16 @@ fn ignored_advisories_have_a_reason_and_an_end() {
     }
 }
 
-/// The program needs the C library and nothing else of the system.
+/// The program depends on the C library only.
 #[test]
-fn the_debian_package_holds_what_a_server_needs() {
+fn the_debian_package_contains_all_files_of_a_server() {
     let libraries = run(Command::new("ldd").arg(env!("CARGO_BIN_EXE_holdfast")));
     for library in libraries.lines() {
         let known = ["linux-vdso", "libc.", "libm.", "libgcc_s.", "ld-linux"];
         assert!(known.iter().any(|name| library.contains(name)), "{library}");
     }
     let folder = tempfile::tempdir().unwrap();
-    // A small program stands for ours: packing that takes minutes.
+    // A small program replaces holdfast, which would take minutes to pack.
     let build = |to: &str| {
         let to = folder.path().join(to);
         let mut build = Command::new(packaging().join("build-deb"));

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{TestApp, envelope_body, pdf};
 
-/// Rows of each table of the room.
+/// Counts the rows of each table of the room.
 async fn rows(app: &TestApp) -> (i64, i64, i64) {
     let mut connection = app.store.read().await.unwrap();
     let count = "select (select count(*) from room_template),
@@ -18,9 +18,9 @@ async fn rows(app: &TestApp) -> (i64, i64, i64) {
         .unwrap()
 }
 
-/// Records of the room commit together with the template or envelope that they belong to.
+/// Records of the room commit in the transaction of their template or envelope.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_written_left_nothing_in_the_room_on_sqlite() {
+async fn a_failed_write_leaves_no_records_in_the_room_on_sqlite() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&["{{Buyer signature;type=signature;role=Buyer}}"]);
     app.execute(
@@ -56,9 +56,9 @@ async fn what_could_not_be_written_left_nothing_in_the_room_on_sqlite() {
     assert_eq!(rows(&app).await, (1, 1, 1));
 }
 
-/// It runs the instance `embedded`, and cannot be activated for another one.
+/// The component serves the instance `embedded` and cannot be activated for another one.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rooms_component_answers_for_the_room_alone() {
+async fn the_rooms_component_serves_only_the_room() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let slots = app.get_with_bearer(&admin, "/component-slots").await;
@@ -72,7 +72,7 @@ async fn the_rooms_component_answers_for_the_room_alone() {
     let active = &signing["active"];
     assert_eq!(active["name"], "holdfast-signing-embedded");
 
-    // The command stores what came with the program.
+    // The command stores the built-in components.
     crate::support::operator(app.data.path(), &["component", "list"]);
     let config = json!({ "base_url": "https://sign.example.com", "secrets": { "api_key": "x" } });
     let body = json!({
@@ -87,9 +87,9 @@ async fn the_rooms_component_answers_for_the_room_alone() {
     assert_eq!(refused.error(422), why);
 }
 
-/// The interface is granted to the component of the program only.
+/// Only the built-in component may import the room's interface.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_uploaded_component_is_not_lent_the_rooms_records() {
+async fn an_uploaded_component_cannot_access_the_rooms_records() {
     let app = TestApp::start().await;
     let bytes = room_component().unwrap().bytes;
     let answer = app

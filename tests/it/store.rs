@@ -1,4 +1,4 @@
-//! The store's contract, on both databases with one SQL text.
+//! The store's contract, tested on both databases.
 
 use std::time::Duration;
 
@@ -51,22 +51,22 @@ macro_rules! on_both_databases {
 
 on_both_databases!(
     migrating_again_changes_nothing,
-    a_schema_of_a_newer_version_is_good_enough,
-    an_uncommitted_transaction_leaves_nothing,
-    one_customer_per_address,
+    a_newer_schema_is_accepted,
+    an_uncommitted_transaction_changes_nothing,
+    each_address_has_one_customer,
     the_ledger_is_one_chain_under_concurrent_writers,
     a_claim_leases_as_many_jobs_as_it_asks_for,
-    a_job_is_done_once_and_a_late_worker_settles_nothing,
+    a_late_worker_cannot_settle_a_reclaimed_job,
     every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
-    a_kept_answer_is_settled_by_its_claim_only,
-    a_window_ends_and_begins_anew,
-    a_remembered_key_is_confirmed_or_not,
+    a_stored_response_is_settled_only_by_its_claim,
+    a_rate_limit_window_ends_and_restarts,
+    a_cached_key_is_revalidated,
     envelopes_expire_in_order,
     open_envelopes_are_polled_in_turn,
 );
 
-/// While nodes are upgraded one after the other, the old ones start on the new schema.
-async fn a_schema_of_a_newer_version_is_good_enough(store: Store) {
+/// During a rolling upgrade, older nodes start on the newer schema.
+async fn a_newer_schema_is_accepted(store: Store) {
     let mut tx = store.begin().await.unwrap();
     for statement in [
         "insert into migration (version, sha256) values (9999, 'of the next version')",
@@ -117,7 +117,7 @@ fn organization() -> Organization {
     }
 }
 
-async fn an_uncommitted_transaction_leaves_nothing(store: Store) {
+async fn an_uncommitted_transaction_changes_nothing(store: Store) {
     let organization = organization();
     let mut tx = store.begin().await.unwrap();
     organizations::insert(&mut tx, &organization).await.unwrap();
@@ -143,7 +143,7 @@ async fn an_uncommitted_transaction_leaves_nothing(store: Store) {
     assert_eq!(found.settings, OrgSettings::default());
 }
 
-async fn one_customer_per_address(store: Store) {
+async fn each_address_has_one_customer(store: Store) {
     let (org, other) = (OrgId::new(), OrgId::new());
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
@@ -177,7 +177,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
     let writers = (0..20).map(|number| {
         let (store, org, envelope) = (store.clone(), org.clone(), envelope.clone());
         tokio::spawn(async move {
-            // The loser of a race sees a unique violation and tries again.
+            // The loser of a race gets a unique violation and tries again.
             loop {
                 let mut tx = store.begin().await.unwrap();
                 let entry = NewEntry {
@@ -205,7 +205,7 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
     verify_chain(&entries).unwrap();
 }
 
-/// Whatever plan a database takes for it, with and without statistics.
+/// Holds for every query plan, with and without table statistics.
 async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
     let org = OrgId::new();
     let now = Clock::default().now();
@@ -241,7 +241,7 @@ async fn a_claim_leases_as_many_jobs_as_it_asks_for(store: Store) {
     }
 }
 
-async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
+async fn a_late_worker_cannot_settle_a_reclaimed_job(store: Store) {
     let (org, job) = (OrgId::new(), archiving());
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
@@ -315,7 +315,7 @@ async fn a_job_is_done_once_and_a_late_worker_settles_nothing(store: Store) {
     );
 }
 
-/// The schema keeps its own promises.
+/// Every tenant table has the bucket in its key and an index on the organization.
 async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store: Store) {
     let mut connection = store.read().await.unwrap();
     let sqlite = store.dialect() == holdfast::store::Dialect::Sqlite;
@@ -336,7 +336,7 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
         all.push_str(&text.to_lowercase().replace(" using btree", ""));
         all.push('\n');
     }
-    // The log is of the whole installation, and holds hashes only.
+    // The log belongs to the whole installation and contains only hashes.
     let log = [
         "ledger_pending",
         "ledger_leaf",
@@ -397,7 +397,7 @@ async fn new_key(store: &Store) -> ApiKeyRecord {
     key
 }
 
-async fn a_kept_answer_is_settled_by_its_claim_only(store: Store) {
+async fn a_stored_response_is_settled_only_by_its_claim(store: Store) {
     let key = RequestKey {
         org: OrgId::new(),
         actor: "key:1".into(),
@@ -428,7 +428,7 @@ async fn a_kept_answer_is_settled_by_its_claim_only(store: Store) {
     tx.commit().await.unwrap();
 }
 
-async fn a_window_ends_and_begins_anew(store: Store) {
+async fn a_rate_limit_window_ends_and_restarts(store: Store) {
     let key = new_key(&store).await;
     let start = Timestamp::from_millis(1_000_000);
     let window = Duration::from_secs(60);
@@ -446,7 +446,7 @@ async fn a_window_ends_and_begins_anew(store: Store) {
     tx.commit().await.unwrap();
 }
 
-async fn a_remembered_key_is_confirmed_or_not(store: Store) {
+async fn a_cached_key_is_revalidated(store: Store) {
     let key = new_key(&store).await;
     let now = Clock::default().now();
     let mut tx = store.begin().await.unwrap();
@@ -520,7 +520,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
         (7, EnvelopeStatus::Sent, Some("1")),
         (9, EnvelopeStatus::Viewed, Some("2")),
         (8, EnvelopeStatus::Sent, Some("3")),
-        // Not yet its turn, nothing to look at, and closed.
+        // Not due yet, without a submission, and closed.
         (1, EnvelopeStatus::Sent, Some("4")),
         (9, EnvelopeStatus::Sent, None),
         (9, EnvelopeStatus::Completed, Some("5")),
@@ -554,7 +554,7 @@ async fn open_envelopes_are_polled_in_turn(store: Store) {
     assert_eq!(claimed(now, 2).await, [], "each was taken once");
     let later = now + minutes(4);
     assert_eq!(claimed(later, 10).await, sorted(&[3]));
-    // A look that a callback asked for counts too.
+    // A poll that a callback triggered counts too.
     let mut tx = store.begin().await.unwrap();
     let later = now + minutes(5);
     let since = provider_poll::looked(&mut tx, &all[0], true, later).await;

@@ -1,5 +1,5 @@
-//! What a collector of OpenTelemetry is sent: one trace from the request through
-//! components and providers to the jobs that it left.
+//! Traces for an OpenTelemetry collector: one trace covers the request, its components and
+//! providers, and the jobs that it created.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::journeys::crash::Drill;
 use crate::support::process::{Home, Server, this_program};
 
-/// One span, as it arrived.
+/// A received span.
 #[derive(Clone, Debug)]
 struct Span {
     trace: String,
@@ -48,7 +48,7 @@ fn spans_of(body: &Value) -> Vec<Span> {
         .collect()
 }
 
-/// A collector that wants to be told a word.
+/// Starts a collector that requires an authorization header.
 async fn collector(spans: Spans) -> String {
     let take = move |headers: HeaderMap, Json(body): Json<Value>| {
         let spans = spans.clone();
@@ -66,7 +66,7 @@ async fn collector(spans: Spans) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
+async fn a_trace_spans_the_request_and_its_jobs() {
     let spans = Spans::default();
     let endpoint = collector(spans.clone()).await;
     let folder = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
     let urls = [server.url.clone()];
     drill.work_at(&urls, Duration::from_secs(1)).await;
     drill.finish(&server, Instant::now()).await;
-    // What is left is sent at the end.
+    // The server exports its remaining spans when it stops.
     server.signal("TERM");
     let since = Instant::now();
     let has_vaulted = |spans: &[Span]| {
@@ -106,7 +106,7 @@ async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
     }
     let spans = spans.lock().unwrap().clone();
     let by_id: BTreeMap<&str, &Span> = spans.iter().map(|span| (span.id.as_str(), span)).collect();
-    // From a span up to where its trace began.
+    // The path of a span from itself up to the root of its trace.
     let path = |span: &Span| {
         let mut names = vec![span.name.clone()];
         let mut at = span;
@@ -137,7 +137,7 @@ async fn a_trace_goes_from_the_request_to_the_jobs_it_left() {
     assert_eq!(of_partner.parent, "00f067aa0ba902b7");
     assert_eq!(of_partner.attributes["http.route"], "/healthz");
     assert_eq!(of_partner.attributes["http.response.status_code"], "200");
-    // Nobody and no document is named.
+    // No span names a person or a document.
     for span in &spans {
         let text = format!("{span:?}");
         for one in &drill.tracked {

@@ -1,14 +1,14 @@
 //! One function per check, in the order of the statute.
 //!
-//! Each returns whether the check is satisfied and the sentence that says why.
+//! Each function returns whether its check is satisfied, with a sentence that gives the reason.
 
 use crate::record::{is_set, is_sha256, same_email, status_text};
 use crate::types::{Custodian, CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 
-/// Whether a check is satisfied, and why.
+/// Outcome of one check: whether it is satisfied, and the reason as a sentence.
 pub(crate) type Answer = (bool, String);
 
-/// What a check is called and which words of the statute it is about.
+/// Name of a check and the provisions of the statute that it covers.
 pub(crate) struct Rule {
     pub requirement: &'static str,
     pub ucc_reference: &'static str,
@@ -64,20 +64,21 @@ pub(crate) const RULES: [Rule; 9] = [
     },
 ];
 
-/// The certificate's type.
+/// Value of the certificate's `certificate_type`.
 pub(crate) const CERTIFICATE_TYPE: &str = "ucc_9105_2022_electronic_copy";
 
-/// The checks, counted from 0, that state executed signatures and a retained record.
+/// Indices (0-based) of the checks that cover the E-SIGN Act: executed signatures and a retained
+/// record.
 pub(crate) const ESIGN_CHECKS: [usize; 2] = [4, 8];
 
-/// What a certificate says in words.
+/// Texts of the certificate's `legal_notices`.
 pub(crate) const LEGAL_NOTICES: &[&str] = &[
     "This certificate describes the authoritative electronic copy of a record that evidences chattel paper, under the Uniform Commercial Code as amended in 2022.",
     "Only the copy whose SHA-256 digest is stated here is the authoritative electronic copy. Every other copy is a non-authoritative copy and is marked as one.",
     "Whether a purchaser has control under UCC §9-105 is a question of law, and of whether the amended section applies. This certificate states the facts that were recorded and the checks that were run on them.",
 ];
 
-/// What the checks say, in the order of [`RULES`].
+/// Runs the checks, in the order of [`RULES`].
 pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
     [
         assignee_established(facts),
@@ -92,7 +93,7 @@ pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
     ]
 }
 
-// (a): the custody ledger and the certificate that was made of it say to whom.
+// (a): the certificate, which is written from the custody ledger, names the assignee.
 fn assignee_established(facts: &EnvelopeFacts) -> Answer {
     match is_set(facts.vault_out_certificate_path.as_deref()) {
         true => (
@@ -148,7 +149,7 @@ fn maintained_by_custodian(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (b)(6): whatever has another digest is no authorized amendment.
+// (b)(6): any amendment changes the digest and is therefore readily identifiable.
 fn amendments_identifiable(facts: &EnvelopeFacts) -> Answer {
     match facts.document_hash.as_deref() {
         Some(hash) if is_sha256(hash) => (
@@ -168,7 +169,7 @@ fn amendments_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(1), and (b)(5): every copy is one or the other, readily.
+// (c)(1), and (b)(5): every copy is readily identifiable as authoritative or non-authoritative.
 fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     match facts.copy_file_path.as_deref() {
         Some(path) if path.starts_with("copies:") => (
@@ -186,9 +187,9 @@ fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(2): "in any way, including by name, identifying number, cryptographic key,
-// office, or account number". A number beside the name is told; the name is needed
-// for (b)(2).
+// (c)(2): "in any way, including by name, identifying number, cryptographic key, office, or account
+// number". An identifying number is included when there is one; the name is required, because
+// (b)(2) needs it.
 fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
     let number = facts
         .secured_party
@@ -219,10 +220,11 @@ fn assignee_identifies_itself(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// (c)(3)(A) and (B), and (b)(4): the power is one to prevent, and one to transfer. It is
-// exclusive even where it is shared, (d)(2), unless the other can use it alone, (e), which
-// no custodian of ours can against the assignee: several custodians are no defect. A copy
-// that was released, or whose contract never came about, is in nobody's power here.
+// (c)(3)(A) and (B), and (b)(4): the exclusive power to prevent others from changing the assignee,
+// and to transfer control. Under (d)(2) a shared power is still exclusive unless, (e), the other
+// party can exercise it alone. No custodian here can act alone against the assignee, so several
+// custodians are no defect. A released copy, or the copy of a contract that never came about, is
+// not under anyone's power here.
 fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     let status = status_text(facts.status);
     let held = matches!(
@@ -247,7 +249,7 @@ fn exclusive_power(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// A paper envelope has no submitters and passes: it was signed before.
+// A paper envelope has no submitters and passes: it was signed before the upload.
 fn signed_by_every_debtor(facts: &EnvelopeFacts) -> Answer {
     if facts.submitters.is_empty() {
         return (

@@ -1,15 +1,13 @@
-//! Compliance rules after the Uniform Commercial Code as amended in 2022: §9-105
-//! "Control of Electronic Copy of Record Evidencing Chattel Paper", as Delaware,
-//! Vermont and others have adopted it and as it is in force in New York since June
-//! 2026.
+//! Compliance rules for the Uniform Commercial Code as amended in 2022: §9-105 "Control of
+//! Electronic Copy of Record Evidencing Chattel Paper", as adopted by Delaware, Vermont and other
+//! states and in force in New York since June 2026.
 //!
-//! The amended section asks in (a) that the system reliably establishes the
-//! purchaser as the person to which the authoritative electronic copy was assigned,
-//! and says in (b) and in (c), independently of each other, when a system does. A
-//! record that passes here satisfies both.
+//! Paragraph (a) requires that the system reliably establish the purchaser as the person to which
+//! the authoritative electronic copy was assigned; (b) and (c) are two independent tests for that.
+//! A record that passes here satisfies both.
 //!
-//! How checks are run, scored and certified is the same as for the default rules,
-//! and the same source.
+//! Running, scoring and certifying the checks works as in the default rules and uses the same
+//! source files.
 
 #[path = "../../compliance/src/bindings.rs"]
 mod bindings;

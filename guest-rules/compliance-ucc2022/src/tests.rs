@@ -1,4 +1,4 @@
-//! The vectors of the default rules, and what this statute asks beside them.
+//! Tests with the vectors of the default rules, and of the additional requirements of this statute.
 
 use serde_json::Value;
 
@@ -24,10 +24,10 @@ fn complete() -> EnvelopeFacts {
     vectors().remove(0).1
 }
 
-/// What fails a check of the specification is not compliant here, and the other way
-/// round: each statute's requirement rests on the same facts.
+/// A record is compliant here exactly if it is under the default rules: the requirements of both
+/// statutes rest on the same facts.
 #[test]
-fn a_record_is_compliant_under_both_or_under_neither() {
+fn the_2022_rules_agree_with_the_expected_verdicts() {
     for (name, facts, compliant) in vectors() {
         let evaluation = evaluate(&facts);
         assert_eq!(evaluation.compliant, compliant, "{name}");
@@ -37,7 +37,7 @@ fn a_record_is_compliant_under_both_or_under_neither() {
 }
 
 #[test]
-fn each_check_names_its_paragraph_of_the_amended_section() {
+fn each_check_cites_its_paragraph_of_the_amended_statute() {
     let references: Vec<String> = evaluate(&complete())
         .checks
         .into_iter()
@@ -59,7 +59,7 @@ fn without(change: impl Fn(&mut EnvelopeFacts)) -> Vec<String> {
 }
 
 #[test]
-fn what_is_missing_is_missed_by_the_paragraphs_that_ask_for_it() {
+fn missing_facts_fail_exactly_the_checks_that_require_them() {
     assert_eq!(
         without(|facts| facts.vault_out_certificate_path = None),
         ["Assignee reliably established"]
@@ -100,9 +100,9 @@ fn what_is_missing_is_missed_by_the_paragraphs_that_ask_for_it() {
     );
 }
 
-/// (c)(2): a number is told beside the name.
+/// (c)(2): the number is stated together with the name.
 #[test]
-fn an_assignee_may_identify_itself_by_a_number_too() {
+fn an_assignee_can_be_identified_by_a_number() {
     let mut facts = complete();
     facts.secured_party = Some(SecuredParty {
         name: "First Example Bank".into(),
@@ -119,7 +119,7 @@ fn an_assignee_may_identify_itself_by_a_number_too() {
 }
 
 #[test]
-fn the_certificate_says_under_which_statute() {
+fn the_certificate_names_its_statute() {
     let component = ComponentIdentity {
         name: "holdfast-compliance-ucc2022".into(),
         version: "0.1.0".into(),

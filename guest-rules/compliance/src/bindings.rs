@@ -1,4 +1,4 @@
-//! The WIT contract in Rust, and the component's export.
+//! Bindings generated from the WIT contract, and the component's export.
 
 #![allow(
     missing_docs,
@@ -14,7 +14,7 @@ wit_bindgen::generate!({
     generate_unused_types: true,
 });
 
-/// Facts and answers, documented in `wit/compliance/compliance.wit`.
+/// Facts and evaluations, documented in `wit/compliance/compliance.wit`.
 pub mod types {
     pub use super::exports::holdfast::compliance::compliance::ComponentIdentity;
     pub use super::holdfast::compliance::types::{

@@ -8,19 +8,17 @@ use crate::evaluate::evaluate;
 use crate::record::status_text;
 use crate::types::{ComponentIdentity, EnvelopeFacts};
 
-/// Attributes with this prefix become members of the certificate's `provenance`.
+/// Prefix of the attributes that become members of the certificate's `provenance`.
 const PROVENANCE: &str = "provenance.";
 
-/// The certificate of `facts` as pretty-printed JSON with a final newline.
+/// Returns the certificate of `facts` as pretty-printed JSON with a trailing newline.
 ///
-/// Members and their order follow the specification; `issuer`,
-/// `signer_timeline`, `legal_notices` and `rules_component` are what check 7
-/// says a certificate holds. `identity_verification` is there only when a
-/// signer was challenged, and changes neither checks nor score;
-/// `ledger_checkpoint` is the signed head of the log of all custody ledgers that
-/// the facts name in their attribute of that name. `provenance` repeats the
-/// attributes `provenance.<member>`: how the evidence came to be, which is for
-/// readers to weigh and changes no check either.
+/// Members and their order follow the specification; check 7 requires `issuer`, `signer_timeline`,
+/// `legal_notices` and `rules_component`. `identity_verification` is present only when a signer was
+/// challenged, and affects neither checks nor score. `ledger_checkpoint` is the signed head of the
+/// log of all custody ledgers, taken from the attribute of that name. `provenance` repeats the
+/// attributes `provenance.<member>`: they record how the evidence was produced, for readers to
+/// weigh, and affect no check either.
 pub fn certificate(
     facts: &EnvelopeFacts,
     issued_at: &str,
@@ -91,8 +89,8 @@ fn attribute<'a>(facts: &'a EnvelopeFacts, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// The attributes whose names begin with `provenance.`, as one object. A value is
-/// JSON, or a plain string where it does not parse as JSON.
+/// Collects the attributes prefixed with `provenance.` into one object. A value that does not parse
+/// as JSON becomes a string.
 fn provenance(facts: &EnvelopeFacts) -> Option<Map<String, Value>> {
     let members: Map<String, Value> = facts
         .attributes

@@ -1,23 +1,23 @@
 //! One function per check, in the order of the specification.
 //!
-//! Each returns whether the check is satisfied and the sentence that says why.
+//! Each function returns whether its check is satisfied, with a sentence that gives the reason.
 //!
-//! The checks are called by name and their sentences put together from pieces:
-//! in a fresh instance the first call through each function pointer, of which
-//! `format!` has several, costs about as much as a check.
+//! Checks are called directly, and sentences are concatenated instead of formatted: in a fresh
+//! instance the first call through each function pointer costs about as much as a check, and
+//! `format!` uses several.
 
 use crate::record::{is_set, is_sha256, same_email, status_text};
 use crate::types::{CustodianStatus, EnvelopeFacts, EnvelopeStatus};
 
-/// Whether a check is satisfied, and why.
+/// Outcome of one check: whether it is satisfied, and the reason as a sentence.
 pub(crate) type Answer = (bool, String);
 
-/// What a check is called and what it refers to, as specified.
+/// Name and references of a check, as specified.
 pub(crate) struct Rule {
     pub requirement: &'static str,
     pub ucc_reference: &'static str,
-    /// The paragraph of the uniform text that states the requirement. The
-    /// specification's references number some of them differently.
+    /// Paragraph of the uniform text that states the requirement. The references of the
+    /// specification number some paragraphs differently.
     pub statute_reference: &'static str,
 }
 
@@ -65,21 +65,21 @@ pub(crate) const RULES: [Rule; 8] = [
     },
 ];
 
-/// The certificate's type.
+/// Value of the certificate's `certificate_type`.
 pub(crate) const CERTIFICATE_TYPE: &str = "ucc_9105_electronic_chattel_paper";
 
-/// The E-SIGN Act asks for executed signatures and a retained record: the checks,
-/// counted from 0, that state that.
+/// Indices (0-based) of the checks that cover the E-SIGN Act: executed signatures and a retained
+/// record.
 pub(crate) const ESIGN_CHECKS: [usize; 2] = [1, 3];
 
-/// What a certificate says in words.
+/// Texts of the certificate's `legal_notices`.
 pub(crate) const LEGAL_NOTICES: &[&str] = &[
     "This certificate describes one electronic record of a contract that evidences a monetary obligation and a security interest in or lease of specific goods.",
     "Only the copy whose SHA-256 digest is stated here is the authoritative copy. Every other copy is a non-authoritative copy and is marked as one.",
     "Whether the secured party has control under UCC §9-105 is a question of law. This certificate states the facts that were recorded and the checks that were run on them.",
 ];
 
-/// What the checks say, in the order of [`RULES`].
+/// Runs the checks, in the order of [`RULES`].
 pub(crate) fn answers(facts: &EnvelopeFacts) -> [Answer; RULES.len()] {
     [
         single_authoritative_copy(facts),
@@ -174,7 +174,7 @@ fn all_signatories_executed(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// Check 5: the copy has to be where copies are kept, not merely somewhere.
+// Check 5: the copy must be in the location for copies, not in any other.
 fn copies_identifiable(facts: &EnvelopeFacts) -> Answer {
     match facts.copy_file_path.as_deref() {
         Some(path) if path.starts_with("copies:") => (
@@ -231,7 +231,7 @@ fn audit_certificate_generated(facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-// Check 8: a secured party without a name identifies nobody.
+// Check 8: a secured party needs a non-blank name.
 fn secured_party_identified(facts: &EnvelopeFacts) -> Answer {
     match &facts.secured_party {
         Some(party) if !party.name.trim().is_empty() => (

@@ -1,5 +1,5 @@
-//! The compliance rules: eight checks over an envelope's record, and the
-//! certificate that says what they found.
+//! The compliance rules: eight checks over an envelope's record, and the certificate that reports
+//! their results.
 //!
 //! Source: the specification's table "The 8 checks" and its section
 //! "Compliance certificate". The requirement names, references and their
@@ -7,8 +7,8 @@
 //! paragraphs differently, the true paragraph is in the certificate's
 //! `statute_reference`.
 //!
-//! Nothing here reads a clock or draws a random number: the same record gives
-//! the same answer for ever.
+//! Nothing here reads a clock or a random number generator: the same record always gives the same
+//! result.
 
 mod bindings;
 mod certificate;

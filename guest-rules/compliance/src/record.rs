@@ -1,18 +1,18 @@
-//! What the facts of a record say, apart from any statute.
+//! Helpers over the facts of a record, independent of the statute.
 
 use crate::types::EnvelopeStatus;
 
-/// Whether something is stored there.
+/// Returns whether a storage path is set.
 pub(crate) fn is_set(path: Option<&str>) -> bool {
     path.is_some_and(|path| !path.is_empty())
 }
 
-/// Whether a text is a digest of this kind.
+/// Returns whether `text` is a SHA-256 digest in hexadecimal.
 pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Mail addresses are compared without case, as mail systems treat them.
+/// Compares two mail addresses without regard to case, as mail systems do.
 pub(crate) fn same_email(left: &str, right: &str) -> bool {
     let (left, right) = (left.trim(), right.trim());
     if left.is_ascii() && right.is_ascii() {
@@ -22,7 +22,7 @@ pub(crate) fn same_email(left: &str, right: &str) -> bool {
     }
 }
 
-/// The status as it is written in the API.
+/// Returns the status as the API spells it.
 pub fn status_text(status: EnvelopeStatus) -> &'static str {
     match status {
         EnvelopeStatus::Pending => "pending",

@@ -76,7 +76,7 @@ fn fails_only(number: usize, change: impl FnOnce(&mut EnvelopeFacts)) {
 }
 
 #[test]
-fn a_vaulted_record_with_everything_in_place_scores_100() {
+fn a_complete_vaulted_record_scores_100() {
     let evaluation = evaluate(&vaulted());
     assert!(evaluation.compliant);
     assert_eq!(evaluation.score, 100);
@@ -84,7 +84,7 @@ fn a_vaulted_record_with_everything_in_place_scores_100() {
 }
 
 #[test]
-fn requirements_and_references_are_those_of_the_specification() {
+fn requirements_and_references_match_the_specification() {
     let evaluation = evaluate(&vaulted());
     let rows: Vec<(&str, &str)> = evaluation
         .checks
@@ -216,7 +216,7 @@ fn check_8_fails_without_a_named_secured_party() {
 }
 
 #[test]
-fn right_after_signing_checks_1_2_3_5_and_7_fail() {
+fn checks_1_2_3_5_and_7_fail_before_vault_in() {
     let mut facts = vaulted();
     facts.status = EnvelopeStatus::Completed;
     facts.vault_file_path = None;
@@ -286,7 +286,7 @@ fn the_certificate_has_the_specified_members() {
 }
 
 #[test]
-fn provenance_attributes_become_one_additive_object() {
+fn provenance_is_an_additional_object_of_the_certificate() {
     let mut facts = vaulted();
     let attribute = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     facts.attributes = vec![
@@ -308,7 +308,7 @@ fn provenance_attributes_become_one_additive_object() {
 }
 
 #[test]
-fn identity_verification_is_additive() {
+fn identity_verification_adds_members_and_changes_none() {
     let mut facts = vaulted();
     facts.identity_verifications = vec![IdentityVerification {
         signer_email: "buyer@example.com".into(),
@@ -335,9 +335,9 @@ fn the_same_record_gives_the_same_certificate() {
     assert_eq!(text(), text());
 }
 
-/// The vectors that the built component is tested with too.
+/// The built component is tested with the same vectors.
 #[test]
-fn the_vectors_hold() {
+fn conformance_vectors_pass() {
     #[derive(serde::Deserialize)]
     struct Vector {
         name: String,

@@ -1,11 +1,11 @@
-//! Writes the demo contract and the test documents into `tests/fixtures`. The same program gives
-//! the same bytes.
+//! Writes the demo contract and the test documents into `tests/fixtures`. Every run writes the same
+//! bytes.
 //!
 //! `cargo run -p holdfast-documents --example make_fixtures`
 //!
-//! The contract is an illustration in our own words: people, numbers and vehicle are invented,
-//! and nothing in it is legal advice. Its last page carries the lines that the demo signs, with
-//! the texts that serve as anchors (`Buyer signature:` occurs once).
+//! The contract is an illustration written for this project: people, numbers and the vehicle are
+//! invented, and nothing in it is legal advice. Its last page has the lines that the demo signs,
+//! and the texts that serve as anchors (`Buyer signature:` occurs once).
 
 #[path = "make_fixtures/synthetic.rs"]
 mod synthetic;
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A grey gradient, as small as an upload may be.
+/// Returns a grey gradient, the smallest image that uploads accept.
 fn scan() -> image::GrayImage {
     image::GrayImage::from_fn(16, 16, |x, y| image::Luma([(8 * (x + y)) as u8]))
 }
@@ -389,7 +389,7 @@ fn signatures(sheet: &mut Sheet) {
          the same effect as a signature on paper. You acknowledge that you have read all four pages and that \
          you received a completely filled-in copy.", BODY) + 16.0;
 
-    // Anchors match parts of words too: no label of the co-buyer may contain one of the buyer.
+    // Anchors also match inside words: no label of the co-buyer may contain one of the buyer.
     let labels = [
         [
             "BUYER",
@@ -432,7 +432,7 @@ fn signatures(sheet: &mut Sheet) {
     line(sheet, LEFT + 362.0, y, FULL - 362.0, "Seller title:");
 }
 
-/// A line to write on, with its label under it.
+/// Draws a line to write on, with its label below.
 fn line(sheet: &mut Sheet, x: f32, y: f32, width: f32, label: &str) {
     sheet.stroke(&[(x, y), (x + width, y)], 0.8, RULE);
     sheet.text(x, y + 10.0, label, SMALL);

@@ -1,4 +1,4 @@
-//! The functions as the sandbox exports them.
+//! Exports of the component, called by the host.
 
 #![expect(
     unsafe_code,

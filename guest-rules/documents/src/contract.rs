@@ -1,4 +1,4 @@
-//! The types of `wit/documents`, used natively and in the sandbox alike.
+//! Types generated from `wit/documents`, used natively and in the sandbox.
 
 #[allow(
     missing_docs,

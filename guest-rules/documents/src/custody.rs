@@ -1,4 +1,4 @@
-//! The custody record: what happened to a document, on paper.
+//! The custody record: the history of a document as a PDF.
 
 mod layout;
 
@@ -12,27 +12,27 @@ use crate::error::{Result, other, over_limit};
 use crate::moment::Moment;
 use crate::overlay;
 
-/// Name under which the certificate is attached.
+/// File name of the attached certificate.
 const ATTACHMENT: &str = "ucc-compliance-certificate.json";
 
-/// Characters of all facts together. A record of a thousand pages persuades nobody.
+/// Limit on the characters of all facts together. A longer record would be of no use to a reader.
 const MAX_CHARACTERS: usize = 2_000_000;
 
 /// Writes the custody record of one envelope as PDF/A-3b.
 ///
-/// The record shows the facts as given: what the document is and its hashes, the parties, the
-/// control checks with their outcome, the chain of custody in order, and which component ran
-/// the checks. The certificate is attached as `ucc-compliance-certificate.json`
-/// (`application/json`, relationship *Data*). All fonts are embedded and every date comes from
-/// the facts, so the same facts give the same bytes.
+/// The record shows the facts unchanged: the document and its hashes, the parties, the control
+/// checks with their results, the chain of custody in order, and the component that ran the checks.
+/// The certificate is attached as `ucc-compliance-certificate.json` (`application/json`,
+/// relationship *Data*). All fonts are embedded and every date comes from the facts, so equal facts
+/// give equal bytes.
 ///
-/// Characters that Noto Sans lacks are shown as a replacement sign and keep their value for
-/// searching and copying.
+/// Characters that Noto Sans lacks are shown as a replacement sign but stay searchable and can be
+/// copied.
 ///
 /// # Errors
 ///
-/// `other` when `recorded-at` is no RFC 3339 time or the export checks of PDF/A find fault;
-/// `over-limit` for facts of more than two million characters.
+/// `other` when `recorded-at` is not an RFC 3339 time or the output violates PDF/A; `over-limit`
+/// for facts of more than two million characters.
 pub fn custody_record(facts: &CustodyFacts) -> Result<Vec<u8>> {
     let recorded_at = Moment::parse(&facts.recorded_at, "recorded-at")?;
     let characters = facts.certificate_json.len()

@@ -1,4 +1,4 @@
-//! Refusals, in the words a caller will read.
+//! Constructors of the errors that callers read.
 
 use crate::DocumentError;
 

@@ -1,4 +1,4 @@
-//! Values at their places.
+//! Writing field values into documents.
 
 use std::collections::BTreeMap;
 
@@ -20,26 +20,26 @@ use crate::target::Target;
 use crate::text::{Fonts, Style};
 use crate::{FieldValue, FilledField};
 
-/// The ink of values: near black, and blue enough to tell them from print.
+/// Colour of values: near black, with enough blue to be distinguishable from the print.
 const INK: (u8, u8, u8) = (16, 24, 72);
 const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 
-/// Writes values at their places and makes them, and the values of form fields the document
-/// brought along, part of the pages.
+/// Writes values into their areas and flattens them, together with the values of form fields that
+/// the document already has, into the pages.
 ///
-/// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap where the box
-/// is tall and shrink where it is not. Typed signatures stand on a thin line, pictures keep
-/// their proportions, a checkbox is a drawn tick. Values stay searchable text.
+/// Texts are set in Noto Sans and fitted to their boxes, never cut off: they wrap in tall boxes and
+/// shrink in low ones. Typed signatures stand on a thin line, pictures keep their proportions, a
+/// checkbox is a drawn tick. Values stay searchable text.
 ///
-/// The document is rewritten as a whole. Its form (AcroForm) is gone afterwards: appearances
-/// of widgets are painted into the pages first, and text fields that carry a value but no
-/// appearance are drawn from the value. Signatures that the document carried cannot survive
-/// that; other annotations stay as they are. The output is read back before it is returned.
+/// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
+/// painted into the pages first, and text fields with a value but no appearance are drawn from the
+/// value. Existing signatures cannot survive a rewrite; other annotations are kept. The output is
+/// read back before it is returned.
 ///
 /// # Errors
 ///
-/// `encrypted` and `unreadable` for the document, `over-limit` for a value that no size makes
-/// fit its box or a picture with too many pixels, `other` for an area that is not on its page.
+/// `encrypted` and `unreadable` for the document, `over-limit` for a value that does not fit its
+/// box at any size or a picture with too many pixels, `other` for an area outside of its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let Source { document, pages } = Source::open(pdf)?;
     let mut target = Target::Rewrite(Box::new(document));
@@ -115,7 +115,7 @@ fn page_of(pages: &[SourcePage], number: u32) -> Result<(usize, &SourcePage)> {
         .ok_or_else(|| other(format!("page {number} of {}", pages.len())))
 }
 
-/// A value, laid out.
+/// A value after layout.
 enum Drawing {
     Text(Fitted),
     Signature {
@@ -129,7 +129,7 @@ enum Drawing {
     Tick(DisplayedBox),
 }
 
-/// Nothing for values that leave no trace: empty text, an unticked box.
+/// Lays out a value. Returns `None` for values that draw nothing: empty text, an unticked box.
 fn prepare(fonts: &Fonts, value: &FieldValue, space: DisplayedBox) -> Result<Option<Drawing>> {
     Ok(match value {
         FieldValue::Text(text) if text.trim().is_empty() => None,
@@ -170,7 +170,7 @@ impl Drawing {
     }
 }
 
-/// A single opaque colour.
+/// Returns an opaque fill of one colour.
 pub(crate) fn solid((red, green, blue): (u8, u8, u8)) -> Fill {
     Fill {
         paint: rgb::Color::new(red, green, blue).into(),

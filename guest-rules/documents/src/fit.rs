@@ -1,4 +1,4 @@
-//! Text made to fit a box: the contract says what was agreed, so none of it may be cut off.
+//! Fitting text to a box. A value may be part of the agreement, so none of it is ever cut off.
 
 use krilla::surface::Surface;
 
@@ -6,19 +6,19 @@ use crate::error::{Result, over_limit};
 use crate::geometry::DisplayedBox;
 use crate::text::{ASCENT, DESCENT, Fonts, LEADING, Line, Style, Words};
 
-/// Characters of one value. A field is not a page.
+/// Limit on the characters of one value.
 const MAX_CHARACTERS: usize = 20_000;
 
-/// Comfortable reading; boxes on forms are often taller than their line.
+/// Font size that reads comfortably; boxes on forms are often taller than their line.
 const LARGEST: f32 = 11.0;
 
-/// Under this, words may be broken anywhere: smaller is the worse evil.
+/// Below this font size words may break anywhere, as smaller text would be worse.
 const SMALLEST_READABLE: f32 = 5.0;
 
-/// Under this, nothing is text any more.
+/// Font size below which the text would be illegible.
 const SMALLEST: f32 = 0.4;
 
-/// Lines of text with their place in a box.
+/// Lines of text with their position in a box.
 pub(crate) struct Fitted {
     lines: Vec<Line>,
     size: f32,
@@ -27,8 +27,7 @@ pub(crate) struct Fitted {
     distance: f32,
 }
 
-/// Fits text to a box: as large as is comfortable, wrapped where the box is tall, smaller
-/// where it must be.
+/// Fits text to a box: as large as is comfortable, wrapped in a tall box, smaller where necessary.
 pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox) -> Result<Fitted> {
     if text.chars().count() > MAX_CHARACTERS {
         return Err(over_limit(format!(
@@ -59,7 +58,7 @@ pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox)
     )))
 }
 
-/// A name as a signature: one line, as large as the box allows, on the box's bottom line.
+/// Lays out a name as a signature: one line, as large as the box allows, on its bottom line.
 pub(crate) fn signature(fonts: &Fonts, name: &str, space: DisplayedBox) -> Result<Fitted> {
     if name.chars().count() > MAX_CHARACTERS {
         return Err(over_limit(format!(
@@ -79,7 +78,7 @@ pub(crate) fn signature(fonts: &Fonts, name: &str, space: DisplayedBox) -> Resul
     })
 }
 
-/// Where the thin line under a typed signature runs.
+/// Returns the vertical position of the thin line under a typed signature.
 pub(crate) fn signature_baseline(space: DisplayedBox) -> f32 {
     space.y + space.height * 0.95
 }
@@ -97,7 +96,7 @@ fn place(
     padding: f32,
 ) -> Fitted {
     let free = space.height - block_height(lines.len(), size);
-    // One line sits in the middle of its box; several start at the top, as one writes.
+    // A single line is centred vertically; several start at the top, as in handwriting.
     let above = if lines.len() == 1 && space.height < 3.0 * size * LEADING {
         free / 2.0
     } else {
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_value_keeps_a_comfortable_size() {
+    fn a_short_value_keeps_the_default_font_size() {
         let fonts = Fonts::load().unwrap();
         let fitted = text(&fonts, "2026-05-01", Style::Regular, space(120.0, 18.0)).unwrap();
         assert_eq!(fitted.lines.len(), 1);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_fits_or_is_refused() {
+    fn every_value_fits_its_box_or_is_refused() {
         let fonts = Fonts::load().unwrap();
         for (width, height) in [
             (200.0, 12.0),
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_no_box_could_hold_is_refused_not_cut() {
+    fn a_text_that_does_not_fit_is_refused_and_not_truncated() {
         let fonts = Fonts::load().unwrap();
         let outcome = text(
             &fonts,

@@ -1,4 +1,4 @@
-//! A document's form, made part of its pages.
+//! Flattening a document's form into its pages.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ use crate::target::Target;
 const HIDDEN: i64 = 1 << 1;
 const NO_VIEW: i64 = 1 << 5;
 
-/// Bytes of one appearance looked at to see whether it says anything.
+/// Limit on the bytes of an appearance that are checked for visible content.
 const MAX_APPEARANCE_BYTES: usize = 4 * 1024 * 1024;
 
-/// How far a value may be inherited from parent fields.
+/// Maximum number of parent fields that are searched for an inherited value.
 const MAX_FIELD_DEPTH: usize = 32;
 
-/// What a form leaves to be painted. Keys are page indexes, 0-based.
+/// Content of a removed form that still has to be painted. Keys are page indexes, 0-based.
 #[derive(Default)]
 pub(crate) struct Flattened {
     pub(crate) placements: BTreeMap<usize, Vec<Placement>>,
     pub(crate) without_appearance: Vec<Missing>,
 }
 
-/// A field with a value but no appearance: viewers would have drawn it on the fly. Such a
-/// field stands as its own page entries say, not as the page is displayed.
+/// A field with a value but no appearance, which viewers would have drawn on the fly. Such a field
+/// is oriented by the entries of its page, not by the page as displayed.
 pub(crate) struct Missing {
     pub(crate) page: usize,
     pub(crate) value: FieldValue,
-    /// Size of the box to draw in, and the way from there to the page's user space.
+    /// Size of the box to draw in, and the map from there to the user space of the page.
     pub(crate) size: (f32, f32),
     pub(crate) matrix: Matrix,
 }
 
-/// Takes the form away and says what of it must be painted.
+/// Removes the form and returns the content of it that has to be painted.
 pub(crate) fn form(target: &mut Target, pages: &[SourcePage]) -> Result<Flattened> {
     let mut flattened = Flattened::default();
     for (index, page) in pages.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(crate) fn form(target: &mut Target, pages: &[SourcePage]) -> Result<Flattene
     if let Ok(root) = root {
         let catalog = target.edit(root)?;
         catalog.remove(b"AcroForm");
-        // Certification and usage rights speak of the form and of bytes that change now.
+        // Certification and usage rights cover the form and bytes that change now.
         catalog.remove(b"Perms");
     }
     Ok(flattened)
@@ -96,7 +96,7 @@ fn flatten_page(
             continue;
         }
         let appearance = appearance(target, widget, rectangle);
-        // Programs that leave drawing to the viewer write appearances with a frame at most.
+        // Programs that leave drawing to the viewer write an appearance with at most a frame.
         let says_nothing = appearance.is_none_or(|(form, _)| shows_nothing(target, form));
         if let Some(value) = value(target, widget, appearance.is_none())
             && says_nothing
@@ -163,8 +163,8 @@ fn box_at(target: &Target, dictionary: &Dictionary, key: &[u8]) -> Option<Box2> 
     Box2::from_corners(numbers(target, dictionary, key)?)
 }
 
-/// The normal appearance in the widget's current state, and the matrix that puts it into the
-/// widget's rectangle (ISO 32000-1, 12.5.5, algorithm 8.1).
+/// Returns the normal appearance for the current state of the widget, and the matrix that maps it
+/// into the rectangle of the widget (ISO 32000-1, 12.5.5, algorithm 8.1).
 fn appearance(target: &Target, widget: &Dictionary, rectangle: Box2) -> Option<(ObjectId, Matrix)> {
     let appearances = entry(target, widget, b"AP")?.as_dict().ok()?;
     let mut normal = appearances.get(b"N").ok()?;
@@ -206,14 +206,15 @@ fn last_reference(target: &Target, object: &Object) -> Option<ObjectId> {
     None
 }
 
-/// How far a widget is turned against its page, counterclockwise (`/MK /R`).
+/// Returns the counterclockwise rotation of a widget relative to its page (`/MK /R`), in degrees.
 fn turn(target: &Target, widget: &Dictionary) -> i64 {
     entry(target, widget, b"MK")
         .and_then(|look| entry(target, look.as_dict().ok()?, b"R")?.as_i64().ok())
         .map_or(0, |turn| turn.rem_euclid(360))
 }
 
-/// An upright box for what stands turned in a rectangle, and the way from one to the other.
+/// Returns the size of the upright box for rotated content in a rectangle, and the map from the box
+/// to the rectangle.
 fn standing(turn: i64, rectangle: Box2) -> ((f32, f32), Matrix) {
     let Box2 { x0, y0, x1, y1 } = rectangle;
     let (width, height) = (rectangle.width() as f32, rectangle.height() as f32);
@@ -225,7 +226,7 @@ fn standing(turn: i64, rectangle: Box2) -> ((f32, f32), Matrix) {
     }
 }
 
-/// Whether an appearance draws neither text nor other forms nor pictures.
+/// Returns whether an appearance draws neither text nor other forms nor pictures.
 fn shows_nothing(target: &Target, form: ObjectId) -> bool {
     let Some(Object::Stream(stream)) = target.document().objects.get(&form) else {
         return true;
@@ -245,8 +246,8 @@ fn shows_nothing(target: &Target, form: ObjectId) -> bool {
     true
 }
 
-/// The value of a text or choice field, inherited where the widget has none; the state of a
-/// checkbox only `with_state`, because its drawn appearances show it without any text.
+/// Returns the value of a text or choice field, inherited if the widget has none. The state of a
+/// checkbox is returned only `with_state`, because its appearance shows the state without text.
 fn value(target: &Target, widget: &Dictionary, with_state: bool) -> Option<FieldValue> {
     let kind = inherited(target, widget, b"FT")?.as_name().ok()?.to_vec();
     match kind.as_slice() {

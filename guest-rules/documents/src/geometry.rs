@@ -1,4 +1,4 @@
-//! Where a displayed page lies in the coordinates its content is written in.
+//! Mapping between a displayed page and the coordinates of its content.
 
 use hayro_syntax::page::Page;
 
@@ -12,7 +12,7 @@ pub(crate) struct Matrix(pub(crate) [f64; 6]);
 impl Matrix {
     pub(crate) const IDENTITY: Self = Self([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
 
-    /// The map that does `self` first and then `next`.
+    /// Returns the map that applies `self` first and `next` second.
     pub(crate) fn then(self, next: Self) -> Self {
         let ([a, b, c, d, e, f], [na, nb, nc, nd, ne, nf]) = (self.0, next.0);
         Self([
@@ -25,7 +25,7 @@ impl Matrix {
         ])
     }
 
-    /// None for a map that flattens the plane.
+    /// Returns `None` for a singular map.
     pub(crate) fn inverse(self) -> Option<Self> {
         let [a, b, c, d, e, f] = self.0;
         let determinant = a * d - b * c;
@@ -47,7 +47,7 @@ impl Matrix {
         (a * x + c * y + e, b * x + d * y + f)
     }
 
-    /// The upright box around a mapped rectangle.
+    /// Returns the bounding box of a mapped rectangle.
     pub(crate) fn apply_to_box(self, rectangle: Box2) -> Box2 {
         let corners = [
             (rectangle.x0, rectangle.y0),
@@ -59,7 +59,7 @@ impl Matrix {
     }
 }
 
-/// An upright rectangle; `x0 <= x1` and `y0 <= y1`.
+/// An axis-parallel rectangle with `x0 <= x1` and `y0 <= y1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Box2 {
     pub(crate) x0: f64,
@@ -85,7 +85,8 @@ impl Box2 {
         around
     }
 
-    /// From the four numbers of a PDF rectangle, whichever corners they name.
+    /// Builds a box from the four numbers of a PDF rectangle, which may name any two opposite
+    /// corners.
     pub(crate) fn from_corners([ax, ay, bx, by]: [f64; 4]) -> Option<Self> {
         [ax, ay, bx, by]
             .iter()
@@ -107,10 +108,10 @@ impl Box2 {
     }
 }
 
-/// A page as people see it, after /Rotate and CropBox.
+/// A page as displayed, after /Rotate and CropBox.
 ///
-/// The numbers come from the same crate that the placement component reads pages with, so a
-/// field is written exactly where placement found room for it.
+/// The numbers come from the crate that the placement component reads pages with, so a field is
+/// written exactly into the area that placement resolved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageGeometry {
     /// Default user space units.
@@ -121,7 +122,7 @@ pub(crate) struct PageGeometry {
 }
 
 impl PageGeometry {
-    /// None where the page box cannot be mapped, for example when it is not finite.
+    /// Returns `None` for a page box that cannot be mapped, for example one that is not finite.
     pub(crate) fn of(page: &Page<'_>) -> Option<Self> {
         let (width, height) = page.render_dimensions();
         let to_top_left = Matrix(page.initial_transform(true).as_coeffs());
@@ -139,9 +140,9 @@ impl PageGeometry {
         })
     }
 
-    /// An area of the contract in points; refuses what is not a rectangle on the page.
+    /// Converts an area of the contract to points. Refuses one that is not a rectangle on the page.
     pub(crate) fn area(&self, area: &Area) -> Result<DisplayedBox> {
-        // Placement rounds; a hair over the edge is still the edge.
+        // Placement rounds its fractions, so an area may exceed the edge by a hair.
         const SLACK: f64 = 0.001;
         let numbers = [area.x, area.y, area.w, area.h];
         let sound = numbers.iter().all(|number| number.is_finite())
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inverse_undoes_its_matrix() {
+    fn a_matrix_times_its_inverse_is_the_identity() {
         let matrix = Matrix([0.0, 2.0, -3.0, 0.5, 7.0, -11.0]);
         let there_and_back = matrix.then(matrix.inverse().unwrap());
         for (number, expected) in there_and_back.0.iter().zip(Matrix::IDENTITY.0) {

@@ -1,17 +1,17 @@
-//! Slot `rules.documents`: everything that writes a PDF or shows one.
+//! Slot `rules.documents`: writing and rendering PDFs.
 //!
-//! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies
-//! ([`mark`]), pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]),
-//! joined documents ([`merge`]), tags taken out ([`strip_tags`]) and the custody record ([`custody_record`]).
+//! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
+//! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
+//! ([`merge`]), removed tags ([`strip_tags`]) and the custody record ([`custody_record`]).
 //!
-//! Uploads are hostile until proven otherwise, so every function here returns a
-//! [`DocumentError`] with a reason where it refuses, and none reads a clock or a random
-//! number: equal input gives equal bytes. What a refusal cannot catch (a decoder that wants
-//! gigabytes) is stopped by the memory and time budget of the sandbox this crate runs in.
+//! Every upload is treated as hostile: a function that refuses one returns a [`DocumentError`] with
+//! the reason. No function reads a clock or a random number, so equal input gives equal bytes. The
+//! memory and time budget of the sandbox stops input that cannot be refused in advance (a decoder
+//! that wants gigabytes).
 //!
-//! New content is never woven into old content. It is drawn on an *overlay* page of the size
+//! New content is never merged into existing content. It is drawn on an *overlay* page of the size
 //! at which the page is displayed, becomes a form XObject, and is painted on top through one
-//! matrix. That keeps it searchable and leaves the original objects as they were.
+//! matrix. It stays searchable, and the original objects stay unchanged.
 
 #[cfg(target_arch = "wasm32")]
 mod component;

@@ -1,4 +1,4 @@
-//! The marks that tell an authoritative copy from every other.
+//! Marks that distinguish the authoritative copy from every other copy.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -27,28 +27,27 @@ const NON_AUTHORITATIVE: &str = "Non-authoritative copy";
 const GREY: (u8, u8, u8) = (112, 112, 118);
 const RED: (u8, u8, u8) = (158, 27, 36);
 
-/// Names on a mark. Longer ones would push the mark over the page.
+/// Limit on the characters of a name. Longer ones would push the mark off the page.
 const MAX_CHARACTERS: usize = 300;
 
-/// Marks every page, behind the original bytes.
+/// Marks every page, as an incremental update after the original bytes.
 ///
-/// The authoritative copy carries one small grey line in the bottom margin: `Authoritative
-/// copy`, the envelope and, when given, the secured party. Every other copy carries
-/// `Non-authoritative copy` across the page and, as text, at its top. The lines are searchable,
-/// upright on the page as displayed, and artifacts to screen readers. The information dictionary says
-/// the same in the keys `CopyStatus`, `EnvelopeId`, `SecuredParty` and `MarkedAt`; XMP metadata
-/// that the document brought along is left as it is, and so are all other objects.
+/// The authoritative copy carries one small grey line in the bottom margin: `Authoritative copy`,
+/// the envelope and, when given, the secured party. Every other copy carries `Non-authoritative
+/// copy` across the page and, as text, at its top. The lines are searchable, upright on the
+/// displayed page, and artifacts to screen readers. The information dictionary repeats the facts
+/// under the keys `CopyStatus`, `EnvelopeId`, `SecuredParty` and `MarkedAt`; existing XMP metadata
+/// and all other objects stay unchanged.
 ///
-/// What is appended leaves the document's own bytes as they are, so a signature in it stays valid.
-/// A document whose cross-reference table has to be repaired is written anew. One certified with
-/// "no changes allowed" (DocMDP level 1) stays **unchanged** as the authoritative copy, because
-/// any mark would break the certification it is kept for; its non-authoritative copies are marked
-/// like all others.
+/// The update leaves the original bytes unchanged, so an existing signature stays valid. A document
+/// with a broken cross-reference table is rewritten instead. A document certified with "no changes
+/// allowed" (DocMDP level 1) stays **unchanged** as the authoritative copy, because any mark would
+/// break the certification; its non-authoritative copies are marked like all others.
 ///
 /// # Errors
 ///
-/// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without
-/// an envelope id or with a time that is none.
+/// `encrypted`, `unreadable` and `over-limit` for the document; `other` for a request without an
+/// envelope id or with a malformed time.
 pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
     Moment::parse(&request.marked_at, "marked-at")?;
     if request.envelope_id.trim().is_empty() {
@@ -143,7 +142,7 @@ fn draw(
     Ok(())
 }
 
-/// One discreet line, growing upwards where a narrow page breaks it.
+/// Draws one discreet line, which grows upwards where a narrow page wraps it.
 fn draw_authoritative(
     fonts: &Fonts,
     surface: &mut Surface<'_>,
@@ -174,9 +173,9 @@ fn draw_authoritative(
     }
 }
 
-/// The phrase from corner to corner, light enough to read the contract through it. It is
-/// drawn, not written: slanted text would end up between the words of the contract when the
-/// page is searched or read aloud, and the banner says the same in text.
+/// Draws the phrase from corner to corner, light enough to read the contract through it. It is
+/// drawn as outlines, not as text: slanted text would end up between the words of the contract in a
+/// search or when read aloud. The banner carries the text.
 fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, f32)) {
     let line = fonts.line(NON_AUTHORITATIVE, Style::Bold);
     let diagonal = width.hypot(height);
@@ -195,7 +194,7 @@ fn draw_across(fonts: &Fonts, surface: &mut Surface<'_>, (width, height): (f32, 
     surface.pop();
 }
 
-/// The phrase in a small frame that shows on any background.
+/// Draws the phrase in a small frame that is visible on any background.
 fn draw_banner(
     fonts: &Fonts,
     surface: &mut Surface<'_>,
@@ -224,7 +223,7 @@ fn draw_banner(
     fonts.draw(surface, &line, x, top + size * 1.1, size);
 }
 
-/// Says in the metadata what the pages say.
+/// Repeats the facts of the mark in the metadata.
 fn describe(target: &mut Target, request: &MarkRequest) -> Result<()> {
     let information = target.document().trailer.get(b"Info").ok().cloned();
     let existing = information

@@ -1,4 +1,4 @@
-//! Several documents, one after the other.
+//! Concatenating documents.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::fill::write_values;
 use crate::source::{MAX_PAGES, Source, confirm};
 use crate::target::Target;
 
-/// Documents of one package.
+/// Limit on the documents of one package.
 const MAX_DOCUMENTS: usize = 100;
 
-/// Page attributes that may come from further up the page tree.
+/// Page attributes that a page may inherit from the page tree.
 const INHERITABLE: [&[u8]; 4] = [b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
 
-/// Makes one document with the pages of all, in the order given.
+/// Makes one document from the pages of all documents, in the given order.
 ///
-/// Forms are flattened as [`crate::fill`] does it: fields of different documents may share
-/// names, and a name must not come to mean two values. Links and other annotations stay, layers
-/// keep their visibility; bookmarks, named destinations, attachments, scripts and metadata of
-/// the parts do not survive. A single document goes the same way as several.
+/// Forms are flattened as in [`crate::fill`]: fields of different documents may share a name, and
+/// one name must not end up with two values. Links and other annotations stay, and layers keep
+/// their visibility; bookmarks, named destinations, attachments, scripts and metadata are dropped.
+/// A single document takes the same path as several.
 ///
 /// # Errors
 ///
-/// Those of every part, with its number (1-based) in the text; `over-limit` past 100 documents
-/// or 5,000 pages; `other` without any document.
+/// The errors of every part, with its number (1-based) in the text; `over-limit` for more than 100
+/// documents or 5,000 pages; `other` for an empty list.
 pub fn merge(pdfs: &[Vec<u8>]) -> Result<Vec<u8>> {
     if pdfs.is_empty() {
         return Err(other("nothing to merge"));
@@ -75,8 +75,8 @@ fn append(
         return Err(over_limit(format!("more than {MAX_PAGES} pages")));
     }
     let mut known = BTreeMap::new();
-    // Pages refer to each other (links) and to their parents. Knowing them beforehand keeps
-    // the old page tree out of the copy.
+    // Pages refer to each other (links) and to their parents. Registering them beforehand keeps the
+    // old page tree out of the copy.
     let mut news = Vec::with_capacity(ids.len());
     for id in &ids {
         let new = target.add(Object::Null)?;
@@ -92,7 +92,8 @@ fn append(
                 page.set(key, value);
             }
         }
-        // Positions in a structure tree and article threads that stay behind.
+        // These keys refer to structures that are not copied: page tree, structure tree, article
+        // threads and scripts.
         for key in ["Parent", "StructParents", "B", "AA"] {
             page.remove(key.as_bytes());
         }
@@ -112,7 +113,7 @@ fn append(
     layers.add(target, &flat, &mut known)
 }
 
-/// The document without its form, and its pages in order.
+/// Returns the document without its form, and its pages in order.
 fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
     let source = Source::open(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
@@ -136,7 +137,7 @@ fn inherited(document: &Document, page: ObjectId, key: &[u8]) -> Option<Object> 
     None
 }
 
-/// Optional content of all parts: what was hidden in its own document stays hidden.
+/// Optional content of all parts. Layers that were hidden in their own document stay hidden.
 #[derive(Default)]
 struct Layers {
     all: Vec<Object>,

@@ -1,4 +1,4 @@
-//! Points in time as the facts give them; this component has no clock of its own.
+//! Points in time, as given by the facts; this component has no clock.
 
 use krilla::metadata::DateTime;
 
@@ -74,7 +74,7 @@ impl Moment {
             .utc_offset_hour(0)
     }
 
-    /// `D:20260501123000Z` (ISO 32000-1, 7.9.4).
+    /// Formats the time as `D:20260501123000Z` (ISO 32000-1, 7.9.4).
     pub(crate) fn in_pdf(self) -> String {
         format!(
             "D:{:04}{:02}{:02}{:02}{:02}{:02}Z",
@@ -82,7 +82,8 @@ impl Moment {
         )
     }
 
-    /// `1 May 2026, 12:30:00 UTC`: unambiguous for readers on both sides of an ocean.
+    /// Formats the time as `1 May 2026, 12:30:00 UTC`, which reads the same in the US and in
+    /// Europe.
     pub(crate) fn in_words(self) -> String {
         const MONTHS: [&str; 12] = [
             "January",
@@ -106,7 +107,7 @@ impl Moment {
     }
 }
 
-/// A fact's time in words, or the fact as given where it is no time.
+/// Returns a fact's time in words, or the fact unchanged if it is not a time.
 pub(crate) fn in_words(text: &str) -> String {
     Moment::read(text).map_or_else(|| text.to_owned(), Moment::in_words)
 }
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_time() {
+    fn an_invalid_time_is_refused() {
         for text in [
             "",
             "2026-05-01",

@@ -1,10 +1,10 @@
 //! New content for existing pages.
 //!
-//! An overlay is a small document of our own with one page per distinct piece of new content,
-//! each as large as the page it goes on is *displayed*. Drawing happens in displayed
-//! coordinates (origin top-left), with embedded subset fonts and real text. Each overlay page
-//! then becomes a form XObject of the target, so nothing of the original content is touched
-//! and rotation is one matrix, not a property of every drawing routine.
+//! An overlay is a small document with one page for each distinct piece of new content, as large as
+//! the *displayed* size of its target page. Drawing uses displayed coordinates (origin top-left),
+//! embedded subset fonts and real text. Each overlay page becomes a form XObject of the target: the
+//! original content stays unchanged, and rotation is one matrix instead of a concern of every
+//! drawing routine.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Overlay {
         Ok(self.pages - 1)
     }
 
-    /// Makes the pages form XObjects of the target, in the order they were drawn.
+    /// Imports the pages into the target as form XObjects, in the order they were drawn.
     pub(crate) fn import_into(self, target: &mut Target) -> Result<Vec<ObjectId>> {
         if self.pages == 0 {
             return Ok(Vec::new());
@@ -68,7 +68,7 @@ impl Overlay {
     }
 }
 
-/// Serializes a document of our own; what can still fail then is a picture.
+/// Serializes a document that this component drew; only its pictures can still make that fail.
 pub(crate) fn finish(document: krilla::Document) -> Result<Vec<u8>> {
     use krilla::error::KrillaError;
     document.finish().map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! Painting on existing pages without disturbing what is there.
+//! Painting on existing pages without disturbing their content.
 
 use std::fmt::Write as _;
 
@@ -10,28 +10,29 @@ use crate::geometry::Matrix;
 use crate::source::MAX_STREAM_BYTES;
 use crate::target::Target;
 
-/// How deep a page may sit in the page tree before inherited resources are given up.
+/// Maximum depth of a page in the page tree; inherited resources beyond it are ignored.
 const MAX_TREE_DEPTH: usize = 64;
 
-/// A form XObject and where it goes.
+/// A form XObject and its position.
 pub(crate) struct Placement {
     pub(crate) form: ObjectId,
-    /// From the form's space to the page's user space.
+    /// Map from the form's space to the page's user space.
     pub(crate) matrix: Matrix,
     pub(crate) role: Role,
 }
 
-/// What painted content is to a reader of tagged documents.
+/// Role of painted content in a tagged document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Part of the document.
     Content,
-    /// Added to the page from outside, like a page number; screen readers skip it.
+    /// Added to the page afterwards, like a page number; screen readers skip it.
     Artifact,
 }
 
 impl Target {
-    /// Paints forms on top of a page, whatever state its own content leaves behind.
+    /// Paints forms on top of a page, independently of the graphics state that its own content
+    /// leaves behind.
     pub(crate) fn paint(&mut self, page: ObjectId, placements: &[Placement]) -> Result<()> {
         if placements.is_empty() {
             return Ok(());
@@ -81,7 +82,7 @@ impl Target {
         Ok(())
     }
 
-    /// Makes a form known to a page's resources, under a name nothing else there has.
+    /// Adds a form to a page's resources under an unused name, and returns the name.
     pub(crate) fn name_form(&mut self, page: ObjectId, form: ObjectId) -> Result<String> {
         let resources = self.own_resources(page)?;
         let holder = match resources {
@@ -119,8 +120,9 @@ impl Target {
         Ok(name)
     }
 
-    /// Finds the dictionary that holds a page's resources, and gives the page one of its own
-    /// where it inherited: adding a key to the page would otherwise hide the inherited ones.
+    /// Finds the dictionary that holds a page's resources, and makes a page refer directly to
+    /// resources it only inherited: adding a key to the page would otherwise hide the inherited
+    /// ones.
     fn own_resources(&mut self, page: ObjectId) -> Result<Holder> {
         let mut node = page;
         for depth in 0..MAX_TREE_DEPTH {
@@ -137,7 +139,8 @@ impl Target {
                     }
                     (None, Object::Dictionary(_)) if depth == 0 => return Ok(Holder::Page),
                     (None, Object::Dictionary(inherited)) => {
-                        // Shared by all pages below: copied out once, referred to by each.
+                        // Shared by all pages below: moved to an object of its own, to which each
+                        // page refers.
                         let inherited = inherited.clone();
                         let id = self.add(inherited)?;
                         self.edit(node)?.set("Resources", Object::Reference(id));
@@ -156,7 +159,8 @@ impl Target {
         Ok(Holder::Page)
     }
 
-    /// Counts what a page's content opens and does not close.
+    /// Counts the graphics states (`q`, `Q`) and text objects that a page's content leaves
+    /// unbalanced.
     fn balance(&self, page: ObjectId) -> Balance {
         let document = match self {
             Self::Rewrite(document) => document,
@@ -177,7 +181,7 @@ impl Target {
                 _ => {}
             }
         }
-        // More than any viewer keeps: such content is broken anyhow, and the repair would be
+        // No viewer keeps more saved states. Such content is broken anyway, and the repair would be
         // as large as the damage.
         balance.left_open = balance.left_open.min(512);
         balance.closed_too_often = balance.closed_too_often.min(512);
@@ -198,7 +202,7 @@ struct Balance {
     inside_text: bool,
 }
 
-/// The dictionary under a key, made where there is none.
+/// Returns the dictionary under a key, creating it if necessary.
 pub(crate) fn dictionary_at<'a>(
     dictionary: &'a mut Dictionary,
     key: &[u8],
@@ -212,7 +216,7 @@ pub(crate) fn dictionary_at<'a>(
     }
 }
 
-/// A number as PDF content writes it: no exponent, no needless digits.
+/// Formats a number for PDF content: no exponent, no superfluous digits.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

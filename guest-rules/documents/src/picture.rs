@@ -1,4 +1,4 @@
-//! Pictures: checked before they are decoded, stripped of metadata, shown upright.
+//! Pictures: checked before decoding, stripped of metadata, shown upright.
 
 mod exif;
 mod jpeg;
@@ -14,19 +14,20 @@ use crate::error::{Result, other, over_limit};
 use crate::geometry::DisplayedBox;
 use crate::{Picture, PictureFormat};
 
-/// A phone takes 12 to 50 megapixels; past that, a picture is a bomb or a poster.
+/// Pixel limit. Phones take pictures of 12 to 50 megapixels; larger files are decompression bombs
+/// or posters.
 const MAX_PIXELS: u64 = 50_000_000;
 
-/// Bytes a picture may decode to; only PNGs are decoded at all.
+/// Limit on decoded bytes; only PNGs are decoded at all.
 const MAX_DECODED_BYTES: u64 = 160 * 1024 * 1024;
 
-/// US Letter, the paper of the contracts this serves.
+/// US Letter in points, the paper size of the contracts.
 const LETTER: (f32, f32) = (612.0, 792.0);
 
-/// Dots per inch assumed of a picture that does not fill a page.
+/// Resolution assumed for a picture that does not fill a page, in dots per inch.
 const DOTS_PER_INCH: f32 = 150.0;
 
-/// How a stored picture must be turned to stand upright (EXIF orientation, 1 to 8).
+/// EXIF orientation (1 to 8): how a stored picture must be turned to be upright.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Orientation(u16);
 
@@ -37,7 +38,8 @@ impl Orientation {
         self.0 >= 5
     }
 
-    /// From the unit square of the stored picture to that of the upright one, y down.
+    /// Returns the map from the unit square of the stored picture to that of the upright one, y
+    /// down.
     fn unit_transform(self) -> Transform {
         let [a, b, c, d, e, f] = match self.0 {
             2 => [-1.0, 0.0, 0.0, 1.0, 1.0, 0.0],
@@ -53,7 +55,7 @@ impl Orientation {
     }
 }
 
-/// What a picture's header says, before a pixel is looked at.
+/// Facts from a picture's header, known before any pixel is decoded.
 struct Header {
     width: u32,
     height: u32,
@@ -61,7 +63,7 @@ struct Header {
     orientation: Orientation,
 }
 
-/// A picture that may be drawn.
+/// A validated picture, ready to be drawn.
 pub(crate) struct Drawable {
     image: Image,
     orientation: Orientation,
@@ -71,8 +73,8 @@ pub(crate) struct Drawable {
 }
 
 impl Drawable {
-    /// Reads a picture. JPEG data stays as it is, without its metadata segments and without
-    /// whatever follows its end; PNGs are decoded and keep pixels only.
+    /// Reads a picture. JPEG data is kept without its metadata segments and without bytes after its
+    /// end; PNGs are decoded and keep only their pixels.
     pub(crate) fn read(picture: &Picture) -> Result<Self> {
         let (header, pixels) = match picture.format {
             PictureFormat::Png => (png::header(&picture.bytes)?, picture.bytes.clone()),
@@ -113,7 +115,7 @@ impl Drawable {
         })
     }
 
-    /// Draws the picture upright in the middle of a box, as large as its proportions allow.
+    /// Draws the picture upright in the centre of a box, as large as its proportions allow.
     pub(crate) fn draw(&self, surface: &mut Surface<'_>, space: DisplayedBox) -> Result<()> {
         let scale = (space.width / self.width).min(space.height / self.height);
         let (width, height) = (self.width * scale, self.height * scale);
@@ -137,16 +139,16 @@ impl Drawable {
     }
 }
 
-/// A one-page document that shows the picture upright.
+/// Makes a one-page document that shows the picture upright.
 ///
-/// The page is as large as the picture at 150 dots per inch, at most US Letter in the
-/// picture's own orientation. EXIF orientation is applied; other metadata (place, device,
-/// time, thumbnails) does not reach the output, and nothing is resampled.
+/// The page has the picture's size at 150 dots per inch, at most US Letter in the picture's
+/// orientation. EXIF orientation is applied; other metadata (place, device, time, thumbnails) does
+/// not reach the output, and nothing is resampled.
 ///
 /// # Errors
 ///
-/// `over-limit` for more than 50 megapixels, told from the header before anything is decoded;
-/// `other` for bytes that are no picture of the declared format.
+/// `over-limit` for more than 50 megapixels, read from the header before decoding; `other` for
+/// bytes that are not a picture of the declared format.
 pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
     let picture = Drawable::read(picture)?;
     let (width, height) = page_size(picture.width, picture.height);
@@ -174,8 +176,8 @@ pub fn picture_to_pdf(picture: &Picture) -> Result<Vec<u8>> {
     crate::overlay::finish(document)
 }
 
-/// Points. Never under an inch on the longer side nor under 3 points on the shorter one:
-/// some viewers refuse smaller pages.
+/// Returns the page size in points. The longer side has at least an inch and the shorter one at
+/// least 3 points, as some viewers refuse smaller pages.
 fn page_size(width: f32, height: f32) -> (f32, f32) {
     let (most_wide, most_high) = if width > height {
         (LETTER.1, LETTER.0)
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_fit_on_letter_in_the_orientation_of_the_picture() {
+    fn image_pages_fit_on_letter_in_the_orientation_of_the_image() {
         assert_eq!(page_size(3000.0, 4000.0), (594.0, 792.0));
         assert_eq!(page_size(4000.0, 3000.0), (792.0, 594.0));
         assert_eq!(page_size(300.0, 150.0), (144.0, 72.0));

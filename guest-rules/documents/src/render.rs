@@ -1,4 +1,4 @@
-//! Pages as images.
+//! Rendering pages as images.
 
 use hayro::hayro_interpret::InterpreterSettings;
 use hayro::vello_cpu::color::palette::css::WHITE;
@@ -9,30 +9,30 @@ use crate::PageImage;
 use crate::error::{Result, other, over_limit};
 use crate::source;
 
-/// Pixels; more than a signing form shows on any screen.
+/// Width limit in pixels; signing forms never show more.
 const MAX_WIDTH: u32 = 2_400;
 
-/// Pixels in all. A page like a till roll is shown narrower instead of becoming an image that
-/// no browser opens.
+/// Pixel limit. A page shaped like a till roll is rendered narrower, as browsers do not open huge
+/// images.
 const MAX_PIXELS: f32 = 12_000_000.0;
 
-/// Height in pixels, for the same reason.
+/// Height limit in pixels, for the same reason.
 const MAX_HEIGHT: f32 = 16_000.0;
 
-/// Bytes of drawing instructions on one page.
+/// Limit on the bytes of drawing instructions on one page.
 const MAX_CONTENT_BYTES: usize = 48 * 1024 * 1024;
 
 /// Renders a page (1-based) as displayed, on white, as a PNG `width` pixels wide.
 ///
-/// Widths over 2,400 pixels, and pages so long that the image would have more than 12
-/// megapixels, give a narrower image; the answer says its true size. Annotations and form
-/// fields are drawn with the appearances the document holds.
+/// Widths over 2,400 pixels give a narrower image, and so do very long pages, which would exceed 12
+/// megapixels; the result contains the actual size. Annotations and form fields are drawn with the
+/// appearances in the document.
 ///
 /// # Errors
 ///
-/// `encrypted` when it needs a password, `unreadable` for bytes that are no PDF, `over-limit`
-/// for a page with too many drawing instructions, `other` for a page that does not exist or a
-/// width of zero.
+/// `encrypted` when the document needs a password, `unreadable` for bytes that are not a PDF,
+/// `over-limit` for a page with too many drawing instructions, `other` for a page that does not
+/// exist or a width of zero.
 pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     if width == 0 {
         return Err(other("an image is at least one pixel wide"));
@@ -77,8 +77,8 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
     })
 }
 
-/// Horizontal and vertical scale. They differ by less than a pixel: the image is exactly as
-/// wide as asked, and no row is lost to rounding down.
+/// Returns the horizontal and vertical scale. They differ by less than a pixel, so that the image
+/// has exactly the requested width and loses no row to rounding.
 fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
     let (page_width, page_height) = page.render_dimensions();
     let sound = page_width.is_finite() && page_height.is_finite();
@@ -92,7 +92,7 @@ fn scale(page: &Page<'_>, width: u32) -> Result<(f32, f32)> {
         .min(MAX_WIDTH as f32);
     let width = (width as f32).min(widest).floor().max(1.0);
     let height = (width * aspect).round().clamp(1.0, MAX_HEIGHT);
-    // The renderer rounds down what floating point may have put just under the number.
+    // The renderer rounds down, and floating point may land just below the intended number.
     Ok(((width + 0.01) / page_width, (height + 0.01) / page_height))
 }
 

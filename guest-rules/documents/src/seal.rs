@@ -1,7 +1,7 @@
-//! Room for a signature, as an incremental update.
+//! Reserving space for a signature, as an incremental update.
 //!
-//! The signature itself is made where the key is: this component only prepares the bytes to sign
-//! and says where the signature goes (PAdES, ETSI EN 319 142-1; ISO 32000-1, 12.8.1).
+//! The host makes the signature, as it holds the key: this component only prepares the bytes to
+//! sign and reports the position of the signature (PAdES, ETSI EN 319 142-1; ISO 32000-1, 12.8.1).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::source::Source;
 use crate::target::{Target, appended};
 use crate::{SealRequest, SealSpace};
 
-/// Bytes of a signature with its certificates and time stamp.
+/// Limit on the bytes of a signature with its certificates and time stamp.
 const MAX_SIGNATURE_BYTES: u32 = 64 * 1024;
 
-/// Stands for a number of the byte range until the file's length is known: ten digits, like the
-/// widest number of a PDF that this component writes.
+/// Placeholder for a number of the byte range until the length of the file is known: ten digits,
+/// the widest number in a PDF that this component writes.
 const PLACEHOLDER: usize = 1_234_567_890;
 
-/// Appends an invisible signature field and an empty place for its signature.
+/// Appends an invisible signature field with an empty space for the signature.
 ///
-/// Nothing is changed in the document's own bytes, so a document that had to be repaired is refused:
-/// it has been rewritten by whatever was done to it before.
+/// The bytes of the document stay unchanged, so a document that needs a repair is refused: marking
+/// has already rewritten such a document.
 ///
 /// # Errors
 ///
 /// `encrypted`, `unreadable` and `over-limit` for the document and the size of the signature,
-/// `other` for a time that is none.
+/// `other` for a malformed time.
 pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     let at = Moment::parse(&request.signed_at, "signed-at")?;
     if !(1..=MAX_SIGNATURE_BYTES).contains(&request.signature_bytes) {
@@ -56,7 +56,7 @@ pub fn prepare_seal(pdf: Vec<u8>, request: &SealRequest) -> Result<SealSpace> {
     })
 }
 
-/// An invisible signature field with an empty signature.
+/// Adds an invisible signature field with an empty signature.
 fn add_field(
     target: &mut Target,
     page: ObjectId,
@@ -92,7 +92,7 @@ fn add_field(
     widget.set("FT", "Sig");
     widget.set("T", Object::string_literal(field_name(length)));
     widget.set("Rect", vec![0.into(), 0.into(), 0.into(), 0.into()]);
-    // Printed and locked: an invisible field that nobody may move.
+    // Annotation flags Print and Locked: the invisible field cannot be moved or deleted.
     widget.set("F", 132);
     widget.set("P", page);
     widget.set("V", signature);
@@ -103,7 +103,7 @@ fn add_field(
     enter_in_form(target, widget)
 }
 
-/// Unique in the document: no earlier seal was made when it was this long.
+/// Returns a name that is unique in the document, because no earlier seal was made at this length.
 fn field_name(length: usize) -> String {
     format!("Seal-{length}")
 }
@@ -121,7 +121,7 @@ fn append(target: &mut Target, owner: ObjectId, key: &[u8], item: ObjectId) -> R
     Ok(())
 }
 
-/// The field in the document's form, which is made where there is none (ISO 32000-1, 12.7.2).
+/// Adds the field to the document's form, which is created if there is none (ISO 32000-1, 12.7.2).
 fn enter_in_form(target: &mut Target, widget: ObjectId) -> Result<()> {
     let catalog = match target.document().trailer.get(b"Root") {
         Ok(Object::Reference(id)) => *id,
@@ -147,16 +147,16 @@ fn enter_in_form(target: &mut Target, widget: ObjectId) -> Result<()> {
         }
     };
     append(target, id, b"Fields", widget)?;
-    // Signatures exist, and only additions keep them valid.
+    // SignaturesExist and AppendOnly: viewers must save changes as incremental updates.
     target.edit(id)?.set("SigFlags", 3);
     Ok(())
 }
 
-/// Finds the empty place in what is appended behind `length` bytes, and writes the byte range
-/// around it. Returns where it is in the whole document.
+/// Finds the empty space in the update appended after `length` bytes, and writes the byte range
+/// around it. Returns the position of the space in the whole document.
 ///
-/// New objects follow the changed ones, which hold what somebody else wrote and may look like
-/// ours: the last that fits is ours.
+/// New objects follow the changed ones, which hold content from the upload and may imitate a
+/// placeholder. The last match is therefore the real one.
 fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<Range<usize>> {
     let lost = || other("the place of the signature was lost");
     let hexadecimal = [&b"<"[..], &vec![b'0'; 2 * signature_bytes], b">"].concat();
@@ -172,7 +172,7 @@ fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<
     Ok(start..end)
 }
 
-/// The entry as lopdf writes it, each number filled up to ten digits.
+/// Formats the entry as lopdf writes it, each number padded to ten digits.
 fn byte_range([start, end, rest]: [usize; 3]) -> String {
     format!("/ByteRange[0 {start:<10} {end:<10} {rest:<10}]")
 }

@@ -1,4 +1,4 @@
-//! An uploaded document, checked before anything is done with it.
+//! An uploaded document, checked before any other operation.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::DocumentError;
 use crate::error::{Result, over_limit, unreadable};
 use crate::geometry::PageGeometry;
 
-/// Pages of one document. A contract has a dozen; the limit bounds work, not use.
+/// Limit on the pages of a document. Contracts have about a dozen; the limit only bounds work.
 pub(crate) const MAX_PAGES: usize = 5_000;
 
-/// Bytes one stream may inflate to while a document is loaded or its content looked at.
+/// Limit on the bytes that one stream may inflate to while a document is loaded or inspected.
 pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// Highest object number accepted: new objects are numbered after it, and tables of
-/// cross-references grow with it.
+/// Highest object number accepted. New objects are numbered after it, and cross-reference tables
+/// grow with it.
 const MAX_OBJECT_NUMBER: u32 = 8_000_000;
 
-/// A document that two independent parsers agree on.
+/// A document that two independent parsers can read.
 pub(crate) struct Source {
     pub(crate) document: Document,
     pub(crate) pages: Vec<SourcePage>,
@@ -33,17 +33,17 @@ pub(crate) struct SourcePage {
 impl Source {
     /// Loads a document for writing.
     ///
-    /// Refuses encrypted input altogether, also where the user password is empty: writing
-    /// would have to keep or to break the owner's restrictions, and neither is ours to decide.
+    /// Refuses encrypted input even if the user password is empty: a writer would have to keep or
+    /// break restrictions of the owner, and this component must not decide that.
     pub(crate) fn open(pdf: &[u8]) -> Result<Self> {
         Self::read(&Arc::new(pdf.to_vec()), None)
     }
 
-    /// Loads a document that is updated behind its own bytes: without the data of its pictures
-    /// and typefaces, which is most of what there is and which no update touches.
+    /// Loads a document for an incremental update, without the data of its pictures and typefaces.
+    /// They are most of a document, and no update touches them.
     pub(crate) fn open_for_update(pdf: &Arc<Vec<u8>>) -> Result<Self> {
         match Self::read(pdf, Some(without_bulk)) {
-            // A damaged page tree is mended only in a document that is read whole.
+            // A damaged page tree can be repaired only in a document that was read completely.
             Err(_) => Self::read(pdf, None),
             opened => opened,
         }
@@ -83,14 +83,14 @@ impl Source {
         Ok(Self { document, pages })
     }
 
-    /// Whether the cross-reference table had to be repaired, which makes an update on top of
-    /// the bytes unreadable for others.
+    /// Returns whether the cross-reference table had to be repaired. Other readers could not read
+    /// an incremental update of such a file.
     pub(crate) fn needs_rewrite(&self) -> bool {
         self.document.xref_recovery.is_some()
     }
 
-    /// DocMDP level (1 to 3) of a certified document: what may change without breaking the
-    /// author's certification. Level 1 allows nothing.
+    /// Returns the DocMDP level (1 to 3) of a certified document, which defines the changes that
+    /// keep the author's certification valid. Level 1 allows none.
     pub(crate) fn certification_level(&self) -> Option<i64> {
         let permissions = self.dictionary(self.document.catalog().ok()?.get(b"Perms").ok()?)?;
         let signature = self.dictionary(permissions.get(b"DocMDP").ok()?)?;
@@ -119,10 +119,10 @@ impl Source {
     }
 }
 
-/// In the dictionary of a stream whose data was left out.
+/// Key that marks a stream as loaded without its data.
 pub(crate) const LEFT_OUT: &[u8] = b"HoldfastLeftOut";
 
-/// Leaves out what only a viewer needs, if it is large.
+/// Drops large data that only a viewer needs.
 fn without_bulk(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     const SMALL: usize = 4 * 1024;
     if let Object::Stream(stream) = object
@@ -132,19 +132,20 @@ fn without_bulk(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)>
         let picture = entry(b"Subtype") == Some(b"Image");
         let typeface = stream.dict.has(b"Length1") || entry(b"Subtype") == Some(b"OpenType");
         if picture || typeface {
-            // One byte: an empty stream would be looked for again.
+            // One byte, because the parser would read an empty stream again.
             stream.content = vec![b' '];
             stream.dict.set(LEFT_OUT, true);
         }
     }
-    // Objects of an object stream are taken from here; others stay where they are.
+    // lopdf takes the returned object only for members of an object stream. Any other object is
+    // kept as changed in place, so that streams need no copy here.
     match object {
         Object::Stream(_) => Some((id, Object::Null)),
         plain => Some((id, plain.clone())),
     }
 }
 
-/// Follows references; what leads nowhere, or in circles, is null.
+/// Follows references. Dangling and circular references resolve to null.
 pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a Object {
     static NULL: Object = Object::Null;
     let mut object = object;
@@ -160,7 +161,7 @@ pub(crate) fn resolve_in<'a>(document: &'a Document, object: &'a Object) -> &'a 
     &NULL
 }
 
-/// Parses with hayro, which gives the errors and the page geometry.
+/// Parses with hayro, which provides the errors and the page geometry.
 pub(crate) fn parse(pdf: impl Into<PdfData>) -> Result<Pdf> {
     let pdf = pdf.into();
     if pdf.as_ref().is_empty() {
@@ -191,8 +192,8 @@ fn page_geometries(pdf: &Arc<Vec<u8>>) -> Result<Vec<PageGeometry>> {
         .collect()
 }
 
-/// Reads back what was written, with the parser that did not write it. A document that cannot
-/// be opened again must not leave this component.
+/// Reads the output back with the parser that did not write it. A document that cannot be opened
+/// again must not leave this component.
 pub(crate) fn confirm(written: &[u8], pages: usize) -> Result<()> {
     let found = parse(written.to_vec())?.pages().len();
     if found == pages {

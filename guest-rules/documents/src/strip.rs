@@ -1,8 +1,8 @@
-//! Tags taken out of the pages.
+//! Removing tags from pages.
 //!
-//! The reader crate knows which glyphs a tag consists of and how an operator is written anew
-//! without them. What is left to do here is to put the new content where the old was: into the
-//! page, into annotation appearances, and into form XObjects, which several pages may share.
+//! The reader crate finds the glyphs of a tag and rewrites operators without them. This module
+//! stores the new content in place of the old: in the page, in annotation appearances, and in form
+//! XObjects, which several pages may share.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,16 +20,16 @@ use crate::target::Target;
 
 /// Removes `{{…}}` tags from the pages and moves nothing else.
 ///
-/// Every complete tag goes, also one that is split over several pieces of text, repeated, or
-/// part of a form XObject or an annotation's appearance; all other glyphs keep their places. The
-/// document is rewritten as a whole, so the tags do not survive in an earlier revision. A
-/// document without complete tags comes back byte for byte. Values of form fields and the
+/// Every complete tag is removed, including tags that are split over several pieces of text,
+/// repeated, or part of a form XObject or an annotation's appearance; all other glyphs keep their
+/// positions. The document is rewritten as a whole, so that no earlier revision contains the tags.
+/// A document without complete tags is returned unchanged, byte for byte. Values of form fields and
 /// properties of tagged content are data, not page content, and stay.
 ///
 /// # Errors
 ///
-/// `encrypted`, `unreadable` and `over-limit` for the document; `other` when a tag could still
-/// be read on a page afterwards.
+/// `encrypted`, `unreadable` and `over-limit` for the document; `other` if a tag is still readable
+/// on a page afterwards.
 pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     let source = Source::open(pdf)?;
     let survey = Survey::of(pdf)?;
@@ -62,17 +62,17 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// What must change, over all pages.
+/// Edits of all pages.
 struct Survey {
-    /// By page index, 0-based; only pages with tags.
+    /// Pages with tags, by page index (0-based).
     pages: BTreeMap<usize, TaggedPage>,
-    /// What each use of a shared stream would become; none for a use that stays as it is.
+    /// New content for each use of a shared stream; `None` for a use without edits.
     uses: BTreeMap<ObjectId, Vec<Option<Vec<u8>>>>,
 }
 
 struct TaggedPage {
     streams: Vec<ContentStream>,
-    /// By stream.
+    /// Edits by stream.
     edits: BTreeMap<usize, Vec<Edit>>,
 }
 
@@ -117,7 +117,8 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Shared streams whose uses all change in the same way: these are changed in place.
+    /// Returns the shared streams that change in the same way at every use; these are edited in
+    /// place.
     fn edited_everywhere_alike(&self) -> impl Iterator<Item = (ObjectId, Vec<u8>)> {
         self.uses
             .keys()
@@ -133,13 +134,14 @@ impl Survey {
     }
 }
 
-/// A form that a page draws anew: where its `Do` stands in the parent, and the new object.
+/// A copied form: the bytes of its `Do` in the parent, and the new object.
 struct Redrawn {
     invocation: Range<usize>,
     form: ObjectId,
 }
 
-/// Streams are listed parents first, so going backwards every child is done before its parent.
+/// Rewrites a page. Streams are listed parents first, so the reverse order handles every child
+/// before its parent.
 fn rewrite_page(
     target: &mut Target,
     id: ObjectId,
@@ -184,7 +186,7 @@ fn rewrite_page(
     Ok(())
 }
 
-/// A copy of a form with changed content, which knows the changed forms that it draws.
+/// Copies a form with edited content and with references to the edited forms that it draws.
 fn copied_form(
     target: &mut Target,
     page: ObjectId,
@@ -221,7 +223,7 @@ fn copied_form(
             resources.set("XObject", forms);
             dictionary.set("Resources", resources);
         }
-        // A form without resources of its own uses those of the page.
+        // A form without resources uses those of the page.
         None => {
             for child in children {
                 let name = target.name_form(page, child.form)?;

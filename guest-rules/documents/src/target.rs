@@ -1,4 +1,4 @@
-//! A document while it is written: rewritten as a whole, or updated behind its own bytes.
+//! A document being written: rewritten as a whole, or updated incrementally.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::error::{Result, other, unreadable};
 use crate::source::{LEFT_OUT, resolve_in};
 
 pub(crate) enum Target {
-    /// Every object is written anew; earlier revisions disappear.
+    /// Every object is written again; earlier revisions disappear.
     Rewrite(Box<Document>),
-    /// Changed and new objects follow the original bytes, which stay as they are.
+    /// Changed and new objects follow the original bytes, which stay unchanged.
     Update(Box<IncrementalDocument>),
 }
 
@@ -42,12 +42,12 @@ impl Target {
         }
     }
 
-    /// Follows references; what leads nowhere, or in circles, is null.
+    /// Follows references. Dangling and circular references resolve to null.
     pub(crate) fn resolve<'a>(&'a self, object: &'a Object) -> &'a Object {
         self.trace(object).1
     }
 
-    /// Follows references and names the last one.
+    /// Follows references and returns the last one together with its object.
     pub(crate) fn trace<'a>(&'a self, object: &'a Object) -> (Option<ObjectId>, &'a Object) {
         static NULL: Object = Object::Null;
         let (mut id, mut object) = (None, object);
@@ -61,7 +61,7 @@ impl Target {
         (None, &NULL)
     }
 
-    /// A dictionary (also that of a stream) that will be part of the output.
+    /// Returns a dictionary of the output, or that of a stream, for editing.
     pub(crate) fn edit(&mut self, id: ObjectId) -> Result<&mut Dictionary> {
         let object = match self {
             Self::Rewrite(document) => document.objects.get_mut(&id),
@@ -98,10 +98,10 @@ impl Target {
         Ok(self.document_mut().try_add_object(object)?)
     }
 
-    /// Copies an object and all it refers to out of another document.
+    /// Copies an object and everything it refers to from another document.
     ///
-    /// `known` remembers what was copied before, so that what two objects share is shared
-    /// again: a font used on every page arrives once.
+    /// `known` maps the objects copied so far, so that shared objects stay shared: a font used on
+    /// every page is copied once.
     pub(crate) fn import(
         &mut self,
         from: &Document,
@@ -172,8 +172,8 @@ impl Target {
         Ok(copy)
     }
 
-    /// Writes the document. `purpose` goes into its identifier beside the original bytes, so
-    /// that different results have different identifiers and equal ones the same.
+    /// Writes the document. `purpose` is hashed into its identifier together with the original
+    /// bytes, so that different results have different identifiers and equal ones the same.
     pub(crate) fn save(mut self, original: &[u8], purpose: &str) -> Result<Vec<u8>> {
         self.identify(identifier(original, purpose));
         let mut bytes = Vec::with_capacity(original.len() + original.len() / 8 + 64 * 1024);
@@ -203,9 +203,9 @@ impl Target {
     }
 }
 
-/// An identifier for what is made of these bytes for this purpose, which says for which envelope
-/// and when. Of large documents the beginning, the end and the length stand for all: hashing the
-/// rest would take longer than everything else that is done to it.
+/// Returns the identifier of the document made from these bytes; `purpose` includes the envelope
+/// and the time. For large documents only the beginning, the end and the length are hashed, as
+/// hashing the rest would take longer than all other work on the document.
 fn identifier(original: &[u8], purpose: &str) -> Object {
     const ENOUGH: usize = 64 * 1024;
     let head = &original[..original.len().min(ENOUGH)];
@@ -219,8 +219,8 @@ fn identifier(original: &[u8], purpose: &str) -> Object {
     Object::String(digest[..16].to_vec(), StringFormat::Hexadecimal)
 }
 
-/// Updates a document behind its own bytes; returns what belongs behind them. `change` gets the
-/// document to change.
+/// Makes an incremental update and returns the bytes to append. `change` receives the document to
+/// change.
 pub(crate) fn appended(
     pdf: Arc<Vec<u8>>,
     document: Document,
@@ -243,7 +243,7 @@ pub(crate) fn appended(
     Ok(behind.bytes)
 }
 
-/// Keeps what is written behind so many bytes.
+/// A writer that drops the first bytes and keeps the rest.
 struct Behind {
     skipped: usize,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Lines of text: shaped once, so that what was measured is what is drawn.
+//! Lines of text. Each is shaped once, so that measuring and drawing use the same glyphs.
 
 use harfrust::{Buffer, Direction, ShapeOptions, ShaperFont};
 use krilla::geom::Point;
@@ -7,7 +7,7 @@ use krilla::text::{Font, GlyphId, KrillaGlyph};
 
 use crate::error::{Result, other};
 
-/// The faces of Noto Sans (SIL Open Font License) this component carries.
+/// Faces of Noto Sans (SIL Open Font License) in this component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Upright.
@@ -18,7 +18,7 @@ pub enum Style {
     Italic,
 }
 
-/// Text ready to be drawn in one style.
+/// Shaped text, ready to be drawn in one style.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     text: String,
@@ -34,14 +34,14 @@ impl Line {
     }
 }
 
-/// One face with what layout needs to know of it.
+/// One face and the data that layout needs.
 struct Typeface {
     font: Font,
     shapes: harfrust::Font,
     stand_in: harfrust::GlyphId,
 }
 
-/// All faces, loaded.
+/// All loaded faces.
 pub(crate) struct Fonts {
     regular: Typeface,
     bold: Typeface,
@@ -90,8 +90,8 @@ impl Fonts {
 
     /// Shapes one line, left to right.
     ///
-    /// A character that the font lacks is drawn as a replacement sign but keeps its own
-    /// Unicode value, so searching and copying still find what was written.
+    /// A character that the font lacks is drawn as a replacement sign but keeps its Unicode value,
+    /// so that searching and copying still find the original text.
     #[expect(
         clippy::expect_used,
         reason = "shaping fails for a buffer without a direction, or one that does not match its plan"
@@ -147,7 +147,7 @@ impl Fonts {
         }
     }
 
-    /// Draws a line with its baseline starting at a point, in the surface's current paint.
+    /// Draws a line with its baseline starting at a point, in the current paint of the surface.
     pub(crate) fn draw(
         &self,
         surface: &mut Surface<'_>,
@@ -164,7 +164,7 @@ impl Fonts {
         surface.draw_glyphs(start, &line.glyphs, font, &line.text, size, false);
     }
 
-    /// Draws the outlines of a line as a picture of it, which no reader takes for text.
+    /// Draws the outlines of a line, which readers do not extract as text.
     pub(crate) fn draw_outlines(
         &self,
         surface: &mut Surface<'_>,
@@ -188,7 +188,7 @@ impl Fonts {
     }
 }
 
-/// Text cut into words whose widths are known, to be laid out at many sizes.
+/// Words with known widths, to be laid out at many sizes.
 pub(crate) struct Words {
     paragraphs: Vec<Vec<Word>>,
     space: f32,
@@ -197,13 +197,13 @@ pub(crate) struct Words {
 struct Word {
     text: String,
     em: f32,
-    /// Advance of each character on its own, for words that must be broken.
+    /// Advance of each character alone, for words that have to break.
     characters: Vec<(char, f32)>,
 }
 
 impl Word {
-    /// Cuts a word that is wider than a line, behind a sign that ends a part of an address or
-    /// a path where there is one in the second half of the line.
+    /// Splits a word that is wider than a line. In the second half of the line it prefers to break
+    /// after a separator of an address or path.
     fn pieces(&self, room: f32) -> Vec<(String, f32)> {
         let mut pieces = Vec::new();
         let mut rest = self.characters.as_slice();
@@ -269,7 +269,7 @@ impl Words {
         }
     }
 
-    /// The widest word, in units of the font size.
+    /// Returns the width of the widest word, in units of the font size.
     pub(crate) fn widest(&self) -> f32 {
         self.paragraphs
             .iter()
@@ -278,8 +278,8 @@ impl Words {
             .fold(0.0, f32::max)
     }
 
-    /// Lines no wider than `room` (in units of the font size). Words that are wider than a
-    /// line are broken between characters.
+    /// Returns lines no wider than `room` (in units of the font size). Words wider than a line
+    /// break between characters.
     pub(crate) fn lines(&self, room: f32) -> Vec<String> {
         let mut lines = Vec::new();
         for paragraph in &self.paragraphs {
@@ -312,12 +312,12 @@ impl Words {
     }
 }
 
-/// Without the characters that have no place on a line of paper.
+/// Removes characters that cannot be printed on a line.
 fn printable(text: &str) -> String {
     text.chars()
         .filter_map(|character| match character {
             '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => Some(' '),
-            // Invisible direction marks could make a line read other than it is written.
+            // Invisible direction marks could make a line display differently from its text.
             '\u{200B}'..='\u{200F}'
             | '\u{202A}'..='\u{202E}'
             | '\u{2060}'..='\u{2069}'

@@ -1,7 +1,7 @@
-//! Setting documents of our own: the custody record, and the contracts used as fixtures.
+//! Typesetting documents from scratch: the custody record, and the contracts used as fixtures.
 //!
-//! A [`Sheet`] collects what goes on pages and draws nothing until all pages are known, so a
-//! footer can say how many there are. Coordinates are points, origin top-left.
+//! A [`Sheet`] collects the content of its pages and draws nothing until all pages are known, so
+//! that a footer can show their number. Coordinates are points, origin top-left.
 
 use krilla::color::rgb;
 use krilla::geom::{PathBuilder, Rect};
@@ -19,25 +19,25 @@ use crate::text::{ASCENT, Fonts, LEADING, Line};
 /// Red, green and blue, 0 to 255.
 pub type Ink = (u8, u8, u8);
 
-/// How a piece of text looks.
+/// Appearance of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Face.
+    /// Typeface.
     pub style: Style,
-    /// Points.
+    /// Font size in points.
     pub size: f32,
     /// Colour.
     pub ink: Ink,
 }
 
 impl Look {
-    /// A look in one face, size and colour.
+    /// Creates a look from a face, a size and a colour.
     #[must_use]
     pub const fn new(style: Style, size: f32, ink: Ink) -> Self {
         Self { style, size, ink }
     }
 
-    /// Distance between baselines in points.
+    /// Returns the distance between baselines in points.
     #[must_use]
     pub fn leading(&self) -> f32 {
         self.size * LEADING
@@ -75,7 +75,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// One empty page of a size in points.
+    /// Creates a sheet with one empty page of a size in points.
     ///
     /// # Errors
     ///
@@ -95,14 +95,14 @@ impl Sheet {
         self.current = self.pages.len() - 1;
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     #[must_use]
     pub fn page_count(&self) -> usize {
         self.pages.len()
     }
 
-    /// Goes back to a page (0-based), for what can only be said once all are laid out. A
-    /// number past the last means the last.
+    /// Goes back to a page (0-based), to add content that depends on the number of pages. A number
+    /// past the end selects the last page.
     pub fn select_page(&mut self, index: usize) {
         self.current = index.min(self.pages.len() - 1);
     }
@@ -113,13 +113,13 @@ impl Sheet {
         }
     }
 
-    /// Width of a text on one line, in points.
+    /// Returns the width of a text on one line, in points.
     #[must_use]
     pub fn width(&self, text: &str, look: Look) -> f32 {
         self.fonts.line(text, look.style).width(look.size)
     }
 
-    /// One line with its baseline at `baseline`.
+    /// Adds one line with its baseline at `baseline`.
     pub fn text(&mut self, x: f32, baseline: f32, text: &str, look: Look) {
         let line = self.fonts.line(text, look.style);
         self.push(Item::Text {
@@ -131,31 +131,31 @@ impl Sheet {
         });
     }
 
-    /// One line that ends at `right`.
+    /// Adds one line that ends at `right`.
     pub fn text_right(&mut self, right: f32, baseline: f32, text: &str, look: Look) {
         let x = right - self.width(text, look);
         self.text(x, baseline, text, look);
     }
 
-    /// One line around `middle`.
+    /// Adds one line centred on `middle`.
     pub fn text_centred(&mut self, middle: f32, baseline: f32, text: &str, look: Look) {
         let x = middle - self.width(text, look) / 2.0;
         self.text(x, baseline, text, look);
     }
 
-    /// Height of a text wrapped to a width.
+    /// Returns the height of a text wrapped to a width.
     #[must_use]
     pub fn height(&self, text: &str, look: Look, width: f32) -> f32 {
         self.wrap(text, look, width).len() as f32 * look.leading()
     }
 
-    /// Breaks a text into lines no wider than `width`. Words longer than a line are broken.
+    /// Breaks a text into lines no wider than `width`. Words longer than a line break too.
     #[must_use]
     pub fn wrap(&self, text: &str, look: Look, width: f32) -> Vec<String> {
         crate::text::Words::new(&self.fonts, text, look.style).lines(width / look.size)
     }
 
-    /// A wrapped text whose first line hangs from `top`; returns the height used.
+    /// Adds a wrapped text with its first line below `top`, and returns the height used.
     pub fn paragraph(&mut self, x: f32, top: f32, width: f32, text: &str, look: Look) -> f32 {
         let lines = self.wrap(text, look, width);
         for (index, line) in lines.iter().enumerate() {
@@ -165,7 +165,7 @@ impl Sheet {
         lines.len() as f32 * look.leading()
     }
 
-    /// A filled rectangle.
+    /// Adds a filled rectangle.
     pub fn fill(&mut self, x: f32, y: f32, width: f32, height: f32, ink: Ink) {
         self.push(Item::Box {
             x,
@@ -176,7 +176,7 @@ impl Sheet {
         });
     }
 
-    /// An outlined rectangle.
+    /// Adds an outlined rectangle.
     pub fn frame(&mut self, x: f32, y: f32, width: f32, height: f32, line: f32, ink: Ink) {
         let (right, bottom) = (x + width, y + height);
         let points = vec![(x, y), (right, y), (right, bottom), (x, bottom), (x, y)];
@@ -187,7 +187,7 @@ impl Sheet {
         });
     }
 
-    /// Straight lines from point to point.
+    /// Adds straight lines from point to point.
     pub fn stroke(&mut self, points: &[(f32, f32)], width: f32, ink: Ink) {
         self.push(Item::Stroke {
             points: points.to_vec(),
@@ -265,7 +265,7 @@ impl Sheet {
         }
     }
 
-    /// The pages as a plain PDF with a title.
+    /// Returns the pages as a plain PDF with a title.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The bulk batch's transition table.
+//! Transition table of the bulk batch.
 
 use crate::refusals::{batch_status_text, refuse};
 use crate::types::{BatchStatus, BatchTrigger, Refusal, RefusalReason};
@@ -7,7 +7,7 @@ use BatchStatus::{Cancelled, Completed, Draft, Failed, Ready, Running};
 
 type Answer = Result<BatchStatus, Refusal>;
 
-/// The status of a bulk batch after `trigger`, or why it may not be.
+/// Returns the status of a bulk batch after `trigger`, or the refusal.
 pub fn batch(current: Option<BatchStatus>, trigger: BatchTrigger) -> Answer {
     let Some(status) = current else {
         return match trigger {

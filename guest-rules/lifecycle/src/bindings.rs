@@ -1,4 +1,4 @@
-//! The WIT contract in Rust, and the component's export.
+//! Bindings generated from the WIT contract, and the component's export.
 
 #![allow(
     missing_docs,

@@ -1,7 +1,7 @@
-//! The envelope's transition table.
+//! Transition table of the envelope.
 //!
-//! One `match` per trigger over every status, without a catch-all arm: a new
-//! status makes the compiler ask at every trigger.
+//! One `match` per trigger covers every status, without a catch-all arm: adding a status makes the
+//! compiler ask at every trigger.
 
 use crate::refusals::{by_status, refuse, status_text};
 use crate::types::{
@@ -16,7 +16,7 @@ use EnvelopeStatus::{
 
 type Answer = Result<EnvelopeStatus, Refusal>;
 
-/// The status of an envelope after `trigger`, or why it may not be.
+/// Returns the status of an envelope after `trigger`, or the refusal.
 pub fn envelope(
     current: Option<EnvelopeStatus>,
     trigger: EnvelopeTrigger,
@@ -61,7 +61,7 @@ fn created(facts: &EnvelopeFacts) -> EnvelopeStatus {
     }
 }
 
-/// Attaches a document, or replaces it for as long as nobody has seen it.
+/// Attaches a document, or replaces it while no signer has seen it.
 fn upload(status: EnvelopeStatus) -> Answer {
     match status {
         Pending | Uploaded => Ok(Uploaded),
@@ -99,7 +99,7 @@ fn view(status: EnvelopeStatus) -> Answer {
     }
 }
 
-/// A signer who saves a field has the document open.
+/// Saving a field counts as viewing: the signer has the document open.
 fn progress(status: EnvelopeStatus) -> Answer {
     match status {
         Sent | Viewed => Ok(Viewed),
@@ -126,8 +126,7 @@ fn decline(status: EnvelopeStatus) -> Answer {
     }
 }
 
-/// The specification states 409 and 422 for the same refusal; the contract
-/// decides for 422 with this text.
+/// The specification gives both 409 and 422 for this refusal; the contract uses 422 with this text.
 fn void(status: EnvelopeStatus) -> Answer {
     match status {
         Pending | Uploaded | Preparing | Sent | Viewed => Ok(Voided),
@@ -138,8 +137,7 @@ fn void(status: EnvelopeStatus) -> Answer {
     }
 }
 
-/// What expires is an invitation. An uploaded paper document waits for its
-/// vault-in for as long as its owner likes.
+/// Only an invitation expires: an uploaded paper document may wait for its vault-in indefinitely.
 fn expire(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
     if facts.kind == EnvelopeKind::Paper {
         return refuse(RefusalReason::WrongKind, "A paper envelope does not expire");
@@ -185,7 +183,7 @@ fn vault_in_upload(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
     }
 }
 
-/// A repeat returns the same archive again.
+/// Releasing again is allowed and returns the same archive.
 fn vault_out(status: EnvelopeStatus) -> Answer {
     match status {
         Vaulted | VaultedOut => Ok(VaultedOut),
@@ -202,8 +200,8 @@ fn remind(status: EnvelopeStatus) -> Answer {
     }
 }
 
-/// Links can be read from the sending on; a finished signer's link then shows
-/// that there is nothing left to do.
+/// Links can be read once the envelope is sent. A finished signer's link shows that nothing is left
+/// to do.
 fn signing_links(status: EnvelopeStatus) -> Answer {
     match status {
         Sent | Viewed | Completed | Vaulted | VaultedOut => Ok(status),
@@ -237,7 +235,7 @@ fn download_authoritative(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answ
     }
 }
 
-/// The copy stays readable after the authoritative one was released.
+/// The copy stays readable after the authoritative copy is released.
 fn download_copy(status: EnvelopeStatus, facts: &EnvelopeFacts) -> Answer {
     match status {
         Vaulted | VaultedOut => paid(facts).map(|()| status),

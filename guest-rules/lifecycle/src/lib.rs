@@ -1,9 +1,8 @@
-//! The lifecycle rules: which moves an envelope or a bulk batch may make.
+//! The lifecycle rules: the transitions that an envelope or a bulk batch may make.
 //!
-//! This is the only place where the transition tables of the specification
-//! ("Envelope status", "Bulk batch status") are written down. The host asks,
-//! and then writes the answer with compare-and-swap on the status it asked
-//! about.
+//! This is the only place that defines the transition tables of the specification ("Envelope
+//! status", "Bulk batch status"). The host asks for a transition and then applies it with
+//! compare-and-swap on the status it asked about.
 
 mod batch;
 mod bindings;

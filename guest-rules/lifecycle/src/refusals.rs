@@ -1,8 +1,8 @@
-//! The sentences of a refusal.
+//! Message texts of refusals.
 
 use crate::types::{BatchStatus, EnvelopeStatus, Refusal, RefusalReason};
 
-/// The status as it is written in the API.
+/// Returns the status as the API spells it.
 pub fn status_text(status: EnvelopeStatus) -> &'static str {
     match status {
         EnvelopeStatus::Pending => "pending",
@@ -30,7 +30,7 @@ pub(crate) fn batch_status_text(status: BatchStatus) -> &'static str {
     }
 }
 
-/// `Cannot <verb> envelope with status: <status>`, the specification's pattern.
+/// Refuses with `Cannot <verb> envelope with status: <status>`, the pattern of the specification.
 pub(crate) fn by_status<T>(verb: &str, status: EnvelopeStatus) -> Result<T, Refusal> {
     refuse(
         RefusalReason::Status,

@@ -42,8 +42,8 @@ fn paper() -> EnvelopeFacts {
     }
 }
 
-/// What `trigger` answers from each status, in the order of [`STATUSES`]:
-/// the next status, or `-` for a refusal by status.
+/// Returns the result of `trigger` for each of [`STATUSES`], in order: the next status, or `-` for
+/// a refusal by status.
 fn row(trigger: EnvelopeTrigger, facts: &EnvelopeFacts) -> String {
     STATUSES
         .iter()
@@ -56,7 +56,7 @@ fn row(trigger: EnvelopeTrigger, facts: &EnvelopeFacts) -> String {
 }
 
 #[test]
-fn every_status_answers_every_trigger_as_the_table_says() {
+fn every_status_and_trigger_matches_the_transition_table() {
     // Columns: pending uploaded preparing sent viewed completed vaulted
     //          vaulted_out declined voided expired
     let table = [
@@ -116,7 +116,7 @@ fn every_status_answers_every_trigger_as_the_table_says() {
 }
 
 #[test]
-fn paper_envelopes_enter_the_vault_by_upload_only() {
+fn paper_envelopes_are_vaulted_by_upload_only() {
     assert_eq!(
         row(EnvelopeTrigger::VaultInUpload, &paper()),
         "- vaulted - - - - vaulted - - - -"
@@ -138,7 +138,7 @@ fn paper_envelopes_enter_the_vault_by_upload_only() {
 }
 
 #[test]
-fn creation_depends_on_kind_and_template() {
+fn the_initial_status_depends_on_kind_and_template() {
     let created = |facts: &EnvelopeFacts| envelope(None, EnvelopeTrigger::Create, facts).unwrap();
     assert_eq!(created(&paper()), EnvelopeStatus::Uploaded);
     assert_eq!(created(&esign()), EnvelopeStatus::Sent);
@@ -170,7 +170,7 @@ fn voiding_a_finished_envelope_is_refused_with_the_specified_text() {
 }
 
 #[test]
-fn an_unpaid_envelope_stays_out_of_the_vault() {
+fn an_unpaid_envelope_cannot_be_vaulted() {
     let unpaid = |facts: EnvelopeFacts| EnvelopeFacts {
         payment: PaymentStatus::RequiresPayment,
         ..facts
@@ -241,7 +241,7 @@ fn nothing_can_be_sent_or_vaulted_without_a_document() {
 }
 
 #[test]
-fn every_batch_status_answers_every_trigger_as_the_table_says() {
+fn every_batch_status_and_trigger_matches_the_transition_table() {
     const BATCH: [BatchStatus; 6] = [
         BatchStatus::Draft,
         BatchStatus::Ready,

@@ -1,4 +1,4 @@
-//! Finding the place each anchor means.
+//! Locating the text of anchors.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::issues::{Problem, code, quoted};
 use crate::misses::NearMisses;
 use crate::search::{Match, Phrase, SearchPage, Spacing};
 
-/// What became of an anchor.
+/// Result of looking for an anchor.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Found on the page with this 0-based index.
@@ -18,27 +18,26 @@ pub(crate) enum Outcome {
     NotFound(Problem),
 }
 
-/// An anchor while it is being looked for.
+/// State of the search for one anchor.
 struct Hunt {
     phrase: Phrase,
     text: String,
-    /// 0-based.
+    /// Page to search, 0-based; `None` searches all pages.
     page: Option<usize>,
-    /// 1-based.
+    /// Requested occurrence, 1-based.
     wanted: u32,
     seen: u32,
     found: Option<(usize, Match)>,
     spacing: Spacing,
     near_misses: NearMisses,
-    /// A page that was looked at has text.
+    /// Whether any searched page has text.
     text_there: bool,
-    /// Pages outside of the asked one that hold the phrase, 1-based.
+    /// Pages other than the requested one that contain the phrase, 1-based.
     elsewhere: BTreeSet<u32>,
 }
 
-/// Looks for all anchors in one pass over the document, which ends as soon as every one is found.
-/// Only when some are missing a second pass tries them without white space and collects what
-/// comes near.
+/// Looks for all anchors in one pass over the document, which ends as soon as every anchor is
+/// found. If some are missing, a second pass ignores white space for them and collects near misses.
 pub(crate) fn find(document: &Document, anchors: &[&Anchor]) -> Result<Vec<Outcome>, ReadError> {
     let mut hunts: Vec<Hunt> = anchors.iter().map(|anchor| Hunt::new(anchor)).collect();
     first_pass(document, &mut hunts)?;

@@ -1,14 +1,14 @@
-//! Rectangles on their way out.
+//! Conversion of rectangles to the contract.
 
 use holdfast_reader::Rect;
 
 use crate::Area;
 
-/// How far beyond the page edge counts as on it: sums of fractions are rarely exact.
+/// Tolerance at the page edge, because sums of fractions are rarely exact.
 pub(crate) const EDGE_TOLERANCE: f64 = 1e-6;
 
 impl Area {
-    /// A rectangle of a page given by its 0-based index.
+    /// Converts a rectangle on a page given by its 0-based index.
     pub(crate) fn on_page(index: usize, rect: &Rect) -> Self {
         Self {
             page: page_number(index),
@@ -19,7 +19,7 @@ impl Area {
         }
     }
 
-    /// Whether some of it lies beyond an edge of the page.
+    /// Returns whether some of it lies beyond an edge of the page.
     pub(crate) fn leaves_page(&self) -> bool {
         self.x < -EDGE_TOLERANCE
             || self.y < -EDGE_TOLERANCE
@@ -28,17 +28,19 @@ impl Area {
     }
 }
 
-/// 1-based number of a page given by its index.
+/// Returns the 1-based number of a page given by its index.
 pub(crate) fn page_number(index: usize) -> u32 {
     u32::try_from(index).map_or(u32::MAX, |index| index.saturating_add(1))
 }
 
-/// 0-based index of a page given by its number; none for page 0, which does not exist.
+/// Returns the 0-based index of a page given by its number; `None` for page 0, which does not
+/// exist.
 pub(crate) fn page_index(number: u32) -> Option<usize> {
     usize::try_from(number.checked_sub(1)?).ok()
 }
 
-/// A millionth of a page is finer than any display; the rest is noise of the arithmetic.
+/// Rounds to a millionth of a page, which is finer than any display and removes the noise of
+/// floating point.
 pub(crate) fn tidy(fraction: f64) -> f64 {
     (fraction * 1e6).round() / 1e6
 }

@@ -1,4 +1,4 @@
-//! Types and glue generated from the contract.
+//! Bindings generated from the contract.
 #![expect(missing_docs, reason = "generated; the contract itself is documented")]
 
 wit_bindgen::generate!({

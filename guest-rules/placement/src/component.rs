@@ -1,4 +1,4 @@
-//! The exports of the component.
+//! Exports of the component.
 
 #![allow(unsafe_code, reason = "the export macro writes the entry points")]
 

@@ -1,4 +1,4 @@
-//! What an upload is, before anything else is done with it.
+//! Facts about an upload, read before any other operation.
 
 use holdfast_reader::{Document, Limit, ReadError as Unread, TextLayer};
 
@@ -19,11 +19,11 @@ fn over(limit: Limit) -> String {
     format!("the PDF has {limit}")
 }
 
-/// Page sizes, signatures and whether each page has text.
+/// Returns page sizes, signatures and whether each page has text.
 ///
 /// # Errors
 ///
-/// Not a PDF, a password, or a limit.
+/// If the bytes are not a PDF, need a password or exceed a limit.
 pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
     let document = Document::open(pdf)?;
     let mut reader = document.text_reader();
@@ -45,11 +45,11 @@ pub fn inspect(pdf: Vec<u8>) -> Result<DocumentFacts, ReadError> {
     })
 }
 
-/// The lines of a page (1-based) in document order; none past the last page.
+/// Returns the lines of a page (1-based) in document order; empty for a page past the end.
 ///
 /// # Errors
 ///
-/// As [`inspect`].
+/// Those of [`inspect`].
 pub fn text(pdf: Vec<u8>, page: u32) -> Result<Vec<TextLine>, ReadError> {
     let document = Document::open(pdf)?;
     let Some(index) = page_index(page) else {

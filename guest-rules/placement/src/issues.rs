@@ -1,8 +1,8 @@
-//! Saying what is wrong with a field.
+//! Problems of a field, and their conversion to issues.
 
 use crate::Issue;
 
-/// Codes that callers may rely on. The first three are also used for plain JSON validation.
+/// Codes that callers may rely on. The first three are also used by plain JSON validation.
 pub(crate) mod code {
     pub(crate) const TOO_BIG: &str = "too_big";
     pub(crate) const TOO_SMALL: &str = "too_small";
@@ -18,7 +18,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_TAG: &str = "invalid_tag";
 }
 
-/// What is wrong, without the field it is about.
+/// A problem, without the field it concerns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) path: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem at a path of plain names.
+    /// Creates a problem at a path of plain names.
     pub(crate) fn at(path: &[&str], code: &'static str) -> Self {
         Self {
             path: path.iter().map(ToString::to_string).collect(),
@@ -55,7 +55,7 @@ impl Problem {
         self
     }
 
-    /// The same problem below another path.
+    /// Returns the same problem below another path.
     pub(crate) fn below(mut self, parents: &[&str]) -> Self {
         let mut path: Vec<String> = parents.iter().map(ToString::to_string).collect();
         path.append(&mut self.path);
@@ -75,7 +75,7 @@ impl Problem {
     }
 }
 
-/// A text short enough to be quoted in a message.
+/// Quotes a text in a message, shortened to 80 characters.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 80;
     let mut short: String = text.chars().take(LONGEST).collect();

@@ -1,6 +1,7 @@
-//! Slot `rules.placement`: what a PDF says and where signing fields land on it.
+//! Slot `rules.placement`: facts and text of a PDF, and the position of signing fields on its
+//! pages.
 //!
-//! The functions here are the component's exports and also plain Rust, so that every rule can be
+//! The functions are both the exports of the component and plain Rust, so that every rule can be
 //! tested without a runtime. Types come from `wit/placement/placement.wit`.
 //!
 //! * [`inspect`] and [`text`] describe an upload.
@@ -8,7 +9,7 @@
 //! * [`occurrences`] lists every place an anchor text could mean.
 //! * [`tags`] reads the fields a document carries as `{{name;attribute=value}}`.
 //!
-//! Pages are 1-based here and 0-based in the reader; the change happens where an [`Area`] is made.
+//! Pages are 1-based here and 0-based in the reader; [`Area`] converts between them.
 
 mod anchors;
 mod area;

@@ -1,12 +1,13 @@
-//! What a caller may have meant by an anchor text that does not occur.
+//! Suggestions for an anchor text that does not occur.
 
 use crate::search::Phrase;
 
-/// How many suggestions are kept.
+/// Number of suggestions kept.
 const KEPT: usize = 3;
-/// Longer phrases get no suggestions.
+/// Longest phrase, in characters, that gets suggestions.
 const LONGEST_PHRASE: usize = 200;
-/// Cells of the distance table that one anchor may cost; suggestions are a courtesy.
+/// Limit on the cells of the distance table per anchor; suggestions are a courtesy and must stay
+/// cheap.
 const WORK: usize = 20_000_000;
 
 /// The nearest runs of words seen so far, nearest first.
@@ -26,7 +27,7 @@ impl Default for NearMisses {
 }
 
 impl NearMisses {
-    /// Compares the phrase with every run of as many words on a page.
+    /// Compares the phrase with every run of the same number of words on a page.
     pub(crate) fn look_at(&mut self, phrase: &Phrase, page: &str) {
         let wanted: Vec<char> = phrase
             .words()
@@ -62,7 +63,7 @@ impl NearMisses {
         }
     }
 
-    /// The suggestions, nearest first.
+    /// Returns the suggestions, nearest first.
     pub(crate) fn nearest(&self) -> impl Iterator<Item = &str> {
         self.kept.iter().map(|(_, text)| text.as_str())
     }
@@ -84,7 +85,7 @@ impl NearMisses {
     }
 }
 
-/// How often each letter occurs, folded to a few buckets: a cheap lower bound of the distance.
+/// Counts each letter, folded to a few buckets: a cheap lower bound of the distance.
 fn letters(text: &[char]) -> [usize; 32] {
     let mut counts = [0; 32];
     for character in text {
@@ -102,7 +103,7 @@ fn difference(left: &[usize; 32], right: &[usize; 32]) -> usize {
         .sum()
 }
 
-/// Levenshtein distance.
+/// Returns the Levenshtein distance.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (index, left) in left.iter().enumerate() {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_runs_of_words_come_first() {
+    fn suggestions_are_ordered_by_edit_distance() {
         let mut misses = NearMisses::default();
         misses.look_at(
             &Phrase::new("Buyer Signature"),

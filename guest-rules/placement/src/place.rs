@@ -9,7 +9,7 @@ use crate::search::{Phrase, SearchPage, Spacing};
 use crate::validate;
 use crate::{Anchor, Area, FieldRequest, Issue, PlaceError, Position, ReadError, ResolvedField};
 
-/// Resolves every field, in the order given.
+/// Resolves every field, in the given order.
 ///
 /// # Errors
 ///
@@ -57,11 +57,12 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
         .collect())
 }
 
-/// Every place where a text occurs, in document order.
+/// Returns every area in which a text occurs, in document order.
 ///
 /// # Errors
 ///
-/// As [`inspect`](crate::inspect). A text that is empty or occurs nowhere has no places.
+/// Those of [`inspect`](crate::inspect). A text that is empty or does not occur gives an empty
+/// list.
 pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Area>, ReadError> {
     let document = Document::open(pdf)?;
     let phrase = Phrase::new(text);
@@ -95,8 +96,8 @@ fn unreadable(error: holdfast_reader::ReadError) -> PlaceError {
     PlaceError::Unreadable(error.into())
 }
 
-/// The field's rectangle and that of the matched text; none when its size is wrong, which has
-/// been reported already.
+/// Returns the field's rectangle and that of the matched text; `None` for an invalid size, which
+/// has already been reported.
 fn located(anchor: &Anchor, outcome: Outcome) -> Result<Option<(Area, Area)>, Problem> {
     let (page, found) = match outcome {
         Outcome::Found(page, found) => (page, found),

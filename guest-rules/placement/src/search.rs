@@ -1,8 +1,9 @@
-//! Looking for a phrase on a page: without case, white space as single spaces or as nothing.
+//! Search for a phrase on a page, without regard to case; white space counts as single spaces or is
+//! ignored.
 
 use holdfast_reader::{LayerChar, PageText, Rect, TextLayer, layer_text};
 
-/// A phrase made comparable.
+/// A phrase, normalized for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Phrase {
     spaced: String,
@@ -21,12 +22,12 @@ impl Phrase {
         }
     }
 
-    /// Nothing is left to look for.
+    /// Returns whether the normalized phrase is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.compact.is_empty()
     }
 
-    /// The words, lower case.
+    /// Returns the words, in lower case.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
         self.spaced.split(' ')
     }
@@ -37,16 +38,16 @@ impl Phrase {
 pub(crate) enum Spacing {
     /// A single space matches a single space, however wide it is drawn.
     Collapsed,
-    /// All white space is left out: finds letter-spaced headings.
+    /// All white space is ignored: finds letter-spaced headings.
     Ignored,
 }
 
-/// A place where a phrase occurs.
+/// Position of an occurrence of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Match {
-    /// Around all of it.
+    /// Bounding box of the whole match.
     pub(crate) rect: Rect,
-    /// Around its part on the first line it touches.
+    /// Bounding box of its part on the first line it touches.
     pub(crate) first_line: Rect,
 }
 
@@ -68,13 +69,13 @@ impl<'p> SearchPage<'p> {
         PageIndex::new(self.page, &self.layer, spacing)
     }
 
-    /// The running text of the page.
+    /// Returns the running text of the page.
     pub(crate) fn text(&self) -> String {
         self.layer.chars().iter().map(|c| c.character).collect()
     }
 }
 
-/// The text of a page in comparable form, each byte knowing its character.
+/// The text of a page, normalized for comparison, with the source character of each byte.
 pub(crate) struct PageIndex<'p> {
     page: &'p PageText,
     layer: &'p TextLayer,
@@ -104,7 +105,7 @@ impl<'p> PageIndex<'p> {
         }
     }
 
-    /// Every match in drawing order; matches do not overlap.
+    /// Returns every match in drawing order; matches do not overlap.
     pub(crate) fn matches<'i>(&'i self, phrase: &'i Phrase) -> impl Iterator<Item = Match> + 'i {
         let needle = match self.spacing {
             Spacing::Collapsed => phrase.spaced.as_str(),

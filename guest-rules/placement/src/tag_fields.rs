@@ -1,4 +1,4 @@
-//! From tags to fields.
+//! Conversion of tags to fields.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::issues::{Problem, code, quoted};
 use crate::tag_grammar::{Tag, parse};
 use crate::{Area, Issue, PlaceError, ResolvedField};
 
-/// The fields a document carries as tags, in document order. Tags that say the same are one
+/// Returns the fields that a document carries as tags, in document order. Identical tags make one
 /// field with several areas.
 ///
-/// A field starts at the top-left corner of its tag's first line and is as large as the tag says;
-/// without width or height, as large as that line. It ends at the edge of the page.
+/// A field starts at the top-left corner of its tag's first line and has the size given in the tag;
+/// without width or height it is as large as that line. It is clipped at the edge of the page.
 ///
 /// # Errors
 ///
-/// [`PlaceError::Unreadable`], or everything that is wrong with any tag; the `field-index` of an
-/// issue counts the tags of the document from 0.
+/// [`PlaceError::Unreadable`], or all problems of all tags; the `field-index` of an issue counts
+/// the tags of the document from 0.
 pub fn tags(pdf: Vec<u8>) -> Result<Vec<ResolvedField>, PlaceError> {
     let document = Document::open(pdf).map_err(unreadable)?;
     let mut reader = document.text_reader();

@@ -1,13 +1,13 @@
-//! `{{name;attribute=value;...}}`
+//! Grammar of `{{name;attribute=value;...}}`.
 //!
 //! ```text
 //! tag       = "{{" [ name ] { ";" attribute "=" value } "}}"
 //! attribute = type | role | required | readonly | default | width | height | options | name
-//!           | one of the attributes that are handed on as they are
+//!           | one of the attributes that are passed on unchanged
 //! ```
 //!
-//! Names and values are trimmed. A value ends at the next `;`; there is no escape. Attribute names
-//! and the words `true`, `false` and the types are compared without case.
+//! Names and values are trimmed. A value ends at the next `;`; there is no escape. Attribute names,
+//! types and the words `true` and `false` are compared without regard to case.
 
 use crate::issues::{Problem, code, quoted};
 
@@ -23,8 +23,8 @@ const TYPES: [&str; 8] = [
     "radio",
 ];
 
-/// Attributes that other tag dialects know. They change nothing here, and a document that uses
-/// them is not turned away.
+/// Attributes known to other tag dialects. They have no effect here, but a document that uses them
+/// is not refused.
 const HANDED_ON: [&str; 17] = [
     "title",
     "description",
@@ -45,12 +45,12 @@ const HANDED_ON: [&str; 17] = [
     "pattern",
 ];
 
-/// Role of a tag that names none.
+/// Role of a tag without a role.
 const DEFAULT_ROLE: &str = "Signer 1";
-/// Longest side of a field in points; a page of PDF cannot be larger.
+/// Longest side of a field in points; no page of a PDF is larger.
 const LONGEST_SIDE: f64 = 14_400.0;
 
-/// What a tag says.
+/// A parsed tag.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tag {
     pub(crate) name: String,
@@ -68,11 +68,11 @@ pub(crate) struct Tag {
     pub(crate) attributes: Vec<(String, String)>,
 }
 
-/// Reads a tag with its braces.
+/// Parses a tag including its braces.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it.
+/// All problems of the tag.
 pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
     let body = text
         .strip_prefix("{{")
@@ -83,7 +83,7 @@ pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
         name: String::new(),
         field_type: "text".to_owned(),
         role: DEFAULT_ROLE.to_owned(),
-        // Tags are required unless they say otherwise, as in the dialect they come from.
+        // Tags are required by default, as in the dialect they come from.
         required: true,
         readonly: false,
         default_value: None,
@@ -128,7 +128,8 @@ pub(crate) fn parse(text: &str) -> Result<Tag, Vec<Problem>> {
     }
 }
 
-/// Letter-spaced tags may have gaps inside a word; attribute names have none.
+/// Normalizes an attribute name. Letter-spaced tags may have gaps inside a word, and no attribute
+/// name contains a space.
 fn key_of(text: &str) -> String {
     text.chars()
         .filter(|character| !character.is_whitespace())
@@ -228,7 +229,7 @@ fn truth(text: &str, key: &str, value: &str) -> Result<bool, Problem> {
     }
 }
 
-/// Pixels at 72 per inch are points.
+/// Parses a length in points; `px` counts as points, as pixels at 72 per inch do.
 fn side(text: &str, key: &str, value: &str) -> Result<f64, Problem> {
     let compact = key_of(value);
     let number = compact.strip_suffix("px").unwrap_or(&compact);

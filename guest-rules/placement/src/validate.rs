@@ -1,4 +1,4 @@
-//! What can be said about a field without reading the document's text.
+//! Validation of fields that does not need the text of the document.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use crate::issues::{Problem, code, quoted};
 use crate::search::Phrase;
 use crate::{Anchor, Area, FieldRequest, Issue, Position};
 
-/// Types a caller may ask for; tags know more.
+/// Types that requests may use; tags allow more.
 const TYPES: [&str; 5] = ["signature", "initials", "text", "date", "checkbox"];
 
-/// Everything wrong with the fields as they stand.
+/// Returns all issues of the fields.
 pub(crate) fn issues(fields: &[FieldRequest], page_count: u32) -> Vec<Issue> {
     let mut issues = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -135,7 +135,7 @@ fn anchor_problems(anchor: &Anchor, page_count: u32) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether an anchor can be looked for, whatever else is wrong with its field.
+/// Returns whether an anchor can be searched for, independently of other problems of its field.
 pub(crate) fn is_searchable(anchor: &Anchor, page_count: u32) -> bool {
     !Phrase::new(&anchor.text).is_empty()
         && anchor.occurrence != Some(0)
@@ -144,7 +144,7 @@ pub(crate) fn is_searchable(anchor: &Anchor, page_count: u32) -> bool {
             .is_none_or(|page| (1..=page_count).contains(&page))
 }
 
-/// Whether the size and offsets of an anchor are usable.
+/// Returns whether the size and offsets of an anchor are usable.
 pub(crate) fn is_measurable(anchor: &Anchor) -> bool {
     offset(anchor.offset_x, "offset_x").is_none()
         && offset(anchor.offset_y, "offset_y").is_none()
@@ -186,7 +186,7 @@ fn coordinate(value: f64, name: &str) -> Option<Problem> {
         })
 }
 
-/// The specification bounds offsets by 1 only; a negative one reaches above or left of the text.
+/// The specification bounds offsets by 1 only; a negative offset reaches above or left of the text.
 fn offset(value: f64, name: &str) -> Option<Problem> {
     not_a_number(value, name)
         .or_else(|| too_big(value, name))
@@ -235,7 +235,8 @@ fn too_big(value: f64, name: &str) -> Option<Problem> {
     })
 }
 
-/// One name is one thing to the person who fills it in: it cannot be of two types.
+/// Reports fields that share a name but not a type: to the person who fills it in, a name means one
+/// field.
 fn conflicts(fields: &[FieldRequest]) -> Vec<Issue> {
     let mut first_of_name: HashMap<&str, (usize, &str)> = HashMap::new();
     let mut issues = Vec::new();

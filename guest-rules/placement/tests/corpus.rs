@@ -1,8 +1,8 @@
-//! The corpus with known answers: `anchors.json` and `tags.json` beside the PDFs.
+//! Tests against a corpus with known results: `anchors.json` and `tags.json` next to the PDFs.
 //!
 //! The files are third-party and not part of the repository. `HOLDFAST_CORPUS` names the folder;
-//! without it the folder `shared/corpus` beside the repository is tried. Where there is none, the
-//! tests say how many cases they leave out.
+//! the default is `shared/corpus` next to the repository. If there is none, the tests report the
+//! number of skipped cases.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use holdfast_placement::{
 };
 use serde_json::Value;
 
-/// Cases in the corpus, for the message when it is missing.
+/// Numbers of cases in the corpus, for the message when it is missing.
 const ANCHORS: usize = 74;
 const TAGS: usize = 8;
 const FILES: usize = 21;
 
-/// Every edge must come this close, in fractions of the page.
+/// Maximum distance of every edge, in fractions of the page.
 const TOLERANCE: f64 = 0.015;
 
 fn corpus(skipped: usize, what: &str) -> Option<PathBuf> {
@@ -63,9 +63,10 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
     sorted[position]
 }
 
-/// Where the corpus calls one word the first line although the whole phrase stands on one
-/// baseline (text upside down or slanted), or two lines one (a label above its value): its lines
-/// were made from upright word boxes. The box of the whole match is right in all of them.
+/// Cases in which the corpus and the reader disagree on the first line. The corpus was made from
+/// upright word boxes: for text upside down or slanted it takes one word for the line, and for a
+/// label above its value it takes two lines for one. The box of the whole match is right in all of
+/// them.
 const FIRST_LINE_DISPUTED: [&str; 4] = [
     "Nationality: First",
     "Initials of the Charlie Guarantor",
@@ -74,7 +75,7 @@ const FIRST_LINE_DISPUTED: [&str; 4] = [
 ];
 
 #[test]
-fn every_anchor_lands_where_three_readers_see_it() {
+fn anchor_positions_match_three_independent_readers() {
     let Some(folder) = corpus(ANCHORS, "anchors") else {
         return;
     };
@@ -145,7 +146,7 @@ fn every_anchor_lands_where_three_readers_see_it() {
 }
 
 #[test]
-fn every_tag_is_found_whole() {
+fn every_tag_is_found_completely() {
     let Some(folder) = corpus(TAGS, "tags") else {
         return;
     };
@@ -182,7 +183,7 @@ fn every_tag_is_found_whole() {
 }
 
 #[test]
-fn every_file_ends_as_a_result_or_a_typed_error() {
+fn every_file_returns_a_result_or_a_typed_error() {
     let Some(folder) = corpus(FILES, "files") else {
         return;
     };

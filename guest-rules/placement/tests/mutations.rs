@@ -1,4 +1,4 @@
-//! Damaged documents end as a result or a typed error, never as a panic.
+//! Damaged documents give a result or a typed error, never a panic.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "../../reader/tests/support/damage.rs"]

@@ -65,7 +65,7 @@ fn issues(fields: Vec<FieldRequest>) -> Vec<Issue> {
     }
 }
 
-/// The one issue of the one field: path and code.
+/// Returns path and code of the only issue of a field.
 fn issue(field: FieldRequest) -> (String, String) {
     let found = issues(vec![field]);
     let [only] = &found[..] else {
@@ -80,7 +80,7 @@ fn pair(path: &str, code: &str) -> (String, String) {
 }
 
 #[test]
-fn absolute_areas_are_echoed() {
+fn absolute_areas_are_returned_unchanged() {
     let areas = vec![area(1, 0.1, 0.2, 0.3, 0.4), area(2, 0.0, 0.0, 1.0, 1.0)];
     let field = placed(absolute(areas.clone()));
     assert_eq!(field.areas, areas);
@@ -89,7 +89,7 @@ fn absolute_areas_are_echoed() {
 }
 
 #[test]
-fn numbers_outside_of_the_page_are_refused() {
+fn coordinates_outside_the_page_are_refused() {
     let at = |area: Area| issue(absolute(vec![area]));
     assert_eq!(
         at(area(1, 1.5, 0.0, 0.1, 0.1)),
@@ -130,7 +130,7 @@ fn numbers_outside_of_the_page_are_refused() {
 }
 
 #[test]
-fn an_area_that_ends_exactly_at_the_edge_is_fine() {
+fn an_area_that_ends_at_the_page_edge_is_accepted() {
     placed(absolute(vec![area(1, 0.7, 0.9, 0.3, 0.1)]));
     placed(absolute(vec![area(1, 0.1 + 0.2, 0.0, 0.7, 1.0)]));
 }
@@ -152,7 +152,7 @@ fn names_roles_types_and_areas_are_required() {
         with(|field| field.field_type = "stamp".into()),
         pair("type", "invalid_enum_value")
     );
-    // Tags know this type, requests do not.
+    // Tags allow this type, requests do not.
     assert_eq!(
         with(|field| field.field_type = "select".into()),
         pair("type", "invalid_enum_value")
@@ -164,7 +164,7 @@ fn names_roles_types_and_areas_are_required() {
 }
 
 #[test]
-fn an_anchor_is_found_without_case_and_with_any_white_space() {
+fn anchor_search_ignores_case_and_white_space() {
     let field = placed(anchored(anchor("  buyer\n SIGNATURE:")));
     let matched = field.anchor_match.unwrap();
     assert_eq!((matched.page, matched.x), (1, 0.1));
@@ -221,7 +221,7 @@ fn occurrences_count_in_document_order() {
 }
 
 #[test]
-fn a_match_over_two_lines_is_placed_from_its_first_line() {
+fn an_anchor_across_two_lines_is_placed_at_its_first_line() {
     let field = placed(anchored(Anchor {
         occurrence: Some(2),
         ..anchor("Buyer Signature:")
@@ -233,7 +233,7 @@ fn a_match_over_two_lines_is_placed_from_its_first_line() {
 }
 
 #[test]
-fn letter_spaced_text_is_found_on_the_second_try() {
+fn letter_spaced_text_is_found_by_the_fallback_search() {
     let pdf = one_page("BT /F1 10 Tf 5 Tc 10 80 Td (WITNESS) Tj ET");
     let field = place(
         pdf.clone(),
@@ -247,7 +247,7 @@ fn letter_spaced_text_is_found_on_the_second_try() {
 }
 
 #[test]
-fn what_is_not_found_comes_with_what_is_near() {
+fn an_unknown_anchor_is_reported_with_similar_texts() {
     let found = issues(vec![anchored(anchor("Byuer Signatrue:"))]);
     assert_eq!(found[0].code, "anchor_not_found");
     assert_eq!(found[0].path, ["placement", "anchor_text"]);
@@ -304,7 +304,7 @@ fn an_anchor_field_must_stay_on_its_page() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_in_the_order_of_the_fields() {
+fn all_problems_are_reported_in_field_order() {
     let mut first = absolute(vec![
         area(9, 2.0, -1.0, 0.5, 0.5),
         area(1, 0.0, 0.0, 2.0, 0.5),
@@ -344,7 +344,7 @@ fn everything_wrong_is_said_at_once_in_the_order_of_the_fields() {
 }
 
 #[test]
-fn one_name_cannot_be_of_two_types() {
+fn fields_with_one_name_cannot_have_two_types() {
     let first = absolute(vec![area(1, 0.1, 0.1, 0.1, 0.1)]);
     let mut same = first.clone();
     same.role = "Dealer".into();
@@ -363,7 +363,7 @@ fn one_name_cannot_be_of_two_types() {
 }
 
 #[test]
-fn occurrences_of_a_text_on_all_pages_or_one() {
+fn occurrences_are_found_on_all_pages_or_on_one() {
     let all = occurrences(contract(), "signature", None).unwrap();
     assert_eq!(all.len(), 3);
     assert_eq!(occurrences(contract(), "signature", Some(2)).unwrap(), []);
@@ -395,7 +395,7 @@ fn facts_and_lines() {
 }
 
 #[test]
-fn what_is_no_pdf_is_unreadable() {
+fn a_file_that_is_not_a_pdf_is_unreadable() {
     let error = place(b"hello".to_vec(), Vec::new()).unwrap_err();
     assert!(matches!(
         error,
@@ -415,7 +415,7 @@ fn tag_issues(content: &str) -> Vec<Issue> {
 }
 
 #[test]
-fn a_tag_says_everything_about_its_field() {
+fn a_tag_sets_every_attribute_of_its_field() {
     let fields = tagged(
         "({{ Buyer Name ; Type=Select; role=Buyer;required=FALSE;readonly=true;\
          default=a=b;options=x, y;width=50;height=10px }}) Tj",
@@ -459,7 +459,7 @@ fn a_tag_without_attributes_is_a_required_text_field_of_the_first_signer() {
 }
 
 #[test]
-fn equal_tags_are_one_field_with_several_areas() {
+fn equal_tags_become_one_field_with_several_areas() {
     let fields = tagged(
         "({{T;type=checkbox}}) Tj 0 -10 Td ({{T;type=checkbox}} {{T;type=checkbox;role=B}}) Tj",
     )
@@ -469,13 +469,13 @@ fn equal_tags_are_one_field_with_several_areas() {
 }
 
 #[test]
-fn a_tag_that_leaves_the_page_ends_at_its_edge() {
+fn a_tag_beyond_the_page_is_clipped_at_its_edge() {
     let area = tagged("({{A;width=1000;height=1000}}) Tj").unwrap()[0].areas[0];
     assert!((area.x + area.w - 1.0).abs() < 1e-6 && (area.y + area.h - 1.0).abs() < 1e-6);
 }
 
 #[test]
-fn broken_tags_are_named() {
+fn broken_tags_are_reported_by_name() {
     let found = tag_issues(
         "({{A;type=stamp}}) Tj 0 -5 Td ({{B;required=maybe;width=-1;junk}}) Tj 0 -5 Td ({{;type=date}}) Tj \
          0 -5 Td ({{C;tpye=date}}) Tj 0 -5 Td ({{D;role=a;role=b}}) Tj 0 -5 Td ({{E;type=date) Tj",
@@ -512,7 +512,7 @@ fn broken_tags_are_named() {
 }
 
 #[test]
-fn tags_of_one_name_cannot_be_of_two_types() {
+fn tags_with_one_name_cannot_have_two_types() {
     let found = tag_issues("({{A;type=date}}) Tj 0 -10 Td ({{A;type=text}}) Tj");
     assert_eq!(
         (found[0].field_index, found[0].code.as_str()),
@@ -521,7 +521,7 @@ fn tags_of_one_name_cannot_be_of_two_types() {
 }
 
 #[test]
-fn a_tag_in_a_form_counts_at_every_use() {
+fn a_tag_in_a_form_xobject_counts_at_every_use() {
     let mut pdf = PdfBuilder::new();
     let form = pdf.stream(
         "/Type /XObject /Subtype /Form /BBox [0 0 200 100] /Resources << /Font << /F1 3 0 R >> >>",

@@ -1,5 +1,5 @@
-//! What annotations show: the values of form fields above all. Insurance and tax forms keep
-//! contract text in read-only fields.
+//! Text of annotations, above all the values of form fields. Insurance and tax forms keep contract
+//! text in read-only fields.
 
 use hayro_syntax::object::{Array, Dict, Name, Object, Rect as PdfRect, Stream};
 use hayro_syntax::page::Page;
@@ -9,11 +9,11 @@ use crate::geometry::Matrix;
 use crate::interpret::{HiddenLayers, Interpreter};
 use crate::objects::resolved;
 
-/// Flags of an annotation that keep it from the screen (ISO 32000-1, 12.5.3).
+/// Annotation flags that hide it on screen (ISO 32000-1, 12.5.3).
 const HIDDEN: i32 = 1 << 1;
 const NO_VIEW: i32 = 1 << 5;
 
-/// Runs the normal appearance of every annotation a reader of the page can see.
+/// Runs the normal appearance of every annotation that is visible on the page.
 pub(crate) fn run_appearances<'a>(
     page: &Page<'a>,
     interpreter: &mut Interpreter<'_, 'a>,
@@ -43,7 +43,7 @@ pub(crate) fn run_appearances<'a>(
     Ok(())
 }
 
-/// `/AP /N`: a stream, or one stream per state of a check box.
+/// Returns `/AP /N`: a stream, or one stream per state of a check box.
 fn normal_appearance<'a>(annotation: &Dict<'a>) -> Option<Stream<'a>> {
     let appearances = annotation.get::<Dict<'a>>("AP")?;
     if let Some(stream) = appearances.get::<Stream<'a>>("N") {
@@ -55,7 +55,7 @@ fn normal_appearance<'a>(annotation: &Dict<'a>) -> Option<Stream<'a>> {
         .get::<Stream<'a>>(state.as_ref())
 }
 
-/// The map that fits the appearance's box into the annotation's rectangle (ISO 32000-1,
+/// Returns the map that fits the appearance's box into the annotation's rectangle (ISO 32000-1,
 /// 12.5.5, algorithm 8.1).
 fn placement(annotation: &Dict<'_>, appearance: &Stream<'_>) -> Option<Matrix> {
     let rect = annotation.get::<PdfRect>("Rect")?;

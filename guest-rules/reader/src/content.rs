@@ -1,33 +1,33 @@
-//! Cutting a content stream into operators, with the byte range of each.
+//! Lexer of content streams: yields operators with their byte ranges.
 //!
-//! Written for hostile bytes: every position is checked, nothing recurses, and whatever is not
-//! understood is skipped.
+//! Made for hostile input: every position is checked, nothing recurses, and unknown bytes are
+//! skipped.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One value before an operator.
+/// An operand of an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand<'a> {
     Number(f64),
     /// Without the slash, `#xx` decoded.
     Name(Cow<'a, [u8]>),
     String(Cow<'a, [u8]>),
-    /// The values of an array, as positions in [`Operands::items`].
+    /// Elements of an array, as positions in [`Operands::items`].
     Array(Range<usize>),
-    /// The bytes of a dictionary, brackets included.
+    /// Bytes of a dictionary, brackets included.
     Dict(&'a [u8]),
 }
 
-/// The values before an operator. Reused from one operator to the next.
+/// The operands of an operator. The buffer is reused for the next operator.
 #[derive(Debug, Default)]
 pub(crate) struct Operands<'a> {
     values: Vec<Operand<'a>>,
-    /// Strings and numbers of the arrays among the values, nested arrays flattened.
+    /// Strings and numbers of the arrays among the values, with nested arrays flattened.
     items: Vec<Operand<'a>>,
 }
 
-/// No operator takes more than the 33 of `scn`; anything beyond is noise.
+/// The longest operand list has 33 values (`scn`); anything beyond the limit is noise.
 const MAX_OPERANDS: usize = 64;
 
 impl<'a> Operands<'a> {
@@ -42,12 +42,13 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// The values, first one first.
+    /// Returns the values in order.
     pub(crate) fn values(&self) -> &[Operand<'a>] {
         &self.values
     }
 
-    /// The last `N` values as numbers: the ones next to the operator are the ones meant.
+    /// Returns the last `N` values as numbers. Viewers also use the values next to the operator
+    /// when there are too many.
     pub(crate) fn numbers<const N: usize>(&self) -> Option<[f64; N]> {
         let start = self.values.len().checked_sub(N)?;
         let mut numbers = [0.0; N];
@@ -60,12 +61,12 @@ impl<'a> Operands<'a> {
         Some(numbers)
     }
 
-    /// The last value.
+    /// Returns the last value.
     pub(crate) fn last(&self) -> Option<&Operand<'a>> {
         self.values.last()
     }
 
-    /// The last value, if it is a name.
+    /// Returns the last value if it is a name.
     pub(crate) fn last_name(&self) -> Option<&[u8]> {
         match self.last()? {
             Operand::Name(name) => Some(name),
@@ -73,22 +74,22 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// The strings and numbers of an array value.
+    /// Returns the strings and numbers of an array value.
     pub(crate) fn items(&self, range: &Range<usize>) -> &[Operand<'a>] {
         self.items.get(range.clone()).unwrap_or_default()
     }
 }
 
-/// An operator and where it stands.
+/// An operator and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Operator<'a> {
     pub(crate) name: &'a [u8],
-    /// From the first byte of its first operand to the last of its name. For an inline image,
+    /// From the first byte of its first operand to the last byte of its name. For an inline image,
     /// to the end of `EI`.
     pub(crate) range: Range<usize>,
 }
 
-/// Walks through one content stream.
+/// Lexer of one content stream.
 #[derive(Debug)]
 pub(crate) struct ContentLexer<'a> {
     data: &'a [u8],
@@ -100,7 +101,7 @@ impl<'a> ContentLexer<'a> {
         Self { data, position: 0 }
     }
 
-    /// The next operator, its operands left in `operands`.
+    /// Returns the next operator and stores its operands in `operands`.
     pub(crate) fn next(&mut self, operands: &mut Operands<'a>) -> Option<Operator<'a>> {
         operands.clear();
         let mut start = None;
@@ -122,7 +123,7 @@ impl<'a> ContentLexer<'a> {
                     let array = self.array(&mut operands.items);
                     operands.push(array);
                 }
-                // A closing bracket without its opening one.
+                // A closing bracket without an opening one.
                 b')' | b'>' | b']' | b'{' | b'}' => {
                     self.position += 1;
                     continue;
@@ -168,7 +169,7 @@ impl<'a> ContentLexer<'a> {
         }
     }
 
-    /// A run of regular characters.
+    /// Reads a run of regular characters.
     fn regular(&mut self) -> &'a [u8] {
         let start = self.position;
         while self.peek().is_some_and(is_regular) {
@@ -177,7 +178,7 @@ impl<'a> ContentLexer<'a> {
         self.data.get(start..self.position).unwrap_or_default()
     }
 
-    /// Reads a number the way viewers do: a sign in the middle ends it, the rest is dropped.
+    /// Reads a number as viewers do: a sign in the middle ends it, and the rest is dropped.
     fn number(&mut self) -> f64 {
         let mut negative = false;
         let mut whole = 0.0_f64;
@@ -199,7 +200,7 @@ impl<'a> ContentLexer<'a> {
                 b'-' if !digits_seen && !ended => negative = true,
                 b'+' if !digits_seen && !ended => {}
                 b'-' => ended = true,
-                // Letters stuck to a number start an operator: `0 0 1 rg0 g` is seen in the wild.
+                // Letters attached to a number start an operator: real files contain `0 0 1 rg0 g`.
                 _ if byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'"' => break,
                 _ => ended = true,
             }
@@ -236,7 +237,7 @@ impl<'a> ContentLexer<'a> {
         let start = self.position;
         let mut depth = 1_usize;
         let mut plain = true;
-        // Most strings hold no escapes and can be borrowed; find out first.
+        // Most strings contain no escapes and can be borrowed, so check that first.
         while let Some(byte) = self.peek() {
             match byte {
                 b'\\' => {
@@ -309,7 +310,7 @@ impl<'a> ContentLexer<'a> {
                 b'/' => {
                     self.name();
                 }
-                // `TJ` inside its own array: the closing bracket was forgotten.
+                // `TJ` inside its own array: the closing bracket is missing.
                 _ if is_regular(byte) => {
                     let before = self.position;
                     if matches!(self.regular(), b"TJ" | b"ET") {
@@ -352,7 +353,7 @@ impl<'a> ContentLexer<'a> {
         self.data.get(start..self.position).unwrap_or_default()
     }
 
-    /// Stands behind `BI`; goes behind the `EI` that belongs to it.
+    /// Skips an inline image: starts after `BI` and ends after the matching `EI`.
     fn skip_inline_image(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -370,7 +371,7 @@ impl<'a> ContentLexer<'a> {
                 _ => self.position += 1,
             }
         }
-        // One white-space byte belongs to `ID`; the image data starts behind it.
+        // One white-space byte belongs to `ID`; the image data starts after it.
         self.position = (self.position + 1).min(self.data.len());
         while let Some(tail) = self.data.get(self.position..) {
             let Some(offset) = tail.windows(2).position(|pair| pair == b"EI") else {
@@ -391,7 +392,8 @@ impl<'a> ContentLexer<'a> {
     }
 }
 
-/// Image data may contain `EI`; content that follows a real one is printable for a while.
+/// Returns whether the bytes after an `EI` look like content. Image data may contain `EI` too, but
+/// after the real one a stretch of printable content follows.
 fn looks_like_content(after: &[u8]) -> bool {
     after.first().is_none_or(|byte| is_space(*byte))
         && after
@@ -477,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_reach_from_the_first_operand_to_the_operator() {
+    fn an_operation_range_spans_its_operands_and_operator() {
         let data = b"BT  /F1 12 Tf % size\n (Hi) Tj ET";
         let found = operators(data);
         let texts: Vec<_> = found
@@ -488,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_leniently() {
+    fn malformed_numbers_are_parsed_leniently() {
         let found = operators(b"-.5 +3 --7 1-2 4. .25 n");
         let numbers: Vec<_> = found[0].1.clone();
         assert_eq!(
@@ -510,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_dictionaries_are_operands() {
+    fn names_and_dictionaries_are_parsed_as_operands() {
         let found = operators(b"/Span <</A <41>>> BDC");
         assert_eq!(found[0].1[1], Operand::Dict(b"<</A <41>>>"));
         let found = operators(b"/Span <</ActualText (>>) /K <<>> >> BDC /A#20B gs");
@@ -525,14 +527,14 @@ mod tests {
     }
 
     #[test]
-    fn an_inline_image_is_one_operator() {
+    fn an_inline_image_is_parsed_as_one_operator() {
         let found = operators(b"q BI /W 1 /H 1 ID \x00EI\xff EI\xfe\x01 EI Q (x) Tj");
         let names: Vec<_> = found.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["q", "BI", "Q", "Tj"]);
     }
 
     #[test]
-    fn unfinished_input_ends_quietly() {
+    fn truncated_content_ends_without_an_error() {
         for data in [
             &b"(never closed"[..],
             b"[ (a) 3",

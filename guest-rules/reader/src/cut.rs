@@ -1,4 +1,4 @@
-//! Taking glyphs out of content streams without moving any other.
+//! Removing glyphs from content streams without moving any other glyph.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -6,24 +6,23 @@ use std::ops::Range;
 
 use crate::page_text::{Element, PageText, ShowKind, ShowOperator};
 
-/// Bytes of a decoded content stream to be replaced.
+/// A replacement of bytes in a decoded content stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// Index into [`PageText::streams`].
     pub stream: usize,
-    /// What to replace.
+    /// Bytes to replace.
     pub range: Range<usize>,
-    /// What to put there.
+    /// New bytes.
     pub replacement: Vec<u8>,
 }
 
-/// The edits that remove some glyphs, given by their index in [`PageText::glyphs`].
+/// Returns the edits that remove glyphs, given by their index in [`PageText::glyphs`].
 ///
-/// Each operator that shows one of them is written anew as `TJ` with the advance of the glyph in
-/// its place, so the rest of the line stays where it is. `/ActualText` that covers a removed
-/// glyph is dropped too. Edits are sorted by stream, then from the front to the back, and do not
-/// overlap; a stream whose `source` is a form may be used elsewhere and must be copied before it
-/// is edited for this page alone.
+/// Each operator that shows one of them becomes a `TJ` with the advance of the glyph in its place,
+/// so that the rest of the line does not move. `/ActualText` that covers a removed glyph is removed
+/// too. Edits are sorted by stream and position and do not overlap. A stream with a form as its
+/// `source` may have other uses and must be copied before it is edited for this page alone.
 pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<Edit> {
     let removed: HashSet<usize> = glyphs.iter().copied().collect();
     let operators: BTreeMap<u32, ()> = glyphs
@@ -99,7 +98,8 @@ fn rewritten(page: &PageText, operator: &ShowOperator, removed: &HashSet<usize>)
     out.into_bytes()
 }
 
-/// Joins neighbouring adjustments into one number and neighbouring codes into one string.
+/// Writer of a `TJ` array that joins adjacent adjustments into one number and adjacent codes into
+/// one string.
 struct ArrayWriter<'o> {
     out: &'o mut String,
     pending: f64,

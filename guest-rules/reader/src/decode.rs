@@ -1,4 +1,4 @@
-//! Decoding streams without letting a small file become a large one.
+//! Decoding streams with a limit on the decoded size.
 
 use std::io::Read;
 
@@ -9,13 +9,13 @@ use hayro_syntax::object::Stream;
 use crate::error::ReadError;
 use crate::limits::Limit;
 
-/// Deflate cannot expand by more than this, so most streams need no second look.
+/// Maximum expansion of Deflate; streams that stay below the ceiling at this ratio need no check.
 const MAX_DEFLATE_RATIO: usize = 1_032;
 
-/// The decoded bytes of a stream, none when its filters fail on it.
+/// Returns the decoded bytes of a stream, or `None` if a filter fails.
 ///
-/// Flate streams that could pass `ceiling_bytes` are inflated up to it first, because
-/// the decoder itself knows no limit. Other filters are bounded by the sandbox only.
+/// Flate streams that could exceed `ceiling_bytes` are first inflated up to that size, because the
+/// decoder has no limit. Other filters are bounded by the sandbox only.
 pub(crate) fn decode(
     stream: &Stream<'_>,
     ceiling_bytes: usize,
@@ -28,7 +28,7 @@ pub(crate) fn decode(
         if encoded.len().saturating_mul(MAX_DEFLATE_RATIO) <= ceiling_bytes {
             break;
         }
-        // Each layer of a nested bomb is opened only as far as the ceiling.
+        // Each layer of a nested bomb is inflated only up to the ceiling.
         encoded = inflate_up_to(&encoded, ceiling_bytes)?.into();
     }
     let Ok(decoded) = stream.decoded_data() else {
@@ -40,7 +40,8 @@ pub(crate) fn decode(
     Ok(Some(decoded.into_owned()))
 }
 
-/// Damaged data yields what came before the damage, as the real decoder does.
+/// Inflates data up to a limit. Damaged data yields the bytes before the damage, as in the real
+/// decoder.
 fn inflate_up_to(data: &[u8], ceiling_bytes: usize) -> Result<Vec<u8>, ReadError> {
     let mut decoder = ZlibDecoder::new(data);
     let mut decoded = Vec::new();

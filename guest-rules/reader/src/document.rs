@@ -1,4 +1,4 @@
-//! A document, its pages, and reading their text one page at a time.
+//! A document, its pages, and page-by-page access to their text.
 
 use hayro_syntax::object::{Array, Dict, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Rotation};
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Document {
     }
 }
 
-/// A page as it is displayed.
+/// A page as displayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PageInfo {
     /// Width in points, after rotation, `UserUnit` applied.
@@ -40,8 +40,8 @@ pub struct PageInfo {
     pub height: f64,
     /// Clockwise: 0, 90, 180 or 270.
     pub rotation: u32,
-    /// From default user space (what the content stream starts in) to points of the displayed
-    /// page with the origin in its top-left corner.
+    /// Map from default user space (the initial coordinates of the content stream) to points of the
+    /// displayed page with the origin in its top-left corner.
     pub matrix: Matrix,
 }
 
@@ -50,8 +50,8 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Unreadable`] when no page can be found in the bytes, [`ReadError::Encrypted`]
-    /// when a password is needed, [`ReadError::OverLimit`] for too many pages.
+    /// [`ReadError::Unreadable`] if no page can be found in the bytes, [`ReadError::Encrypted`] if
+    /// a password is needed, [`ReadError::OverLimit`] for too many pages.
     pub fn open(bytes: Vec<u8>) -> Result<Self, ReadError> {
         let has_header = bytes
             .get(..bytes.len().min(2_000))
@@ -82,37 +82,37 @@ impl Document {
         }
     }
 
-    /// How many pages there are; at least one.
+    /// Returns the number of pages, at least one.
     pub fn page_count(&self) -> usize {
         self.pdf.pages().len()
     }
 
-    /// Every page as it is displayed, in order.
+    /// Returns every page as displayed, in order.
     pub fn pages(&self) -> Vec<PageInfo> {
         self.pdf.pages().iter().map(page_info).collect()
     }
 
-    /// Whether the cross-reference data does not lead to every object it lists, so that a reader
-    /// has to rebuild it. Appending an increment to such a file makes it worse: rewrite it first.
+    /// Returns whether the cross-reference data fails to locate an object it lists, so that readers
+    /// have to rebuild it. An incremental update would make such a file worse: rewrite it first.
     pub fn needs_rewrite(&self) -> bool {
         self.needs_rewrite
     }
 
-    /// Whether the file is encrypted. It was opened with the empty password then; writers should
-    /// still refuse it, as its owner restricted what may be done with it.
+    /// Returns whether the file is encrypted; it was opened with the empty password. Writers should
+    /// still refuse it, because its owner restricted its use.
     pub fn is_encrypted(&self) -> bool {
         self.is_encrypted
     }
 
-    /// Existing digital signatures and what they permit.
+    /// Returns the existing digital signatures and their permissions.
     pub fn signatures(&self) -> Signatures {
         self.catalog()
             .map(|catalog| facts::signatures(&catalog, self.pdf.xref()))
             .unwrap_or_default()
     }
 
-    /// Starts reading text. One reader stands for one pass over the document: the limits count
-    /// what it has read altogether.
+    /// Starts reading text. A reader serves one pass over the document: the limits apply to
+    /// everything it reads.
     pub fn text_reader(&self) -> TextReader<'_> {
         TextReader {
             pages: self.pdf.pages(),
@@ -128,7 +128,7 @@ impl Document {
     }
 }
 
-/// Reads the text of pages; remembers fonts from one page to the next.
+/// Reader of page text; caches fonts across pages.
 pub struct TextReader<'a> {
     pages: &'a [Page<'a>],
     fonts: FontTable<'a>,
@@ -145,7 +145,7 @@ impl std::fmt::Debug for TextReader<'_> {
 }
 
 impl TextReader<'_> {
-    /// The text of a page, by its 0-based index; an empty one past the last page.
+    /// Returns the text of a page by its 0-based index; empty for an index past the end.
     ///
     /// # Errors
     ///
@@ -191,7 +191,8 @@ fn page_info(page: &Page<'_>) -> PageInfo {
     }
 }
 
-/// The decoded content of a page. An array of streams counts as one (ISO 32000-1, 7.8.2).
+/// Returns the decoded content of a page. An array of streams counts as one stream (ISO 32000-1,
+/// 7.8.2).
 fn page_content(page: &Page<'_>, budget: &mut Budget) -> Result<Vec<u8>, ReadError> {
     let contents = page.raw();
     let mut content = Vec::new();

@@ -1,17 +1,17 @@
-//! Why a document could not be read.
+//! Errors of reading.
 
 use std::fmt;
 
 use crate::limits::Limit;
 
-/// Why a document, or one of its pages, could not be read.
+/// Error of reading a document or one of its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadError {
-    /// The bytes are not a PDF, or it is damaged beyond reading; the text says what is missing.
+    /// The bytes are not a PDF, or too damaged to be read; the text names the missing part.
     Unreadable(String),
-    /// It opens only with a password (or with a security handler this reader does not know).
+    /// The document needs a password, or a security handler that this reader does not support.
     Encrypted,
-    /// Reading on would take more work than an honest document needs.
+    /// Reading would take more work than any legitimate document needs.
     OverLimit(Limit),
 }
 

@@ -1,4 +1,4 @@
-//! Existing signatures and what they allow.
+//! Existing signatures and their permissions.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use hayro_syntax::xref::XRef;
 
 use crate::objects::resolved;
 
-/// More form fields than this are not looked at.
+/// Number of form fields that are examined.
 const MAX_FIELDS: usize = 100_000;
 
 /// Existing digital signatures of a document.
@@ -27,8 +27,8 @@ pub(crate) fn signatures<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> Signatures {
     }
 }
 
-/// Walks the field tree. A signature counts when its field has a value; the type may be
-/// inherited from an ancestor.
+/// Counts signed fields in the field tree. A signature counts if its field has a value; the field
+/// type may be inherited from an ancestor.
 fn signed_fields(catalog: &Dict<'_>, xref: &XRef) -> u32 {
     let Some(form) = catalog.get::<Dict<'_>>("AcroForm") else {
         return 0;
@@ -98,8 +98,8 @@ fn certification_level<'a>(catalog: &Dict<'a>, xref: &'a XRef) -> Option<u32> {
                 .get::<Dict<'_>>("TransformParams")?
                 .get::<u32>("P")
         });
-    // The level is optional and 2 when absent. A level that does not exist is read as the
-    // strictest one, so that nobody breaks a certification by guessing.
+    // The level is optional and defaults to 2. An undefined level counts as the strictest one:
+    // guessing wrong would break a certification.
     Some(match level {
         None => 2,
         Some(level @ 1..=3) => level,

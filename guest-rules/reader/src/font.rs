@@ -1,5 +1,5 @@
-//! What the interpreter needs to know of a font: how codes are cut from strings, how far each
-//! moves the pen, what it says, and how tall its box is.
+//! Font facts for the interpreter: how strings split into codes, and the advance, the text and the
+//! box height of each code.
 
 mod fallback;
 mod metrics;
@@ -16,7 +16,7 @@ use hayro_syntax::object::{Dict, Name, ObjectIdentifier};
 use fallback::UnicodeFallback;
 use metrics::Metrics;
 
-/// A font as the interpreter uses it.
+/// A font, reduced to the needs of the interpreter.
 pub(crate) struct Face<'a> {
     font: Option<Font<'a>>,
     is_composite: bool,
@@ -26,15 +26,15 @@ pub(crate) struct Face<'a> {
     codes: HashMap<(u32, u8), CodeFacts>,
 }
 
-/// What one character code means; lengths in ems (thousandths of text space times 1000).
+/// Meaning of a character code; lengths in ems (thousandths of text space times 1000).
 #[derive(Debug, Clone)]
 pub(crate) struct CodeFacts {
     pub(crate) text: Box<str>,
-    /// Along the baseline: to the right, or downwards (negative) in a vertical font.
+    /// Advance along the baseline: to the right, or downwards (negative) in a vertical font.
     pub(crate) advance: f64,
-    /// From the pen to the origin of the glyph.
+    /// Offset from the pen to the origin of the glyph.
     pub(crate) displacement: (f64, f64),
-    /// Word spacing applies (a one-byte code 32, ISO 32000-1, 9.3.3).
+    /// Whether word spacing applies (a one-byte code 32, ISO 32000-1, 9.3.3).
     pub(crate) is_word_space: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// The code at the start of `bytes` and its length, none at the end of the string.
+    /// Returns the code at the start of `bytes` and its length; `None` at the end of the string.
     pub(crate) fn next_code(&self, bytes: &[u8]) -> Option<(u32, usize)> {
         let first = *bytes.first()?;
         let Some(font) = &self.font else {
@@ -70,7 +70,7 @@ impl<'a> Face<'a> {
         Some((code, length.clamp(1, bytes.len())))
     }
 
-    /// What a code means; worked out once per font.
+    /// Returns the meaning of a code, computed once per font.
     pub(crate) fn facts(&mut self, code: u32, code_bytes: u8) -> &CodeFacts {
         let Self {
             font,
@@ -137,7 +137,7 @@ fn unicode(
     }
 }
 
-/// Fonts that are no objects of their own are made anew each time; this keeps them from piling up.
+/// Limit on loaded fonts: fonts in direct dictionaries are not cached and could pile up.
 const MAX_FACES: usize = 10_000;
 
 struct Loader<'a> {
@@ -150,7 +150,7 @@ struct Loader<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FontIndex(usize);
 
-/// All fonts met so far in a document.
+/// All fonts of a document that were used so far.
 pub(crate) struct FontTable<'a> {
     loader: Loader<'a>,
     faces: Vec<Face<'a>>,
@@ -162,7 +162,7 @@ impl<'a> FontTable<'a> {
         Self {
             loader: Loader {
                 cache: FontCache::new(),
-                // Only widths and names of a substitute are used; which one it is hardly matters.
+                // Only widths and names of a substitute are used, so the choice hardly matters.
                 fonts: Arc::new(|query| match query {
                     FontQuery::Standard(font) => Some(font.get_font_data()),
                     FontQuery::Fallback(query) => Some(query.pick_standard_font().get_font_data()),
@@ -174,13 +174,13 @@ impl<'a> FontTable<'a> {
         }
     }
 
-    /// The font under `name` in a `/Font` resource dictionary.
+    /// Returns the font under `name` in a `/Font` resource dictionary.
     pub(crate) fn find(&mut self, fonts: &Dict<'a>, name: &[u8]) -> Option<FontIndex> {
         let object = fonts.get_ref(name).map(ObjectIdentifier::from);
         self.get(object, || fonts.get::<Dict<'a>>(name))
     }
 
-    /// The font of an object, or of the dictionary when it is not an object of its own.
+    /// Returns the font of an object, or of a direct dictionary.
     pub(crate) fn get(
         &mut self,
         object: Option<ObjectIdentifier>,
@@ -213,7 +213,7 @@ impl std::fmt::Debug for FontTable<'_> {
     }
 }
 
-/// The glyph index behind a [`GlyphId`], for lookups in the embedded font.
+/// Returns the index of a [`GlyphId`], for lookups in the embedded font.
 fn glyph_index(glyph: GlyphId) -> u32 {
     glyph.to_u32()
 }

@@ -18,20 +18,20 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Leaves every point where it is.
+    /// The identity map.
     pub const IDENTITY: Self = Self::new([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
 
-    /// The map with these six numbers.
+    /// Creates the map from its six numbers.
     pub const fn new([a, b, c, d, e, f]: [f64; 6]) -> Self {
         Self { a, b, c, d, e, f }
     }
 
-    /// A shift.
+    /// Creates a translation.
     pub const fn translation(x: f64, y: f64) -> Self {
         Self::new([1.0, 0.0, 0.0, 1.0, x, y])
     }
 
-    /// The map that applies `self` first and `outer` after it.
+    /// Returns the map that applies `self` first and `outer` second.
     pub fn then(&self, outer: &Self) -> Self {
         Self {
             a: self.a * outer.a + self.b * outer.c,
@@ -43,7 +43,7 @@ impl Matrix {
         }
     }
 
-    /// Where a point goes.
+    /// Maps a point.
     pub fn apply(&self, x: f64, y: f64) -> (f64, f64) {
         (
             self.a * x + self.c * y + self.e,
@@ -51,12 +51,12 @@ impl Matrix {
         )
     }
 
-    /// Where a direction goes (the shift does not matter).
+    /// Maps a direction, ignoring the translation.
     pub fn apply_vector(&self, x: f64, y: f64) -> (f64, f64) {
         (self.a * x + self.c * y, self.b * x + self.d * y)
     }
 
-    /// The upright rectangle around the image of a rectangle.
+    /// Returns the bounding box of a mapped rectangle.
     pub fn bounds_of(&self, x0: f64, y0: f64, x1: f64, y1: f64) -> Rect {
         let corners = [
             self.apply(x0, y0),
@@ -75,7 +75,7 @@ impl Matrix {
     }
 }
 
-/// An upright rectangle; in this crate's answers, in fractions of the displayed page.
+/// An axis-parallel rectangle; in results of this crate, in fractions of the displayed page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rect {
     /// Left edge.
@@ -89,7 +89,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// Contains nothing; the union with it is the other rectangle.
+    /// The empty rectangle, neutral in a union.
     pub const EMPTY: Self = Self {
         x0: f64::INFINITY,
         y0: f64::INFINITY,
@@ -97,7 +97,7 @@ impl Rect {
         y1: f64::NEG_INFINITY,
     };
 
-    /// The smallest rectangle around both.
+    /// Returns the smallest rectangle around both.
     pub fn union(&self, other: &Self) -> Self {
         Self {
             x0: self.x0.min(other.x0),
@@ -107,17 +107,17 @@ impl Rect {
         }
     }
 
-    /// Horizontal extent.
+    /// Returns the width.
     pub fn width(&self) -> f64 {
         self.x1 - self.x0
     }
 
-    /// Vertical extent.
+    /// Returns the height.
     pub fn height(&self) -> f64 {
         self.y1 - self.y0
     }
 
-    /// Whether all four edges are numbers and none is on the wrong side of its opposite.
+    /// Returns whether all edges are finite and none is beyond its opposite.
     pub fn is_sane(&self) -> bool {
         [self.x0, self.y0, self.x1, self.y1]
             .iter()
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn then_applies_the_left_map_first() {
+    fn matrix_then_applies_the_left_operand_first() {
         let scale = Matrix::new([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
         let shift = Matrix::translation(10.0, 0.0);
         assert_eq!(scale.then(&shift).apply(1.0, 1.0), (12.0, 2.0));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_a_turned_rectangle_are_upright() {
+    fn bounds_of_a_rotated_rectangle_are_axis_aligned() {
         let quarter_turn = Matrix::new([0.0, 1.0, -1.0, 0.0, 0.0, 0.0]);
         let bounds = quarter_turn.bounds_of(0.0, 0.0, 4.0, 1.0);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Runs content streams, as far as text needs it.
+//! Interpreter of content streams, limited to operators that affect text.
 
 mod layers;
 mod marks;
@@ -23,19 +23,19 @@ use crate::text_state::{State, TextMatrices};
 pub(crate) use layers::HiddenLayers;
 use marks::Mark;
 
-/// Deeper `q` nesting is not restored exactly; real content stays far below.
+/// Maximum `q` nesting that is restored exactly; real content stays far below.
 const MAX_SAVED_STATES: usize = 1_000;
 
-/// Interprets the streams of one page into a [`PageText`].
+/// Interpreter that turns the streams of one page into a [`PageText`].
 pub(crate) struct Interpreter<'r, 'a> {
     fonts: &'r mut FontTable<'a>,
     budget: &'r mut Budget,
     hidden_layers: &'r HiddenLayers,
     page: PageText,
     forms: HashMap<ObjectIdentifier, Option<Rc<Form<'a>>>>,
-    /// The stream being run, and the ones that drew it.
+    /// The running stream and the streams that draw it.
     scopes: Vec<Scope>,
-    /// How many enclosing marks hide what they contain.
+    /// Number of enclosing marks that hide their content.
     hidden: usize,
 }
 
@@ -47,15 +47,15 @@ struct Form<'a> {
     is_hidden: bool,
 }
 
-/// A use of a content stream. It enters [`PageText::streams`] when it shows its first glyph, so
-/// that drawing an empty form a million times costs no memory.
+/// A use of a content stream. It is added to [`PageText::streams`] when it shows its first glyph,
+/// so that drawing an empty form a million times costs no memory.
 struct Scope {
     stream: ContentStream,
     form: Option<ObjectIdentifier>,
     index: Option<usize>,
 }
 
-/// What one run of a stream changes as it goes.
+/// Mutable state of one run of a stream.
 struct Run<'s, 'a> {
     resources: &'s Resources<'a>,
     state: State,
@@ -91,7 +91,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         self.page
     }
 
-    /// Runs the page's own content. It is always entry 0 of the streams.
+    /// Runs the page's own content, which is always entry 0 of the streams.
     pub(crate) fn run_page(
         &mut self,
         content: Vec<u8>,
@@ -279,7 +279,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         };
     }
 
-    /// `gs` may set the font as well.
+    /// Applies `gs`, which may also set the font.
     fn set_graphics_state(&mut self, run: &mut Run<'_, 'a>, operands: &Operands<'_>) {
         let font = operands
             .last_name()
@@ -372,7 +372,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         Ok(form)
     }
 
-    /// The entry of [`PageText::streams`] for the stream being run, made when there is none yet.
+    /// Returns the entry of [`PageText::streams`] for the running stream, adding it if necessary.
     fn current_stream(&mut self) -> usize {
         let mut parent = None;
         for scope in &mut self.scopes {
@@ -400,7 +400,7 @@ fn set(parameter: &mut f64, operands: &Operands<'_>) {
     }
 }
 
-/// The bytes of an operator as positions that stay valid after the run.
+/// Returns the byte range of an operator, which stays valid after the run.
 fn owned_range(operator: &Operator<'_>) -> Range<usize> {
     operator.range.clone()
 }

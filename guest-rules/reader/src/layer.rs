@@ -4,15 +4,15 @@ use crate::geometry::Rect;
 use crate::page_text::{Glyph, PageText, ShowOperator};
 use crate::unicode::{is_ignorable, ligature};
 
-/// A gap wider than this starts a new word, in ems.
+/// Gap that starts a new word, in ems.
 const WORD_GAP: f32 = 0.16;
-/// A baseline further away than this is another line, in ems.
+/// Baseline shift that starts a new line, in ems.
 const LINE_SHIFT: f32 = 0.4;
-/// A pen that jumps back further than this does not continue the word, in ems.
+/// Backward jump of the pen that ends a word, in ems.
 const JUMP_BACK: f32 = 1.0;
 
-/// The text of a page in the order it is drawn, white space collapsed to single spaces, spaces
-/// put in where the pen leaves a gap, ligatures taken apart, invisible characters left out.
+/// The text of a page in drawing order. White space is collapsed to single spaces, gaps become
+/// spaces, ligatures are expanded, and invisible characters are omitted.
 #[derive(Debug, Clone, Default)]
 pub struct TextLayer {
     chars: Vec<LayerChar>,
@@ -23,13 +23,13 @@ pub struct TextLayer {
 pub struct LayerChar {
     /// The character; white space is always `' '`.
     pub character: char,
-    /// Index into [`PageText::glyphs`]; for a space, the glyph before it.
+    /// Index into [`PageText::glyphs`]; for a space, the preceding glyph.
     pub glyph: u32,
-    /// Counts the lines of the page from 0.
+    /// Line number on the page, from 0.
     pub line: u32,
-    /// A space that no glyph stands for.
+    /// Whether it is a space inferred from a gap.
     pub is_inferred: bool,
-    /// Which part of the glyph's text it is, and of how many.
+    /// Index of this part of the glyph's text, and the number of parts.
     part: u16,
     parts: u16,
 }
@@ -44,23 +44,23 @@ pub struct Line {
 }
 
 impl TextLayer {
-    /// The text somebody looking at the page can see (or select, if it is invisible text over a
-    /// scan): glyphs outside of the page are left out.
+    /// Builds the layer of visible (or, over a scan, selectable) text, without glyphs outside of
+    /// the page.
     pub fn visible(page: &PageText) -> Self {
         Self::build(page, Glyph::is_on_page)
     }
 
-    /// All text, also what lies outside of the visible page.
+    /// Builds the layer of all text, including text outside of the visible page.
     pub fn complete(page: &PageText) -> Self {
         Self::build(page, |_| true)
     }
 
-    /// The characters in order.
+    /// Returns the characters in order.
     pub fn chars(&self) -> &[LayerChar] {
         &self.chars
     }
 
-    /// The box of one character. Characters that share a glyph get equal parts of it.
+    /// Returns the box of one character. Characters that share a glyph get equal parts of its box.
     pub fn rect(&self, page: &PageText, character: &LayerChar) -> Rect {
         let Some(glyph) = page.glyphs.get(character.glyph as usize) else {
             return Rect::EMPTY;
@@ -76,7 +76,7 @@ impl TextLayer {
         part_of(&whole, direction, character.part, character.parts)
     }
 
-    /// The box around some characters; spaces that no glyph stands for do not count.
+    /// Returns the bounding box of characters, ignoring inferred spaces.
     pub fn bounds<'c>(
         &self,
         page: &PageText,
@@ -90,7 +90,7 @@ impl TextLayer {
             })
     }
 
-    /// The lines of the page in the order they are drawn.
+    /// Returns the lines of the page in drawing order.
     pub fn lines(&self, page: &PageText) -> Vec<Line> {
         self.chars
             .chunk_by(|left, right| left.line == right.line)
@@ -121,8 +121,8 @@ impl TextLayer {
     }
 }
 
-/// A phrase the way a [`TextLayer`] would hold it: ligatures taken apart, invisible characters
-/// left out, white space collapsed and trimmed. Case is kept.
+/// Normalizes a phrase as a [`TextLayer`] does: ligatures are expanded, invisible characters
+/// removed, white space collapsed and trimmed. Case is kept.
 pub fn layer_text(phrase: &str) -> String {
     let mut text = String::with_capacity(phrase.len());
     for character in phrase.chars() {
@@ -232,7 +232,7 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// How a glyph continues the one before it.
+/// Returns how a glyph continues the text of the preceding one.
 fn step(
     last: &Glyph,
     last_operator: &ShowOperator,
@@ -258,7 +258,7 @@ fn step(
     }
 }
 
-/// Slices a glyph's box along the writing direction.
+/// Returns a part of a glyph's box, cut along the writing direction.
 fn part_of(whole: &Rect, [along_x, along_y]: [f32; 2], part: u16, parts: u16) -> Rect {
     let (part, parts) = (f64::from(part), f64::from(parts));
     let slice = |low: f64, high: f64, is_forward: bool| {

@@ -1,26 +1,25 @@
-//! Reads what a PDF says and where it says it.
+//! Reader of the text of a PDF and of its positions.
 //!
-//! The reader knows text and geometry and nothing about fields, anchors or tags'
-//! meaning. It answers three questions:
+//! The reader handles text and geometry; fields, anchors and the meaning of tags are left to its
+//! users. It covers three tasks:
 //!
-//! * What is this document? [`Document::open`], [`Document::pages`], [`Document::signatures`].
-//! * Where is its text? [`TextReader::page`] gives every glyph in *displayed* coordinates,
-//!   [`TextLayer`] puts them together into words and lines.
-//! * How would that text be taken out again? Each [`Glyph`] knows the [`ShowOperator`] that
-//!   drew it and the bytes of that operator in its [`ContentStream`]; [`cut`] turns a choice
-//!   of glyphs into byte edits which leave every other glyph where it is, and
-//!   [`find_tags`] names the glyphs of each `{{...}}` tag.
+//! * Facts about a document: [`Document::open`], [`Document::pages`], [`Document::signatures`].
+//! * Positions of text: [`TextReader::page`] returns every glyph in *displayed* coordinates,
+//!   [`TextLayer`] groups glyphs into words and lines.
+//! * Removal of text: each [`Glyph`] refers to the [`ShowOperator`] that drew it and thereby to
+//!   its bytes in a [`ContentStream`]; [`cut`] turns a set of glyphs into byte edits that move
+//!   no other glyph, and [`find_tags`] returns the glyphs of each `{{...}}` tag.
 //!
 //! # Coordinates
 //!
-//! A displayed page is what a person sees: after `/Rotate`, `CropBox` and `UserUnit`, origin in
-//! the top-left corner, y growing downward. Rectangles are fractions of its width and height.
-//! Page indices are 0-based in this crate.
+//! A page is displayed after `/Rotate`, `CropBox` and `UserUnit`, with the origin in the top-left
+//! corner and y growing downward. Rectangles are fractions of its width and height. Page indices
+//! are 0-based in this crate.
 //!
 //! # Hostile input
 //!
-//! Parsing runs inside a sandbox which bounds memory and time; nothing here can harm the host.
-//! The [`Limit`]s exist so that an ordinary refusal can be explained instead of ending as a trap.
+//! Parsing runs inside a sandbox with limits on memory and time, so it cannot harm the host. The
+//! [`Limit`]s turn an excess into an error with an explanation instead of a trap.
 
 mod annotations;
 mod content;

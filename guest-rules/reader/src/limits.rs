@@ -1,4 +1,4 @@
-//! How much work one document may cause.
+//! Limits on the work that one document may cause.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use crate::error::ReadError;
 
 /// Most pages in a document.
 pub(crate) const MAX_PAGES: usize = 5_000;
-/// Most content operators interpreted for a document, form XObjects counted at every use.
+/// Most content operators interpreted for a document, counting form XObjects at every use.
 pub(crate) const MAX_OPERATORS: u32 = 5_000_000;
 /// Most glyphs shown in a document. A dense 500-page contract has about 2.2 million.
 pub(crate) const MAX_GLYPHS: u32 = 4_000_000;
-/// Most glyphs shown on one page. They are held in memory together; a full page has about 5,000.
+/// Most glyphs shown on one page, which are in memory together; a full page has about 5,000.
 pub(crate) const MAX_PAGE_GLYPHS: u32 = 500_000;
 /// Deepest nesting of form XObjects.
 pub(crate) const MAX_FORM_DEPTH: usize = 20;
@@ -52,7 +52,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What is left of the work a document may cause.
+/// Remaining work that a document may cause.
 #[derive(Debug)]
 pub(crate) struct Budget {
     operators: u32,
@@ -71,7 +71,7 @@ impl Budget {
         }
     }
 
-    /// What is freed when a page is done is counted per page.
+    /// Resets the limits on memory that is freed after each page.
     pub(crate) fn start_page(&mut self) {
         self.page_glyphs = MAX_PAGE_GLYPHS;
         self.page_content_bytes = MAX_PAGE_CONTENT_BYTES;

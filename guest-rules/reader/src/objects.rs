@@ -1,9 +1,9 @@
-//! Walking arrays whose items may be references, missing or of the wrong type.
+//! Iteration over arrays with items that may be references, missing or of the wrong type.
 
 use hayro_syntax::object::{Array, MaybeRef, Object};
 use hayro_syntax::xref::XRef;
 
-/// The items of an array, references followed, those that lead nowhere left out.
+/// Returns the items of an array with references resolved, without dangling ones.
 pub(crate) fn resolved<'a>(
     array: &Array<'a>,
     xref: &'a XRef,

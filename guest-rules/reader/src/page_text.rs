@@ -1,28 +1,27 @@
-//! What is shown on one page, glyph by glyph.
+//! Text of one page, glyph by glyph.
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use crate::geometry::{Matrix, Rect};
 
-/// Everything shown as text on one page, in the order in which it is drawn: page content first,
-/// then the appearances of annotations.
+/// All text of one page in drawing order: page content first, then the appearances of annotations.
 #[derive(Debug, Clone, Default)]
 pub struct PageText {
     /// Width of the displayed page in points.
     pub width: f64,
     /// Height of the displayed page in points.
     pub height: f64,
-    /// Every glyph, those outside the visible part of the page included.
+    /// All glyphs, including those outside of the visible part of the page.
     pub glyphs: Vec<Glyph>,
     /// The operators that show the glyphs.
     pub operators: Vec<ShowOperator>,
     /// The strings and adjustments of the operators.
     pub elements: Vec<Element>,
-    /// The content streams that hold the operators: entry 0 is the page content itself, and
-    /// every use of a form XObject or appearance is an entry of its own.
+    /// The content streams of the operators: entry 0 is the page content, and every use of a form
+    /// XObject or appearance has its own entry.
     pub streams: Vec<ContentStream>,
-    /// Spans of marked content whose text is given by `/ActualText`.
+    /// Marked content with its text in `/ActualText`.
     pub replaced: Vec<ReplacedText>,
     /// The text that glyphs refer to.
     pub(crate) text: String,
@@ -33,10 +32,10 @@ pub struct PageText {
 pub struct Glyph {
     /// Edges in fractions of the displayed page: left, top, right, bottom.
     pub(crate) edges: [f32; 4],
-    /// Where the pen stood, in points of the displayed page.
+    /// Pen position, in points of the displayed page.
     pub(crate) origin: [f32; 2],
-    /// How far the pen went for the glyph alone, without character or word spacing, in points
-    /// of the displayed page.
+    /// Advance of the glyph alone, without character or word spacing, in points of the displayed
+    /// page.
     pub(crate) advance: f32,
     /// Unicode text, as a range of [`PageText::text`].
     pub(crate) text_start: u32,
@@ -45,28 +44,28 @@ pub struct Glyph {
     pub operator: u32,
     /// The bytes of the character code in its string, as one big-endian number.
     pub code: u32,
-    /// How many bytes of the string the code takes.
+    /// Number of bytes of the code in the string.
     pub code_bytes: u8,
-    /// The number that has the same effect inside a `TJ` array as showing this glyph has on the
-    /// pen: thousandths of text space, spacing included, sign as in `TJ`.
+    /// Number in a `TJ` array that moves the pen as far as this glyph does: thousandths of text
+    /// space, spacing included, sign as in `TJ`.
     pub adjustment: f32,
 }
 
 impl Glyph {
-    /// The box of the glyph: its advance wide, from the font's descent to its ascent.
+    /// Returns the box of the glyph: its advance wide, from the descent to the ascent of the font.
     pub fn rect(&self) -> Rect {
         let [x0, y0, x1, y1] = self.edges.map(f64::from);
         Rect { x0, y0, x1, y1 }
     }
 
-    /// Whether any of it is inside the visible part of the page.
+    /// Returns whether any of it is inside the visible part of the page.
     pub fn is_on_page(&self) -> bool {
         let [x0, y0, x1, y1] = self.edges;
         x1 > 0.0 && y1 > 0.0 && x0 < 1.0 && y0 < 1.0
     }
 }
 
-/// How an operator shows its text.
+/// Kind of a text-showing operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShowKind {
     /// `Tj`
@@ -91,17 +90,17 @@ pub struct ShowOperator {
     pub stream: usize,
     /// Its bytes in the decoded stream, operands included.
     pub range: Range<usize>,
-    /// Which operator it is.
+    /// Kind of the operator.
     pub kind: ShowKind,
     /// Its glyphs, as a range of [`PageText::glyphs`].
     pub glyphs: Range<usize>,
-    /// What its operands hold, as a range of [`PageText::elements`].
+    /// Its operands, as a range of [`PageText::elements`].
     pub elements: Range<usize>,
     /// Unit vector along the baseline on the displayed page (x right, y down).
     pub(crate) direction: [f32; 2],
     /// Height of the font in points of the displayed page.
     pub(crate) em: f32,
-    /// The font writes downwards: adjustments move the pen along the other axis.
+    /// Whether the font writes downwards: adjustments then move the pen along the other axis.
     pub vertical: bool,
 }
 
@@ -114,11 +113,11 @@ pub enum Element {
     Adjustment(f64),
 }
 
-/// Where a content stream comes from.
+/// Origin of a content stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The page's `/Contents`; several streams are joined with one space behind each,
-    /// undecodable ones left out.
+    /// The page's `/Contents`. Several streams are joined with a space after each, omitting
+    /// undecodable ones.
     Page,
     /// A form XObject, by object number and generation. The same object may be used on other
     /// pages, or several times on this one.
@@ -140,7 +139,7 @@ pub enum Source {
 /// One use of a content stream.
 #[derive(Debug, Clone)]
 pub struct ContentStream {
-    /// Where it comes from.
+    /// Its origin.
     pub source: Source,
     /// For a form: the entry of [`PageText::streams`] that draws it with `Do`.
     pub parent: Option<usize>,
@@ -148,14 +147,14 @@ pub struct ContentStream {
     pub name: Vec<u8>,
     /// For a form: the bytes of the `Do` in the decoded parent, operand included.
     pub invocation: Range<usize>,
-    /// The decoded bytes, which the ranges of operators count in.
+    /// The decoded bytes, to which the ranges of operators refer.
     pub content: Rc<[u8]>,
-    /// From the stream's own coordinates to points of the displayed page.
+    /// Map from the stream's coordinates to points of the displayed page.
     pub matrix: Matrix,
 }
 
-/// Marked content that says in `/ActualText` what its glyphs mean. Whoever removes the glyphs
-/// must remove the text as well.
+/// Marked content with replacement text in `/ActualText`. The text must be removed together with
+/// the glyphs.
 #[derive(Debug, Clone)]
 pub struct ReplacedText {
     /// Index into [`PageText::streams`].
@@ -164,19 +163,19 @@ pub struct ReplacedText {
     pub range: Range<usize>,
     /// The glyphs inside, as a range of [`PageText::glyphs`].
     pub glyphs: Range<usize>,
-    /// Whether the text stands in the operator itself, not in the `/Properties` resources.
+    /// Whether the text is in the operator itself, not in the `/Properties` resources.
     pub inline: bool,
 }
 
 impl PageText {
-    /// The Unicode text of a glyph; empty when nothing is known about it.
+    /// Returns the Unicode text of a glyph; empty if unknown.
     pub fn glyph_text(&self, glyph: &Glyph) -> &str {
         self.text
             .get(glyph.text_start as usize..glyph.text_end as usize)
             .unwrap_or_default()
     }
 
-    /// Whether anything on the page can be read.
+    /// Returns whether the page has readable text.
     pub fn has_text(&self) -> bool {
         self.glyphs.iter().any(|glyph| {
             glyph.is_on_page() && self.glyph_text(glyph).chars().any(|c| !c.is_whitespace())

@@ -1,4 +1,4 @@
-//! Finding `{{...}}` tags; what they mean is not decided here.
+//! Finding `{{...}}` tags, without interpreting them.
 
 use std::ops::Range;
 
@@ -11,25 +11,25 @@ use crate::page_text::PageText;
 /// A tag, or the start of one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundTag {
-    /// Its text with braces, white space collapsed. Without an end: the first words after `{{`.
+    /// Text including the braces, with white space collapsed. For an unclosed tag: the first words
+    /// after `{{`.
     pub text: String,
-    /// Whether `}}` follows on the same page. A tag without an end has no glyphs to cut.
+    /// Whether `}}` follows on the same page. An unclosed tag has no glyphs to cut.
     pub is_closed: bool,
     /// The glyphs that draw it, as indices into [`PageText::glyphs`], in drawing order.
     pub glyphs: Vec<usize>,
-    /// The box around all of it.
+    /// Bounding box of the tag.
     pub rect: Rect,
-    /// The box around its part on its first line.
+    /// Bounding box of its part on its first line.
     pub first_line: Rect,
 }
 
-/// How much of a tag without an end is quoted.
+/// Number of characters quoted from an unclosed tag.
 const QUOTED_CHARS: usize = 60;
 
-/// Every tag of a page in drawing order, also those outside of the visible page.
+/// Returns every tag of a page in drawing order, including tags outside of the visible page.
 ///
-/// A tag may be spread over runs, fonts and lines. Gaps between the two braces of a pair do not
-/// matter.
+/// A tag may span runs, fonts and lines. A gap between the two braces of a pair is ignored.
 ///
 /// # Errors
 ///
@@ -41,7 +41,8 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
     let mut position = 0;
     let mut next_close: Option<Range<usize>> = None;
     while let Some(open) = next_pair(chars, position, '{') {
-        // Many openings before one end are hostile; its place is looked for once.
+        // Hostile input may have many openings before one end, so that the end is searched for only
+        // once.
         let close = next_close
             .take()
             .filter(|close| close.start >= open.end)
@@ -79,7 +80,7 @@ pub fn find_tags(page: &PageText) -> Result<Vec<FoundTag>, ReadError> {
     Ok(tags)
 }
 
-/// The next two equal braces, inferred spaces between them allowed.
+/// Finds the next two equal braces, allowing inferred spaces between them.
 fn next_pair(chars: &[LayerChar], from: usize, brace: char) -> Option<Range<usize>> {
     let mut first: Option<usize> = None;
     for (index, character) in chars.iter().enumerate().skip(from) {
@@ -122,8 +123,8 @@ fn first_line(page: &PageText, layer: &TextLayer, chars: &[LayerChar]) -> Rect {
     )
 }
 
-/// Everything drawn from the first brace to the last, spaces and unreadable glyphs included, as
-/// far as it belongs to the tag's own characters or stands between two of them in one operator.
+/// Returns all glyphs from the first brace to the last, including spaces and unreadable glyphs,
+/// that are characters of the tag or lie between two of them in one operator.
 fn glyphs_of(page: &PageText, chars: &[LayerChar]) -> Vec<usize> {
     let mut drawn: Vec<usize> = chars
         .iter()
@@ -136,7 +137,7 @@ fn glyphs_of(page: &PageText, chars: &[LayerChar]) -> Vec<usize> {
     let mut previous: Option<usize> = None;
     for glyph in drawn {
         if let Some(previous) = previous {
-            // Between two glyphs of the tag there is nothing but its own spaces.
+            // Between two glyphs of the tag there are only its own spaces.
             glyphs.extend(
                 (previous + 1..glyph).filter(|between| page.glyphs.get(*between).is_some()),
             );

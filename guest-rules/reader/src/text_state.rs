@@ -1,12 +1,12 @@
-//! The graphics state, as far as text needs it.
+//! The parts of the graphics state that affect text.
 
 use crate::font::FontIndex;
 use crate::geometry::Matrix;
 
-/// Saved and restored by `q` and `Q`.
+/// State saved and restored by `q` and `Q`.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
-    /// From the current coordinates to points of the displayed page.
+    /// Map from the current coordinates to points of the displayed page.
     pub(crate) ctm: Matrix,
     pub(crate) font: Option<FontIndex>,
     pub(crate) size: f64,
@@ -53,7 +53,7 @@ impl TextMatrices {
         self.text = matrix;
     }
 
-    /// `Td`: from the start of the current line.
+    /// Applies `Td`: moves relative to the start of the current line.
     pub(crate) fn next_line(&mut self, x: f64, y: f64) {
         self.set(Matrix::translation(x, y).then(&self.line));
     }

@@ -1,6 +1,6 @@
-//! Small decisions about characters.
+//! Classification and decoding of characters.
 
-/// Letters that one ligature character stands for, for the block U+FB00 to U+FB06.
+/// Returns the letters of a ligature character in the block U+FB00 to U+FB06.
 pub(crate) fn ligature(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{fb00}' => "ff",
@@ -13,7 +13,7 @@ pub(crate) fn ligature(character: char) -> Option<&'static str> {
     })
 }
 
-/// Characters that are not seen and must not keep two words from being equal: soft hyphen,
+/// Returns whether a character is invisible and must be ignored in comparisons: soft hyphen,
 /// zero-width characters and joiners, byte order mark, control characters.
 pub(crate) fn is_ignorable(character: char) -> bool {
     matches!(
@@ -22,8 +22,8 @@ pub(crate) fn is_ignorable(character: char) -> bool {
     ) || (character.is_control() && !character.is_whitespace())
 }
 
-/// A PDF text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, of which only
-/// the part shared with Latin-1 is told apart here.
+/// Decodes a PDF text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding,
+/// treated as Latin-1 except for the characters below.
 pub(crate) fn text_string(bytes: &[u8]) -> String {
     match bytes {
         [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
@@ -40,7 +40,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
         .collect()
 }
 
-/// The positions of PDFDocEncoding that differ from Latin-1 and occur in prose.
+/// Decodes the characters of PDFDocEncoding that differ from Latin-1 and occur in prose.
 fn doc_encoding(byte: u8) -> char {
     match byte {
         0x80 => '\u{2022}',
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_strings_in_every_encoding() {
+    fn text_strings_are_decoded_in_every_encoding() {
         assert_eq!(text_string(b"plain \x90"), "plain \u{2019}");
         assert_eq!(text_string(b"\xfe\xff\x00A\x20\xac"), "A\u{20ac}");
         assert_eq!(text_string(b"\xff\xfeA\x00"), "A");

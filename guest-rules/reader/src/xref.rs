@@ -1,8 +1,8 @@
-//! Whether the cross-reference data can be trusted as it stands.
+//! Check of the cross-reference data.
 //!
-//! The parser rebuilds a broken table silently, but a writer must know: an increment appended to
-//! a broken table leaves a file that other readers cannot open. So the chain is walked here once
-//! more, strictly, and every object it lists must begin where it says.
+//! The parser silently rebuilds a broken table, but a writer has to know: after an incremental
+//! update of a broken table other readers cannot open the file. So this module walks the chain
+//! again, strictly, and requires every listed object to begin at its offset.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ use hayro_syntax::object::{Array, Dict, FromBytes, Name, Stream};
 use crate::content::is_space;
 use crate::decode::decode;
 
-/// Longest chain of `/Prev` followed.
+/// Longest chain of `/Prev` that is followed.
 const MAX_SECTIONS: usize = 4_096;
 /// Most decoded bytes of one cross-reference stream.
 const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// What the chain of cross-reference sections says.
+/// Result of checking the chain of cross-reference sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Survey {
     pub(crate) is_sound: bool,
@@ -38,13 +38,13 @@ pub(crate) fn survey(data: &[u8]) -> Survey {
 
 struct Walk<'a> {
     data: &'a [u8],
-    /// Objects a newer section has placed already.
+    /// Objects that a newer section has already listed.
     listed: HashSet<u32>,
     is_encrypted: bool,
 }
 
 impl<'a> Walk<'a> {
-    /// None as soon as something does not hold.
+    /// Follows the chain of sections. Returns `None` at the first inconsistency.
     fn follow_chain(&mut self) -> Option<()> {
         let marker = rfind(self.data, b"startxref")?;
         let mut cursor = Cursor::at(self.data, marker + b"startxref".len());
@@ -59,7 +59,8 @@ impl<'a> Walk<'a> {
             if let Some(previous) = trailer.get::<u32>("Prev") {
                 open.push(usize::try_from(previous).ok()?);
             }
-            // A hybrid file: the stream complements this table and comes before older ones.
+            // In a hybrid file the stream complements this table and takes precedence over older
+            // ones.
             if let Some(stream) = trailer.get::<u32>("XRefStm") {
                 open.push(usize::try_from(stream).ok()?);
             }
@@ -145,8 +146,8 @@ impl<'a> Walk<'a> {
         Some(dict)
     }
 
-    /// The object must begin at its offset, unless a newer section has moved it. An offset of 0
-    /// is a common way of writing "free".
+    /// Requires the object to begin at its offset, unless a newer section lists it. Writers often
+    /// mark a free entry with offset 0.
     fn check(&mut self, number: u32, offset: u64) -> Option<()> {
         if !self.listed.insert(number) || offset == 0 {
             return Some(());
@@ -180,7 +181,7 @@ fn rfind(data: &[u8], needle: &[u8]) -> Option<usize> {
         .rposition(|window| window == needle)
 }
 
-/// Reads the few tokens a cross-reference table is made of.
+/// Lexer of the few tokens of a cross-reference table.
 struct Cursor<'a> {
     data: &'a [u8],
     position: usize,

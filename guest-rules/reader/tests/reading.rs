@@ -1,4 +1,4 @@
-//! What the reader sees in small documents made here.
+//! Tests of the reader on small documents built here.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
@@ -18,7 +18,7 @@ fn lines(page: &PageText) -> Vec<String> {
         .collect()
 }
 
-/// Left and right edge and baseline-side edge of the whole text, in points.
+/// Returns the edges of the box of the whole text, in points.
 fn box_of(page: &PageText) -> [f64; 4] {
     let rect = TextLayer::visible(page).lines(page)[0].rect;
     [
@@ -33,7 +33,7 @@ fn box_of(page: &PageText) -> [f64; 4] {
 const HELLO: &str = "BT /F1 10 Tf 20 30 Td (Hi) Tj ET";
 
 #[test]
-fn boxes_are_fractions_of_the_page_from_the_top_left() {
+fn text_boxes_are_fractions_of_the_page_from_the_top_left() {
     let page = read(one_page(HELLO));
     assert_eq!((page.width, page.height), (200.0, 100.0));
     // "Hi" in Helvetica is 7.22 + 2.22 wide; the baseline is 70 points from the top.
@@ -42,7 +42,7 @@ fn boxes_are_fractions_of_the_page_from_the_top_left() {
 }
 
 #[test]
-fn rotation_and_crop_box_are_those_of_the_displayed_page() {
+fn text_boxes_respect_rotation_and_crop_box() {
     let rotated = |degrees: i32| {
         let entries = format!("/MediaBox [0 0 200 100] /CropBox [10 20 190 90] /Rotate {degrees}");
         let page = read(PdfBuilder::new().page_with(&entries, "", HELLO).build());
@@ -67,7 +67,7 @@ fn user_unit_scales_sizes_but_not_fractions() {
 }
 
 #[test]
-fn gaps_become_spaces_and_moves_become_lines() {
+fn gaps_become_spaces_and_vertical_moves_become_lines() {
     let page = read(one_page(
         "BT /F1 10 Tf 10 80 Td [(Sig) -20 (na) 10 (ture) -400 (of)] TJ ( the) Tj 0 -12 Td (Buyer) Tj ET",
     ));
@@ -75,7 +75,7 @@ fn gaps_become_spaces_and_moves_become_lines() {
 }
 
 #[test]
-fn all_four_show_operators_are_read() {
+fn all_four_text_show_operators_are_read() {
     let page = read(one_page(
         "BT /F1 10 Tf 12 TL 10 90 Td (one) Tj (two) ' 2 1 (three) \" [(fo) (ur)] TJ ET",
     ));
@@ -83,7 +83,7 @@ fn all_four_show_operators_are_read() {
 }
 
 #[test]
-fn ligatures_are_taken_apart_and_soft_hyphens_dropped() {
+fn ligatures_are_split_and_soft_hyphens_dropped() {
     let page = read(one_page(
         "BT /F1 10 Tf 10 80 Td /Span <</ActualText <FEFFFB01>>> BDC (x) Tj EMC (nal) Tj (\\255ly) Tj ET",
     ));
@@ -96,7 +96,7 @@ fn ligatures_are_taken_apart_and_soft_hyphens_dropped() {
 }
 
 #[test]
-fn actual_text_replaces_what_the_glyphs_say() {
+fn actual_text_replaces_the_text_of_glyphs() {
     let page = read(one_page(
         "BT /F1 10 Tf 10 80 Td /Span <</ActualText (Buyer)>> BDC (#####) Tj EMC ( signs) Tj ET",
     ));
@@ -105,7 +105,7 @@ fn actual_text_replaces_what_the_glyphs_say() {
 }
 
 #[test]
-fn forms_are_read_where_they_are_drawn_and_never_inside_themselves() {
+fn form_xobjects_are_read_where_drawn_and_never_recursively() {
     let mut pdf = PdfBuilder::new();
     let form = pdf.objects_planned() + 1;
     pdf.stream(
@@ -141,7 +141,7 @@ fn forms_are_read_where_they_are_drawn_and_never_inside_themselves() {
 }
 
 #[test]
-fn doubling_forms_end_at_the_operator_limit() {
+fn exponentially_nested_forms_stop_at_the_operator_limit() {
     let mut pdf = PdfBuilder::new();
     let mut inner = pdf.stream(
         "/Type /XObject /Subtype /Form /BBox [0 0 1 1]",
@@ -168,7 +168,7 @@ fn doubling_forms_end_at_the_operator_limit() {
 }
 
 #[test]
-fn deep_forms_end_at_the_depth_limit() {
+fn deeply_nested_forms_stop_at_the_depth_limit() {
     let mut pdf = PdfBuilder::new();
     let mut inner = pdf.stream("/Type /XObject /Subtype /Form /BBox [0 0 1 1]", b"q Q");
     for _ in 0..25 {
@@ -191,7 +191,7 @@ fn deep_forms_end_at_the_depth_limit() {
 }
 
 #[test]
-fn field_values_are_read_but_not_hidden_ones() {
+fn visible_field_values_are_read_and_hidden_ones_skipped() {
     let mut pdf = PdfBuilder::new();
     let appearance = pdf.stream(
         "/Type /XObject /Subtype /Form /BBox [0 0 50 10] /Resources << /Font << /F1 3 0 R >> >>",
@@ -211,7 +211,7 @@ fn field_values_are_read_but_not_hidden_ones() {
     );
     let page = read(pdf.build());
     assert_eq!(lines(&page), ["read only value"]);
-    // Twice as large as its box: 2 points from the left become 4.
+    // The appearance is twice as large as its box: 2 points from the left become 4.
     let left = page.glyphs[0].rect().x0 * page.width;
     assert!((left - 104.0).abs() < 0.01, "{left}");
     assert!(matches!(
@@ -221,7 +221,7 @@ fn field_values_are_read_but_not_hidden_ones() {
 }
 
 #[test]
-fn layers_that_are_off_are_not_read() {
+fn text_on_disabled_layers_is_not_read() {
     let mut pdf = PdfBuilder::new();
     let layer = pdf.object("<< /Type /OCG /Name (Draft) >>");
     pdf.catalog(&format!(
@@ -236,7 +236,7 @@ fn layers_that_are_off_are_not_read() {
 }
 
 #[test]
-fn text_beyond_the_page_is_not_visible() {
+fn text_outside_the_page_is_not_visible() {
     let page = read(one_page(
         "BT /F1 10 Tf 10 80 Td (in) Tj 500 0 Td (out) Tj ET",
     ));
@@ -291,7 +291,7 @@ fn a_composite_font_is_read_through_to_unicode() {
 }
 
 #[test]
-fn facts_of_signed_and_certified_documents() {
+fn signed_and_certified_documents_are_recognized() {
     let mut pdf = PdfBuilder::new();
     pdf.page(HELLO);
     let value = pdf.object(
@@ -311,7 +311,7 @@ fn facts_of_signed_and_certified_documents() {
 }
 
 #[test]
-fn a_wrong_cross_reference_table_is_noticed() {
+fn a_wrong_cross_reference_table_is_detected() {
     let good = one_page(HELLO);
     assert!(!Document::open(good.clone()).unwrap().needs_rewrite());
     let text = String::from_utf8(good).unwrap();
@@ -330,7 +330,7 @@ fn a_wrong_cross_reference_table_is_noticed() {
 }
 
 #[test]
-fn what_is_no_pdf_is_refused_with_a_reason() {
+fn a_file_that_is_not_a_pdf_is_refused_with_a_reason() {
     for bytes in [&b""[..], b"hello", b"%PDF-1.7", b"%PDF-1.7\ntrailer<<>>"] {
         let error = Document::open(bytes.to_vec()).unwrap_err();
         assert!(matches!(error, ReadError::Unreadable(_)), "{error:?}");
@@ -338,7 +338,7 @@ fn what_is_no_pdf_is_refused_with_a_reason() {
 }
 
 #[test]
-fn tags_are_found_over_runs_lines_and_other_operators() {
+fn tags_are_found_across_runs_lines_and_other_operators() {
     let page = read(one_page(
         "BT /F1 8 Tf 10 80 Td (Sign {) Tj 1 0 0 rg ({Buyer;ty) Tj [(pe) -5 (=)] TJ (signature}) Tj \
          (} here) Tj 0 -20 Td ({{Second;) Tj 0 -10 Td (role=Buyer}}) Tj 0 -20 Td ({{never) Tj ET",
@@ -364,7 +364,7 @@ fn tags_are_found_over_runs_lines_and_other_operators() {
 }
 
 #[test]
-fn an_opening_inside_an_unfinished_tag_starts_anew() {
+fn a_tag_opening_inside_an_unfinished_tag_starts_a_new_tag() {
     let page = read(one_page(
         "BT /F1 8 Tf 10 80 Td ({{a {{b {{C;type=date}} {{D}}) Tj ET",
     ));
@@ -379,7 +379,7 @@ fn an_opening_inside_an_unfinished_tag_starts_anew() {
 }
 
 #[test]
-fn a_tag_without_measure_is_over_the_limit() {
+fn an_excessively_long_tag_exceeds_the_limit() {
     let content = format!(
         "BT /F1 1 Tf 0 80 Td ({{{{{}) Tj (}}}}) Tj ET",
         "x".repeat(17 * 1024)
@@ -388,7 +388,7 @@ fn a_tag_without_measure_is_over_the_limit() {
     assert_eq!(error, ReadError::OverLimit(Limit::TagText));
 }
 
-/// Applies edits to the page content, reads the result again.
+/// Cuts the tags of the page content and reads the result.
 fn after_cutting(content: &str) -> (PageText, PageText) {
     let before = read(one_page(content));
     let glyphs: Vec<usize> = find_tags(&before)
@@ -406,7 +406,7 @@ fn after_cutting(content: &str) -> (PageText, PageText) {
 }
 
 #[test]
-fn cutting_a_tag_moves_nothing_else() {
+fn removing_a_tag_moves_no_other_text() {
     let (before, after) = after_cutting(
         "BT /F1 10 Tf 2 Tc 3 Tw 90 Tz 14 TL 10 80 Td (Sign {{A;t) Tj [(ype=) 30 (text}} he) -20 (re)] TJ \
          ( (next) ok {{B}} end) ' 1 0.5 (third {{C}} line) \" ( and more) Tj ET",
@@ -439,7 +439,7 @@ fn cutting_a_tag_moves_nothing_else() {
 }
 
 #[test]
-fn replacement_text_goes_with_its_tag() {
+fn actual_text_is_removed_with_its_tag() {
     let (_, after) = after_cutting(
         "BT /F1 10 Tf 10 80 Td /Span <</ActualText ({{A}})>> BDC ({{A}}) Tj EMC ( stays) Tj ET",
     );

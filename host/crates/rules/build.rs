@@ -1,8 +1,8 @@
-//! Compiles the default components to native code, so that a first start does
-//! not have to: that took half a minute of processor time.
+//! Compiles the default components to native code ahead of time, which saves half a minute of
+//! processor time at the first start.
 //!
-//! The code is for any x86-64 processor since 2009 (or the baseline of another
-//! architecture). An engine that cannot take it compiles for itself.
+//! The code runs on any x86-64 processor since 2009 (or the baseline of another
+//! architecture). An engine that cannot use it compiles the components at the first start.
 
 use std::env;
 use std::error::Error;
@@ -16,7 +16,7 @@ use wasmtime::{Config, Engine};
 #[path = "src/settings.rs"]
 mod settings;
 
-/// x86-64-v2.
+/// Features of the level x86-64-v2.
 const X86_64_FEATURES: [&str; 5] = [
     "has_sse3",
     "has_ssse3",
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An engine for the machine that is built for, as the host sets it up.
+/// Creates an engine for the target machine with the settings of the host.
 fn engine(slot: &str) -> Result<Engine, Box<dyn Error>> {
     let mut config = match slot {
         "rules.placement" | "rules.documents" => settings::documents(),
@@ -74,8 +74,8 @@ fn engine(slot: &str) -> Result<Engine, Box<dyn Error>> {
 )]
 fn enable(config: &mut Config) {
     for feature in X86_64_FEATURES {
-        // SAFETY: a feature the processor lacks makes the engine refuse the
-        // code, it is never run.
+        // SAFETY: on a processor without one of these features the engine refuses the
+        // code and never runs it.
         unsafe {
             config.cranelift_flag_enable(feature);
         }

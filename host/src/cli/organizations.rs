@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_set_by_name() {
+    fn organization_settings_are_set_by_name() {
         assert!(!set("auto_vault=false").unwrap().auto_vault);
         assert_eq!(set("envelope_ttl_days=7").unwrap().envelope_ttl_days, 7);
         let payment = set(r#"payment={"amount_cents":100,"currency":"USD"}"#)

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_that_every_tool_takes() {
+    fn a_plugin_name_is_valid_for_every_build_tool() {
         for good in ["acme-sign", "a", "sign2"] {
             assert!(is_name(good), "{good}");
         }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn months_begin_at_midnight_in_utc() {
+    fn price_reports_start_months_at_midnight_utc() {
         let november = month("2026-11").unwrap();
         assert_eq!(
             begins(november).unwrap().to_string(),

@@ -676,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn an_organizations_own_goes_before_the_installations() {
+    fn an_organizations_activation_overrides_the_installations() {
         let (oak, elm) = (OrgId::new(), OrgId::new());
         let mut activations = Activations::default();
         let mut add = |org: Option<&OrgId>, name, at| {
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_later_counts_from_then_on_and_the_later_of_two_wins() {
+    fn a_scheduled_activation_starts_on_time_and_the_latest_wins() {
         let oak = OrgId::new();
         let mut activations = Activations::default();
         for (name, at) in [("law", 500), ("first", 100), ("second", 100)] {
@@ -715,7 +715,7 @@ mod tests {
     /// An organization's own instance may have the name of one of the operator's: the
     /// operator's is never run by the organization's component.
     #[test]
-    fn a_plain_name_is_the_operators_instance() {
+    fn an_unprefixed_instance_name_is_the_operators() {
         let folder = tempfile::tempdir().unwrap();
         let components = Components::with_defaults(folder.path().into(), [1; 32]).unwrap();
         let oak = OrgId::new();

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_takes_the_place_of_its_name_once() {
+    fn a_secret_placeholder_is_substituted_once() {
         let outbound = outbound();
         for (value, filled) in [
             ("plain", "plain"),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_request_goes_and_ends_is_the_hosts_to_say() {
+    fn plugins_cannot_set_routing_and_framing_headers() {
         let mut headers = HeaderMap::new();
         for name in [
             "Host",
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_counted_and_two_methods_are_none() {
+    fn requests_are_counted_and_trace_is_refused() {
         let mut outbound = outbound();
         let (get, trace) = (http::Method::GET, http::Method::TRACE);
         assert!(outbound.admit(&get, "http://far-end/a").is_ok());

@@ -1,8 +1,8 @@
-//! The address guard: no request that others can steer reaches inside.
+//! Address guard: keeps requests to caller-supplied URLs out of the internal network.
 //!
-//! Used for provider plugins and webhooks alike. A host name is resolved once,
-//! every address is checked, and the connection is made to a checked address:
-//! the resolver that checks is the one the connector dials with.
+//! Provider plugins and webhooks use it alike. A host name is resolved once, every address is
+//! checked, and the connection goes to a checked address: the connector dials with the resolver
+//! that does the checks, so a second DNS answer cannot change the target.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use url::{Host, Url};
 
-/// How long a connection may take to be made.
+/// Timeout of establishing a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Endings of names that lead nowhere outside: the specification's first, then
-/// RFC 6762, RFC 8375 and what private networks use.
+/// Name suffixes that never resolve to public hosts: the specification's first, then those of RFC
+/// 6762, RFC 8375 and common private networks.
 const INSIDE: [&str; 9] = [
     ".local",
     ".internal",
@@ -29,26 +29,26 @@ const INSIDE: [&str; 9] = [
     ".home",
 ];
 
-/// Why a URL or address is refused.
+/// Reason a URL or address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Anything but `https` (and `http` where that is admitted).
+    /// A scheme other than `https` (or `http` where that is allowed).
     #[error("scheme {0} is not allowed")]
     Scheme(String),
     /// `user:password@host`.
     #[error("user information in a URL is not allowed")]
     UserInfo,
-    /// No host, or a name that can only be inside.
+    /// No host, or a name that only private networks use.
     #[error("host {0} is not public")]
     Host(String),
-    /// An address that is not on the public internet. Which one is not said: a name
-    /// may be known inside only.
+    /// An address outside the public internet. The text omits the address, because the name may
+    /// resolve only inside.
     #[error("its address is not public")]
     Address(IpAddr),
 }
 
-/// Checks a URL without resolving its name. `allow_insecure` admits `http` and
-/// loopback, for development.
+/// Checks a URL without resolving its name. `allow_insecure`
+/// permits `http` and loopback, for development.
 pub fn check_url(url: &Url, allow_insecure: bool) -> Result<(), Refused> {
     match url.scheme() {
         "https" => {}
@@ -74,6 +74,8 @@ fn check_name(name: &str, allow_insecure: bool) -> Result<(), Refused> {
             false => Err(Refused::Host(name)),
         };
     }
+    // A single label resolves through search domains,
+    // and a trailing dot would evade the suffix list.
     let dotted = name.contains('.') && !name.ends_with('.');
     if !dotted || INSIDE.iter().any(|suffix| name.ends_with(suffix)) {
         return Err(Refused::Host(name));
@@ -81,8 +83,9 @@ fn check_name(name: &str, allow_insecure: bool) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether a connection to `address` may be made.
+/// Checks that a connection to `address` is allowed.
 pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refused> {
+    // Before any check, so that an embedded IPv4 address cannot evade the IPv4 rules.
     let address = canonical(address);
     if allow_loopback && address.is_loopback() {
         return Ok(());
@@ -94,8 +97,8 @@ pub fn check_address(address: IpAddr, allow_loopback: bool) -> Result<(), Refuse
     public.then_some(()).ok_or(Refused::Address(address))
 }
 
-/// An IPv4 address in IPv6 clothes (mapped, RFC 4291; translated, RFC 2765; NAT64,
-/// RFC 6052) is what it leads to.
+/// Unwraps an IPv4 address embedded in IPv6 (mapped,
+/// RFC 4291; translated, RFC 2765; NAT64, RFC 6052).
 fn canonical(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
@@ -131,14 +134,14 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 192 && b == 0 && c == 0)
         // RFC 7526, the former 6to4 relay.
         || (a == 192 && b == 88 && c == 99)
-        // What every machine of a large cloud finds its host under.
+        // The metadata address of a large cloud's virtual machines.
         || address == Ipv4Addr::new(168, 63, 129, 16);
     !reserved
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
-    // Only 2000::/3 is global unicast (RFC 4291); in it are Teredo and its
+    // Only 2000::/3 is global unicast (RFC 4291). It contains reserved ranges: Teredo and its
     // neighbours, documentation, and 6to4.
     let global = (a & 0xe000) == 0x2000;
     let reserved =
@@ -146,13 +149,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global && !reserved
 }
 
-/// Where names are looked up.
+/// DNS resolution; a trait so that tests can replace it.
 pub trait Lookup: Send + Sync {
-    /// Every address of a name.
+    /// Returns every address of a name.
     fn addresses(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
 }
 
-/// The system's own resolver.
+/// Resolver of the operating system.
 pub struct SystemLookup;
 
 impl Lookup for SystemLookup {
@@ -164,27 +167,27 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// A resolver that hands the connector checked addresses only. A name with any
-/// refused address is refused whole: a mixed answer is an attack.
+/// Resolver that returns checked addresses only. If any address of a name is refused, the whole
+/// name is: a mix of public and private answers indicates an attack.
 #[derive(Clone)]
 pub struct GuardedResolver {
     lookup: Arc<dyn Lookup>,
     allow_loopback: bool,
 }
 
-/// Why a name gives no address to connect to.
+/// Reason a name could not be resolved to an allowed address.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// One of its addresses, or the name itself, is not public.
+    /// The name, or one of its addresses, is not public.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Nobody knows it.
+    /// The name does not resolve.
     #[error("the host name cannot be resolved: {0}")]
     Unknown(#[from] std::io::Error),
 }
 
 impl GuardedResolver {
-    /// `allow_loopback` is for development.
+    /// Creates a resolver; `allow_loopback` is for development.
     pub fn new(lookup: Arc<dyn Lookup>, allow_loopback: bool) -> Self {
         Self {
             lookup,
@@ -192,7 +195,7 @@ impl GuardedResolver {
         }
     }
 
-    /// All addresses of a name, if all are public.
+    /// Returns all addresses of a name, provided that all are public.
     pub async fn resolve(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         check_name(name, self.allow_loopback)?;
         let addresses = self.lookup.addresses(name.to_owned()).await?;
@@ -232,12 +235,13 @@ impl tower::Service<hyper_util::client::legacy::connect::dns::Name> for GuardedR
     }
 }
 
-/// An HTTP client for addresses that others chose: checked resolution, no
-/// redirects, no proxies from the environment.
+/// Builds an HTTP client for caller-supplied URLs: checked resolution, no redirects, no proxies
+/// from the environment.
 pub fn client(allow_insecure: bool) -> Result<reqwest::Client, reqwest::Error> {
     let resolver = GuardedResolver::new(Arc::new(SystemLookup), allow_insecure);
     reqwest::Client::builder()
         .dns_resolver(Arc::new(resolver))
+        // A redirect could lead to an address that the caller's URL check never saw.
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .https_only(!allow_insecure)
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn public_https_urls_pass() {
+    fn public_https_urls_are_accepted() {
         for url in [
             "https://hooks.example.com/a?b=c",
             "https://example.com:8443/",
@@ -269,7 +273,7 @@ mod tests {
         }
     }
 
-    /// What leads inside, however it is written.
+    /// URLs of internal targets in many spellings.
     const INSIDE_SPELLINGS: &[&str] = &[
         // Schemes and user information.
         "http://example.com/",
@@ -450,7 +454,7 @@ mod tests {
     ];
 
     #[test]
-    fn awkward_spellings_of_what_is_inside_are_refused() {
+    fn unusual_spellings_of_internal_addresses_are_refused() {
         assert!(INSIDE_SPELLINGS.len() >= 150, "{}", INSIDE_SPELLINGS.len());
         for url in INSIDE_SPELLINGS {
             assert!(verdict(url).is_err(), "{url}");
@@ -458,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn special_addresses_are_refused_and_their_neighbours_are_not() {
+    fn reserved_addresses_are_refused_and_adjacent_ones_accepted() {
         for (inside, outside) in [
             ("10.255.255.255", "11.0.0.0"),
             ("172.16.0.0", "172.15.255.255"),
@@ -486,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn development_admits_loopback_and_http_but_nothing_else_inside() {
+    fn development_allows_loopback_and_http_but_no_other_internal_address() {
         let insecure = |text: &str| check_url(&Url::parse(text).unwrap(), true);
         assert_eq!(insecure("http://127.0.0.1:9/"), Ok(()));
         assert_eq!(insecure("http://localhost:9/"), Ok(()));

@@ -1,10 +1,10 @@
-//! What goes out to addresses that other people chose.
+//! Requests to URLs that callers supply.
 //!
 //! | File | Does |
 //! |---|---|
-//! | `guard` | which addresses may be connected to |
-//! | `sender` | one attempt of a webhook delivery |
-//! | `signature` | what it is signed with |
+//! | `guard` | decides which addresses may be connected to |
+//! | `sender` | makes one attempt of a webhook delivery |
+//! | `signature` | signs it |
 
 pub mod guard;
 pub mod sender;

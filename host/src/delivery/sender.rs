@@ -1,8 +1,8 @@
-//! One attempt: a signed POST, and what came of it.
+//! One delivery attempt: a signed POST and its result.
 //!
-//! Connections go to checked addresses only, are kept, and speak HTTP/2 where the
-//! receiver does. A receiver has ten seconds in all, of its answer 64 KiB are
-//! read, and no redirect is followed.
+//! Connections are pooled, go to checked addresses only, and use HTTP/2 where the receiver supports
+//! it. An attempt has ten seconds in total, at most 64 KiB of the response are read, and redirects
+//! are not followed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,37 +33,37 @@ use crate::domain::id::{DeliveryId, EndpointId, EventId};
 use crate::domain::seal::Sealer;
 use crate::domain::webhook::{Endpoint, Outcome, SealedSecret, Secret};
 
-/// How long an attempt may take, from the look-up to the end of the answer.
+/// Timeout of an attempt, from the DNS lookup to the end of the response.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of an answer is read and kept, in bytes.
+/// Number of response bytes that are read and stored.
 const ANSWER_LIMIT: usize = 64 * 1024;
-/// Largest head of an answer, in bytes.
+/// Maximum size of a response's head, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
-/// Idle connections that are kept for one receiver, and how long.
+/// Number of idle connections per receiver, and how long they stay open.
 const IDLE_CONNECTIONS: usize = 8;
 const IDLE_TIME: Duration = Duration::from_secs(30);
-/// A connection whose other end is silent for so long is asked, and closed when it
-/// does not answer for as long.
+/// Interval of HTTP/2 pings on a silent connection,
+/// and the time until an unanswered ping closes it.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// How long a name may take to be looked up when an endpoint is registered.
+/// Timeout of the DNS lookup when an endpoint is registered.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(2);
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0");
 
-/// Where a delivery goes.
+/// Destination of a delivery.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub endpoint: EndpointId,
     pub url: String,
-    /// Of `X-Service-Signature`; none where deliveries are unsigned.
+    /// Secret for `X-Service-Signature`; none when deliveries are unsigned.
     pub secret: Option<Secret>,
-    /// The one before, and until when it signs.
+    /// Previous secret, and the time until which it also signs.
     pub previous: Option<(Secret, Timestamp)>,
 }
 
 impl Target {
-    /// The endpoint as it is now; none when its secret is sealed with another key:
-    /// nothing that should be signed goes out unsigned.
+    /// Returns the endpoint's current destination. Returns none when its secret was sealed with
+    /// another key: a delivery that must be signed is never sent unsigned.
     pub fn of(endpoint: &Endpoint, sealer: &Sealer) -> Option<Self> {
         let open = |sealed: &SealedSecret| sealed.open(&endpoint.id, sealer);
         let secret = match &endpoint.secret {
@@ -81,28 +81,28 @@ impl Target {
     }
 }
 
-/// What is delivered.
+/// Payload of a delivery.
 #[derive(Clone, Debug)]
 pub struct Parcel {
     pub delivery: DeliveryId,
     pub event: EventId,
     pub event_type: EventType,
-    /// Byte for byte the same on every attempt.
+    /// Body, identical on every attempt.
     pub body: Bytes,
 }
 
-/// Why deliveries cannot be sent at all.
+/// Reason the sender could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
-    /// The file of authorities.
+    /// The file of certificate authorities is invalid.
     #[error("cannot read webhooks.ca_file: {0}")]
     Authorities(String),
-    /// The system's authorities, or TLS itself.
+    /// The system's certificate authorities or TLS could not be set up.
     #[error("cannot set up TLS for webhooks: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// Connects within [`CONNECT_TIMEOUT`], TLS included.
+/// Connector that applies [`CONNECT_TIMEOUT`] to TCP and TLS together.
 #[derive(Clone)]
 struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
 
@@ -135,10 +135,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Names are looked up in `lookup`.
+    /// Creates a sender that resolves names with `lookup`.
     pub fn new(settings: &Webhooks, lookup: Arc<dyn Lookup>) -> Result<Self, SenderError> {
         let resolver = GuardedResolver::new(lookup, settings.allow_insecure);
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
+        // The TLS wrapper above it passes `https` URLs down to this connector.
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let https = HttpsConnectorBuilder::new()
@@ -153,6 +154,7 @@ impl Sender {
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .http1_max_buf_size(HEAD_LIMIT)
             .http2_max_header_list_size(HEAD_LIMIT as u32)
+            // Small windows bound the memory that a fast receiver can make us buffer.
             .http2_initial_stream_window_size(ANSWER_LIMIT as u32)
             .http2_initial_connection_window_size(4 * ANSWER_LIMIT as u32)
             .timer(TokioTimer::new())
@@ -166,12 +168,14 @@ impl Sender {
         })
     }
 
-    /// Whether an endpoint may have this URL: the rules of the specification, and
-    /// what its name leads to now. A name that cannot be resolved yet may be.
+    /// Checks that an endpoint may have this URL: the specification's rules, and the addresses that
+    /// its name resolves to now. A name that does not resolve yet is accepted.
     pub async fn check(&self, url: &str) -> Result<Url, String> {
         let url = self.check_text(url)?;
         if let Some(Host::Domain(name)) = url.host() {
             let resolved = tokio::time::timeout(LOOKUP_PATIENCE, self.resolver.resolve(name));
+            // Timeouts and unknown names pass: DNS may be
+            // set up later, and every send checks again.
             if let Ok(Err(ResolveError::Refused(refused))) = resolved.await {
                 return Err(refused.to_string());
             }
@@ -185,11 +189,13 @@ impl Sender {
         Ok(url)
     }
 
-    /// Makes one attempt, at `now`.
+    /// Makes one attempt at time `now`.
     pub async fn send(&self, target: &Target, parcel: &Parcel, now: Timestamp) -> Outcome {
         let started = Instant::now();
         let mut outcome = Outcome::nothing("");
         let exchange = self.exchange(target, parcel, now, &mut outcome);
+        // The exchange fills `outcome` as it goes, so that
+        // a timeout keeps the status received before it.
         outcome.error = match tokio::time::timeout(PATIENCE, exchange).await {
             Ok(exchanged) => exchanged.err(),
             Err(_) => Some(format!(
@@ -208,7 +214,7 @@ impl Sender {
         now: Timestamp,
         outcome: &mut Outcome,
     ) -> Result<(), String> {
-        // Rules may have become stricter since the endpoint was registered.
+        // The rules may have become stricter since the endpoint was registered.
         let url = self.check_text(&target.url)?;
         let mut request = http::Request::post(url.as_str())
             .body(Full::new(parcel.body.clone()))
@@ -220,7 +226,7 @@ impl Sender {
         outcome.retry_after = retry_after(answer.headers(), now);
         let mut kept = Vec::new();
         let mut body = answer.into_body();
-        // What is left unread ends with its connection.
+        // Dropping an unread rest closes its connection.
         while kept.len() < ANSWER_LIMIT {
             let Some(frame) = body.frame().await else {
                 break;
@@ -236,8 +242,8 @@ impl Sender {
     }
 }
 
-/// An answer as a text of at most [`ANSWER_LIMIT`] bytes. Control characters are
-/// replaced: PostgreSQL keeps no NUL, and JSON makes six bytes of each.
+/// Converts a response to text of at most [`ANSWER_LIMIT`] bytes. Control characters are replaced:
+/// PostgreSQL text cannot hold NUL, and JSON escapes take six bytes each.
 fn readable(answer: &[u8]) -> String {
     let plain = |character: char| match character {
         '\n' | '\r' | '\t' => character,
@@ -245,6 +251,7 @@ fn readable(answer: &[u8]) -> String {
         other => other,
     };
     let mut text: String = String::from_utf8_lossy(answer).chars().map(plain).collect();
+    // Replacing invalid bytes by U+FFFD can make the text longer than the input.
     text.truncate(text.floor_char_boundary(ANSWER_LIMIT));
     text
 }
@@ -270,7 +277,7 @@ fn tls(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
         .with_no_client_auth())
 }
 
-/// The specification's headers, then those of Standard Webhooks.
+/// Returns the specification's headers, then those of Standard Webhooks.
 fn headers(
     target: &Target,
     parcel: &Parcel,
@@ -300,6 +307,7 @@ fn headers(
         "x-service-signature",
         signature::of_body(secret, &parcel.body),
     )?;
+    // During the grace period receivers may verify with either secret.
     if let Some((previous, _)) = target.previous.as_ref().filter(|(_, until)| now < *until) {
         let of_body = signature::of_body(previous, &parcel.body);
         put("x-service-signature-previous", of_body)?;
@@ -309,7 +317,7 @@ fn headers(
     Ok(headers)
 }
 
-/// Seconds, or a date (RFC 9110, section 10.2.3).
+/// Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
@@ -318,10 +326,11 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let date = httpdate::parse_http_date(text).ok()?;
     let since_1970 = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let now = Duration::from_secs(now.as_seconds().unsigned_abs());
+    // A date in the past means "retry now".
     Some(since_1970.saturating_sub(now))
 }
 
-/// The innermost cause, which says what went wrong and no address that was tried.
+/// Returns the text of the innermost cause, which describes the failure without the address.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(inner) = innermost.source() {
@@ -353,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_secret_signs_for_its_last_moment_and_no_longer() {
+    fn the_old_secret_signs_until_the_end_of_its_rotation() {
         let until = Timestamp::from_millis(48 * 3_600_000);
         let target = target(Some((Secret::of("the secret before".into()), until)));
         let parcel = parcel();
@@ -370,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_secret_nothing_is_signed() {
+    fn a_delivery_without_a_secret_is_not_signed() {
         let target = Target {
             secret: None,
             ..target(None)
@@ -385,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_kept_as_text_of_limited_length() {
+    fn a_response_is_stored_as_text_of_limited_length() {
         assert_eq!(
             readable(b"a\tb\r\n\0\x01\xff"),
             "a\tb\r\n\u{fffd}\u{fffd}\u{fffd}"
@@ -396,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_given_in_seconds_or_as_a_date() {
+    fn retry_after_is_read_as_seconds_or_a_date() {
         let now = Timestamp::parse("2015-10-21T07:28:00.000Z").unwrap();
         let asked = |text: &'static str| {
             let mut headers = HeaderMap::new();

@@ -1,5 +1,4 @@
-//! How a delivery is signed: as the specification says, and as Standard Webhooks
-//! 1.0.0 does, side by side.
+//! Signatures of a delivery: the specification's and that of Standard Webhooks 1.0.0, side by side.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +8,8 @@ use crate::domain::hash::hmac_sha256;
 use crate::domain::id::EventId;
 use crate::domain::webhook::Secret;
 
-/// `X-Service-Signature`: HMAC-SHA256 of the body, with the secret as it is shown.
+/// Returns the value of `X-Service-Signature`: HMAC-SHA256
+/// of the body, keyed with the secret as displayed.
 pub fn of_body(secret: &Secret, body: &[u8]) -> String {
     format!(
         "sha256={}",
@@ -17,8 +17,8 @@ pub fn of_body(secret: &Secret, body: &[u8]) -> String {
     )
 }
 
-/// One entry of `webhook-signature`: of id, time and body, so that nobody can send
-/// an old delivery again.
+/// Returns one entry of `webhook-signature`. It covers id,
+/// time and body, which prevents replays of old deliveries.
 pub fn standard(secret: &Secret, event: &EventId, at: Timestamp, body: &[u8]) -> String {
     let head = format!("{event}.{}.", at.as_seconds());
     let mac = hmac_sha256(&secret.standard_key(), &[head.as_bytes(), body]);
@@ -31,7 +31,7 @@ mod tests {
 
     /// Computed with `openssl dgst -sha256 -hmac`.
     #[test]
-    fn the_bodys_signature_is_hmac_sha256_of_its_bytes() {
+    fn the_body_signature_is_hmac_sha256_of_the_bytes() {
         let secret = Secret::of("a secret of sixteen".into());
         assert_eq!(
             of_body(&secret, br#"{"event_type":"webhook.test"}"#),
@@ -39,7 +39,7 @@ mod tests {
         );
     }
 
-    /// The example of the Standard Webhooks specification's own libraries.
+    /// Example from the libraries of the Standard Webhooks specification.
     #[test]
     fn the_standard_signature_covers_id_time_and_body() {
         let secret = Secret::of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into());

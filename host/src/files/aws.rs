@@ -1,4 +1,4 @@
-//! What the object store's client does not do with AWS: Object Lock, and keys of KMS.
+//! AWS calls that the object store's client lacks: Object Lock and KMS.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use super::FilesError;
 use crate::config::RetentionMode;
 use crate::domain::clock::Timestamp;
 
-/// How long one request may take.
+/// Timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Waits between attempts.
+/// Delays between attempts.
 const DELAYS: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(500),
@@ -27,22 +27,22 @@ const DELAYS: [Duration; 3] = [
 ];
 const XML: &str = "application/xml";
 const AMZ_JSON: &str = "application/x-amz-json-1.1";
-/// More than any of these answers.
+/// Response size limit, well above any expected response.
 const ANSWER_LIMIT: usize = 256 * 1024;
 
-/// Where requests go, and who signs them.
+/// Client for signed AWS requests.
 pub(super) struct Aws {
     http: reqwest::Client,
     credentials: AwsCredentialProvider,
     region: String,
-    /// Of S3, with the bucket.
+    /// URL of the S3 bucket.
     bucket: String,
-    /// Of KMS.
+    /// URL of KMS.
     kms: String,
 }
 
 impl Aws {
-    /// With what the store itself is made of, and where KMS is, when not at AWS.
+    /// Takes the object store's configuration, and the KMS endpoint if it is not the AWS default.
     pub(super) fn new(
         (builder, kms): (AmazonS3Builder, Option<String>),
     ) -> Result<Self, FilesError> {
@@ -52,7 +52,7 @@ impl Aws {
         let endpoint = value(AmazonS3ConfigKey::S3Endpoint)
             .or_else(|| value(AmazonS3ConfigKey::Endpoint))
             .map(|endpoint| endpoint.trim_end_matches('/').to_owned());
-        // With a bucket's own host name the endpoint names it already.
+        // A virtual-hosted endpoint contains the bucket's name already.
         let hosted = value(AmazonS3ConfigKey::VirtualHostedStyleRequest);
         let bucket = match endpoint {
             Some(endpoint) if hosted.as_deref() == Some("true") => endpoint,
@@ -70,7 +70,7 @@ impl Aws {
         })
     }
 
-    /// Nobody may remove or replace the object before `until` (S3, `PutObjectRetention`).
+    /// Locks the object against removal and replacement until `until` (S3, `PutObjectRetention`).
     pub(super) async fn retain(
         &self,
         key: &str,
@@ -86,6 +86,7 @@ impl Aws {
              <RetainUntilDate>{until}</RetainUntilDate></Retention>"
         );
         let url = format!("{}/{key}?retention", self.bucket);
+        // S3 requires a checksum on requests that change Object Lock.
         let digest = STANDARD.encode(Sha256::digest(&body));
         let headers = [
             ("x-amz-sdk-checksum-algorithm", "SHA256"),
@@ -96,7 +97,7 @@ impl Aws {
         Ok(())
     }
 
-    /// A new key of 256 bits, and the same as only KMS can open it.
+    /// Generates a 256-bit data key; returns it in plain and wrapped by KMS.
     pub(super) async fn new_data_key(
         &self,
         key: &str,
@@ -115,7 +116,7 @@ impl Aws {
         Ok((decoded(&answer.plaintext)?, answer.ciphertext_blob))
     }
 
-    /// A key that KMS wrapped.
+    /// Unwraps a data key with KMS.
     pub(super) async fn open_data_key(
         &self,
         wrapped: &str,
@@ -148,7 +149,7 @@ impl Aws {
             .map_err(|_| FilesError::Aws("KMS answered something else".into()))
     }
 
-    /// Sends a request, again where that may help.
+    /// Sends a request and retries transient failures.
     async fn call(
         &self,
         service: &str,
@@ -206,6 +207,7 @@ impl Aws {
             .body(body)
             .send()
             .await
+            // The URL contains the object's key, which must not reach the log.
             .map_err(|error| Attempt::Again(error.without_url().to_string()))?;
         let status = answer.status();
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
@@ -223,7 +225,7 @@ impl Aws {
     }
 }
 
-/// What one attempt came to.
+/// Failure of one attempt: retryable or final.
 enum Attempt {
     Again(String),
     Failed(FilesError),

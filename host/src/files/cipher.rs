@@ -1,11 +1,12 @@
-//! Documents encrypted before they leave this machine, for whoever does not want to
-//! trust the object store with them.
+//! Client-side encryption of documents, for operators
+//! who do not trust the object store with plain text.
 //!
-//! Each object has a key of its own (AES-256-GCM, NIST SP 800-38D), which lies in the
-//! object's head, wrapped by a key of the operator's. The rest is segments of 64 KiB, each
-//! with its tag; the nonce counts them and says which is the last (the STREAM construction
-//! of Hoang, Reyhanitabar, Rogaway and Vizár, 2015), so that none can be left out, moved or
-//! cut off. Objects from before encryption was set up are read as they are.
+//! Each object has its own key (AES-256-GCM, NIST SP 800-38D), stored in the
+//! object's header and wrapped by a key of the operator. The rest is segments of 64
+//! KiB, each with an authentication tag. The nonce contains the segment's number
+//! and a flag for the last one (the STREAM construction of Hoang, Reyhanitabar,
+//! Rogaway and Vizár, 2015), so that a dropped, reordered or truncated segment is
+//! detected. Objects stored before encryption was enabled are read as plain bytes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,22 +26,22 @@ use crate::disk;
 use crate::domain::seal::Sealer;
 use crate::domain::token::random;
 
-/// What an encrypted object begins with; the length of the head follows in two bytes.
+/// First bytes of an encrypted object, followed by the header's length in two bytes.
 const MAGIC: &[u8; 4] = b"HFE1";
 const LENGTH: usize = 2;
-/// Bytes of a document in one segment.
+/// Plain bytes in one segment.
 const SEGMENT: usize = 64 * 1024;
 const TAG: usize = 16;
 const SEALED_SEGMENT: usize = SEGMENT + TAG;
-/// Bound to each wrapped key.
+/// Associated data of every wrapped key.
 const CONTEXT: &str = "object key";
-/// A head is a name and a wrapped key: a good deal less than this.
+/// Maximum header size; a header is a key name and a wrapped key, far below this.
 const HEAD_LIMIT: usize = 8 * 1024;
-/// So many keys are kept unwrapped, so long.
+/// Size and lifetime of the cache of unwrapped keys.
 const KEPT_KEYS: u64 = 10_000;
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// A key for one object.
+/// Key of one object.
 type ObjectKey = [u8; 32];
 
 /// Encrypts and decrypts objects.
@@ -49,14 +50,14 @@ pub(super) struct Cipher {
     unwrapped: Cache<String, ObjectKey>,
 }
 
-/// What wraps the objects' keys.
+/// Source of the keys that wrap object keys.
 enum Wrap {
-    /// Keys of a file; the named one wraps new keys.
+    /// Keys of a file; the current one wraps new object keys.
     File {
         current: String,
         keys: BTreeMap<String, Sealer>,
     },
-    /// A key that never leaves AWS KMS.
+    /// Key that never leaves AWS KMS.
     Kms { aws: Box<Aws>, key: String },
 }
 
@@ -65,8 +66,8 @@ fn refused(why: impl Into<String>) -> FilesError {
 }
 
 impl Cipher {
-    /// With the keys of a file: `NAME KEY` a line, the key 32 bytes in base64. The first
-    /// is for new objects, the others for older ones.
+    /// Reads the keys of a file: one `NAME KEY` a line, the key being 32 bytes in base64. The first
+    /// key encrypts new objects, the others decrypt older ones.
     pub(super) fn from_file(path: &Path) -> Result<Self, FilesError> {
         let text = disk::read(path)
             .map_err(|error| error.to_string())
@@ -100,7 +101,7 @@ impl Cipher {
         Ok(Self::with(Wrap::File { current, keys }))
     }
 
-    /// With a key of AWS KMS, named by its id, ARN or alias.
+    /// Uses a key of AWS KMS, named by its id, ARN or alias.
     pub(super) fn from_kms(aws: Aws, key: &str) -> Self {
         let (aws, key) = (Box::new(aws), key.to_owned());
         Self::with(Wrap::Kms { aws, key })
@@ -114,7 +115,7 @@ impl Cipher {
         Self { wrap, unwrapped }
     }
 
-    /// A new key, and how an object's head names it.
+    /// Generates an object key; returns it with the header that stores it in wrapped form.
     async fn new_key(&self) -> Result<(ObjectKey, String), FilesError> {
         match &self.wrap {
             Wrap::File { current, keys } => {
@@ -131,7 +132,7 @@ impl Cipher {
         }
     }
 
-    /// The key that an object's head names.
+    /// Unwraps the key in an object's header, or takes it from the cache.
     async fn key_of(&self, head: &str) -> Result<ObjectKey, FilesError> {
         if let Some(key) = self.unwrapped.get(head).await {
             return Ok(key);
@@ -150,11 +151,12 @@ impl Cipher {
         };
         let key = key.and_then(|key| ObjectKey::try_from(key).ok());
         let key = key.ok_or_else(unopened)?;
+        // Saves a KMS call for every further read of the object.
         self.unwrapped.insert(head.to_owned(), key).await;
         Ok(key)
     }
 
-    /// Begins an encrypted object.
+    /// Starts encrypting an object.
     pub(super) async fn encrypt(&self) -> Result<Encryption, FilesError> {
         let (key, head) = self.new_key().await?;
         let length = u16::try_from(head.len()).map_err(|_| refused("the key's name is long"))?;
@@ -180,7 +182,7 @@ fn unopened() -> FilesError {
     refused("the object's key does not decrypt: it was changed, or is of another key of that name")
 }
 
-/// The segments of one object, in their order.
+/// Segments of one object, in order.
 struct Segments {
     key: LessSafeKey,
     number: u32,
@@ -195,11 +197,13 @@ impl Segments {
         })
     }
 
-    /// 7 zero bytes, whether it is the last, and its number: a key is one object's.
+    /// Returns 7 zero bytes, the flag of the last segment, and the segment's number. No random part
+    /// is needed, because each key encrypts one object only.
     fn next_nonce(&mut self, last: bool) -> Result<Nonce, FilesError> {
         let mut nonce = [0; NONCE_LEN];
         nonce[7] = u8::from(last);
         nonce[8..].copy_from_slice(&self.number.to_be_bytes());
+        // A repeated nonce would break AES-GCM, so the counter must not wrap.
         self.number = self.number.checked_add(1).ok_or(FilesError::Damaged)?;
         Ok(Nonce::assume_unique_for_key(nonce))
     }
@@ -228,18 +232,19 @@ impl Segments {
     }
 }
 
-/// An object while it is encrypted.
+/// Encryption in progress.
 pub(super) struct Encryption {
     segments: Segments,
-    /// Less than a segment, or one of which it is not known whether it is the last.
+    /// Buffered input: up to one full segment, until it is known whether it is the last.
     waiting: BytesMut,
     done: BytesMut,
 }
 
 impl Encryption {
-    /// What of the encrypted object is ready after these bytes.
+    /// Encrypts more bytes; returns the output that is complete so far.
     pub(super) fn update(&mut self, mut piece: &[u8]) -> Result<Bytes, FilesError> {
         while !piece.is_empty() {
+            // Only now is it certain that the buffered segment is not the last.
             if self.waiting.len() == SEGMENT {
                 let full = self.waiting.split();
                 self.segments.seal(&full, false, &mut self.done)?;
@@ -251,7 +256,7 @@ impl Encryption {
         Ok(self.done.split().freeze())
     }
 
-    /// The rest.
+    /// Encrypts the last segment; returns the remaining output.
     pub(super) fn finish(mut self) -> Result<Bytes, FilesError> {
         let last = self.waiting.split();
         self.segments.seal(&last, true, &mut self.done)?;
@@ -259,10 +264,10 @@ impl Encryption {
     }
 }
 
-/// Bytes of an object as the store gives them.
+/// Bytes of an object as stored.
 pub(super) type Raw = BoxStream<'static, Result<Bytes, FilesError>>;
 
-/// An object's own bytes, and how many they are, of what the store holds: `size` bytes.
+/// Decrypts a stored object of `size` bytes; returns its plain bytes and their number.
 pub(super) async fn decrypted(
     cipher: Option<&Cipher>,
     raw: Raw,
@@ -283,6 +288,7 @@ pub(super) async fn decrypted(
     }
     raw.begun.advance(MAGIC.len());
     let length = usize::from(raw.begun.get_u16());
+    // Limits the memory that a corrupted length can claim.
     if length > HEAD_LIMIT {
         return Err(FilesError::Damaged);
     }
@@ -296,6 +302,7 @@ pub(super) async fn decrypted(
         .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
     let segments = Segments::new(&cipher.key_of(head).await?)?;
     let sealed = size.saturating_sub((prefix + length) as u64);
+    // Every segment, including a partial last one, carries one tag.
     let tags = sealed.div_ceil(SEALED_SEGMENT as u64) * TAG as u64;
     let plain = sealed.saturating_sub(tags);
     let state = Some((raw, segments));
@@ -303,7 +310,7 @@ pub(super) async fn decrypted(
         let Some((mut raw, mut segments)) = state else {
             return Ok(None);
         };
-        // One more than a segment: whether it is the last is known then.
+        // One byte more than a segment shows whether this segment is the last.
         raw.fill(SEALED_SEGMENT + 1).await?;
         let last = raw.begun.len() <= SEALED_SEGMENT;
         if last && (raw.begun.len() < TAG || raw.missing > 0) {
@@ -320,12 +327,12 @@ pub(super) async fn decrypted(
 struct Reader {
     raw: Raw,
     begun: BytesMut,
-    /// Of what the store says it has.
+    /// Bytes still to come, according to the size that the store reported.
     missing: u64,
 }
 
 impl Reader {
-    /// Until there are so many bytes, or no more.
+    /// Reads until at least `length` bytes are buffered or the object ends.
     async fn fill(&mut self, length: usize) -> Result<(), FilesError> {
         while self.begun.len() < length {
             match self.raw.try_next().await? {
@@ -339,7 +346,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Why there is less of it than there has to be.
+    /// Returns the error for missing bytes: a damaged object, or an interrupted transfer.
     fn cut_off(&self) -> FilesError {
         match self.missing {
             0 => FilesError::Damaged,
@@ -388,7 +395,7 @@ mod tests {
         read_of(cipher, stored, stored.len(), at_once).await
     }
 
-    /// Of `size` bytes, by what the store says.
+    /// Reads an object with a reported size of `size`.
     async fn read_of(
         cipher: Option<&Cipher>,
         stored: &[u8],
@@ -406,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_encrypted_reads_the_same_whatever_the_pieces() {
+    async fn decryption_does_not_depend_on_the_piece_sizes() {
         let cipher = keys(&format!("2026 {}", key(1))).unwrap();
         for size in [
             0,
@@ -427,9 +434,9 @@ mod tests {
         }
     }
 
-    /// Every change is found, and nothing behind it is given out.
+    /// Every change is detected, and no bytes after it are returned.
     #[tokio::test]
-    async fn segments_cannot_be_changed_cut_off_or_moved() {
+    async fn changed_truncated_or_moved_segments_are_detected() {
         let cipher = keys(&format!("2026 {}", key(1))).unwrap();
         let stored = encrypted(&cipher, &vec![5; 3 * SEGMENT], SEGMENT).await;
         let body = stored.len() - 3 * SEALED_SEGMENT;
@@ -450,7 +457,7 @@ mod tests {
             let answer = read(Some(&cipher), &changed, SEGMENT).await;
             assert!(matches!(answer, Err(FilesError::Damaged)), "{answer:?}");
         }
-        // What the store has, and did not give.
+        // Bytes that the store reported and did not deliver.
         for given in [body - 5, body + 7, segment(1).end, segment(2).end - 1] {
             let answer = read_of(Some(&cipher), &stored[..given], stored.len(), SEGMENT).await;
             assert!(matches!(answer, Err(FilesError::BrokenOff)), "{given}");
@@ -458,7 +465,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn older_keys_read_and_the_first_one_writes() {
+    async fn older_keys_decrypt_and_the_first_key_encrypts() {
         let old = keys(&format!("2025 {}", key(1))).unwrap();
         let both = format!("# rotated\n2026 {}\n2025 {}\n", key(2), key(1));
         let both = keys(&both).unwrap();
@@ -471,14 +478,14 @@ mod tests {
         assert!(why.contains("file:2026") || why.contains("2026"), "{why}");
         let why = read(None, &after, 50).await.unwrap_err().to_string();
         assert!(why.contains("no encryption key is configured"), "{why}");
-        // What is older than all keys is read as it is.
+        // Objects older than all keys are read as plain bytes.
         let plain = read(Some(&both), b"%PDF-1.7 of before", 3).await.unwrap();
         assert_eq!(plain, (b"%PDF-1.7 of before".to_vec(), 18));
         assert_eq!(read(None, b"", 3).await.unwrap(), (Vec::new(), 0));
     }
 
     #[test]
-    fn a_key_file_that_cannot_be_used_says_why() {
+    fn an_unusable_key_file_is_refused_with_a_reason() {
         for (lines, why) in [
             (String::new(), "holds no key"),
             ("2026".into(), "line 1"),

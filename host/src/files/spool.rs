@@ -1,6 +1,5 @@
-//! Uploads on their way: written to a nameless temporary file and hashed while
-//! they arrive, so that memory does not grow with them and a crash leaves
-//! nothing.
+//! Temporary files for uploads and downloads. They are unnamed and hashed while written, so that
+//! memory use stays constant and a crash leaves nothing behind.
 
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
@@ -15,12 +14,12 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::{FilesError, Pieces};
 
-/// How much of the beginning is kept at hand, to tell the file's type.
+/// Number of leading bytes kept in memory, to detect the file type.
 const HEAD: usize = 1024;
-/// How much of a file is read at a time for a reader of pieces.
+/// Size of the pieces that a stream yields.
 const PIECE: usize = 32 * 1024;
 
-/// A file that is being written.
+/// Temporary file being written.
 pub struct Spool {
     file: File,
     hasher: Sha256,
@@ -29,7 +28,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty file in `folder`.
+    /// Creates an empty file in `folder`.
     pub async fn new(folder: &Path) -> io::Result<Self> {
         tokio::fs::create_dir_all(folder).await?;
         let folder = folder.to_owned();
@@ -42,7 +41,7 @@ impl Spool {
         })
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes written so far.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -56,10 +55,11 @@ impl Spool {
         self.file.write_all(piece).await
     }
 
-    /// Ends the writing.
+    /// Finishes writing.
     pub async fn finish(mut self) -> io::Result<Spooled> {
         self.file.flush().await?;
         Ok(Spooled {
+            // Waits for writes in flight; readers use blocking calls on the plain file.
             file: self.file.into_std().await,
             sha256: hex::encode(self.hasher.finalize()),
             size: self.size,
@@ -68,7 +68,7 @@ impl Spool {
     }
 }
 
-/// A file that has arrived whole.
+/// Complete temporary file.
 pub struct Spooled {
     file: std::fs::File,
     sha256: String,
@@ -77,7 +77,7 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// What `write` writes to an empty file in `folder`, on a thread that may block.
+    /// Creates a file in `folder` and fills it with `write`, on a blocking thread.
     pub async fn written(
         folder: &Path,
         write: impl FnOnce(&mut std::fs::File) -> io::Result<()> + Send + 'static,
@@ -103,28 +103,28 @@ impl Spooled {
         written.await?
     }
 
-    /// The file, at its beginning, for a reader that may block.
+    /// Returns the rewound file, for a blocking reader.
     pub fn into_file(mut self) -> io::Result<std::fs::File> {
         self.file.rewind()?;
         Ok(self.file)
     }
 
-    /// SHA-256, lower-case hex.
+    /// Returns the SHA-256 in lower-case hex.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The first kilobyte.
+    /// Returns the first kilobyte.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// In pieces, from the beginning. Every reader has a place of its own.
+    /// Streams the file from the beginning. Readers are independent of each other.
     pub fn pieces(self: &Arc<Self>) -> Pieces {
         let state = (self.clone(), 0);
         let pieces = futures::stream::try_unfold(state, |(file, at)| async move {
@@ -135,14 +135,14 @@ impl Spooled {
         pieces.boxed()
     }
 
-    /// From the beginning. One reader at a time: they share the position.
+    /// Opens the file at the beginning. Readers share one position, so only one may read at a time.
     pub async fn open(&self) -> io::Result<File> {
         let mut file = File::from_std(self.file.try_clone()?);
         file.rewind().await?;
         Ok(file)
     }
 
-    /// All of it.
+    /// Reads the whole file.
     pub async fn read(&self) -> io::Result<Bytes> {
         let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or_default());
         self.open().await?.read_to_end(&mut bytes).await?;
@@ -150,7 +150,7 @@ impl Spooled {
     }
 }
 
-/// The piece that begins at a place; empty at the end.
+/// Reads the piece at an offset; it is empty at the end of the file.
 async fn read_piece(file: Arc<Spooled>, at: u64) -> io::Result<(Arc<Spooled>, Bytes)> {
     let read = tokio::task::spawn_blocking(move || {
         let mut piece = vec![0; PIECE];
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_written_in_pieces_is_read_whole() {
+    async fn an_object_written_in_pieces_is_read_completely() {
         let folder = crate::test_folder();
         let mut spool = Spool::new(folder.path()).await.unwrap();
         let piece = vec![7; 700];

@@ -1,5 +1,5 @@
-//! The open connections: what each one is doing, when it has taken too long, and which
-//! one is closed when there are too many.
+//! Open connections: the activity of each, its time limits, and which one is closed when there are
+//! too many.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::pace::Pace;
 use crate::config::HttpSettings;
 
-/// The beginning of every HTTP/2 connection.
+/// First bytes of every HTTP/2 connection.
 const HTTP2_PREFACE: &[u8] = b"PRI";
 
-/// All open connections.
+/// Registry of open connections.
 pub(super) struct Connections {
     most: usize,
     open: Mutex<Open>,
@@ -30,15 +30,15 @@ struct Open {
     next: u64,
 }
 
-/// Result of asking for room for one more connection.
+/// Result of registering one more connection.
 pub(super) enum Admission {
-    /// There is room; another connection may have been closed for it.
+    /// Registered. `shed` is set if another connection was closed to make room.
     Admitted { entry: Entry, shed: bool },
-    /// Every connection has a request in hand.
+    /// Every connection has a request in progress.
     Full,
 }
 
-/// A connection's place among the open ones; dropping it gives the place back.
+/// Registration of an open connection; dropping it removes the connection.
 pub(super) struct Entry {
     all: Arc<Connections>,
     id: u64,
@@ -59,8 +59,8 @@ impl Connections {
         })
     }
 
-    /// Takes a place. When all are taken, the connection that has waited longest for a
-    /// request is closed: first among those that never sent a whole one.
+    /// Registers a connection. When the limit is reached, closes the connection that has waited
+    /// longest for a request, preferring those that never sent a complete request head.
     pub fn admit(self: &Arc<Self>) -> Admission {
         let mut open = self.lock();
         let mut shed = false;
@@ -70,6 +70,7 @@ impl Connections {
             let Some((_, id)) = waiting.min() else {
                 return Admission::Full;
             };
+            // Removed here and not by its task, so that the limit holds at once.
             if let Some(connection) = open.connections.remove(&id) {
                 connection.close.cancel();
             }
@@ -92,37 +93,37 @@ impl Connections {
     }
 }
 
-/// One connection.
+/// Activity and close signal of one connection.
 pub(super) struct Connection {
-    /// Cancelled when it has to end at once.
+    /// Cancelled when the connection has to close immediately.
     pub close: CancellationToken,
     activity: Mutex<Activity>,
 }
 
 struct Activity {
-    /// None before the first byte.
+    /// None until the first byte has arrived.
     http2: Option<bool>,
-    /// Requests in hand: from a complete head to the last piece of the answer.
+    /// Requests in progress: from the complete head to the last piece of the answer.
     requests: usize,
     next_request: u64,
-    /// Since when there is no request in hand and nothing was written.
+    /// Start of the period without a request in progress and without a write.
     waiting_since: Instant,
-    /// Since when a request's head is awaited or incomplete.
+    /// Start of waiting for a complete request head.
     head_since: Option<Instant>,
-    /// How fast the client takes bytes.
+    /// Pace at which the client reads.
     reading: Pace,
-    /// Answers of which a piece was handed out and no further one asked for.
+    /// Answers with a piece handed to the connection and no further poll since.
     unasked: BTreeMap<u64, Instant>,
 }
 
-/// Why a connection is closed by its time limits.
+/// Time limit that a connection exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// A head did not arrive in time.
+    /// The request head did not arrive in time.
     Head,
-    /// No request arrived for a while.
+    /// No request arrived within the idle timeout.
     Idle,
-    /// The client does not read its answer.
+    /// The client does not read the answer.
     Reading,
 }
 
@@ -143,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// Which limit is exceeded, if any.
+    /// Returns the exceeded time limit, if any.
     pub fn overdue(&self, settings: &HttpSettings) -> Option<Overdue> {
         let activity = self.lock();
         let patience = settings.write_timeout;
@@ -164,14 +165,14 @@ impl Connection {
         }
     }
 
-    /// Whether nothing of a request is lost when the connection is closed now.
+    /// Returns whether the connection can be closed now without losing a request in progress.
     pub fn is_half_open(&self) -> bool {
         let activity = self.lock();
         activity.requests == 0 && activity.head_since.is_some()
     }
 
-    /// Which connection to close first: none of those with a request in hand, then those
-    /// without a whole head, then the longest idle.
+    /// Returns the closing order; the smallest is closed first. Connections without a complete head
+    /// come first, then the longest idle. None while a request is in progress.
     fn rank(&self) -> Option<(bool, Instant)> {
         let activity = self.lock();
         (activity.requests == 0).then(|| match activity.head_since {
@@ -180,7 +181,7 @@ impl Connection {
         })
     }
 
-    /// Notes that a request's head is complete. Dropping the result ends the request.
+    /// Records that a request's head is complete. Dropping the result ends the request.
     pub fn begin(self: &Arc<Self>) -> InHand {
         let mut activity = self.lock();
         activity.requests += 1;
@@ -197,7 +198,7 @@ impl Connection {
         let http2 = *activity
             .http2
             .get_or_insert_with(|| bytes.starts_with(HTTP2_PREFACE));
-        // What arrives between requests of HTTP/2 need not be a head.
+        // On HTTP/2, bytes between requests can be control frames rather than a head.
         if activity.requests == 0 && activity.head_since.is_none() && !http2 {
             activity.head_since = Some(Instant::now());
         }
@@ -223,19 +224,19 @@ impl Connection {
     }
 }
 
-/// A request in hand.
+/// Request in progress.
 pub(super) struct InHand {
     connection: Arc<Connection>,
     request: u64,
 }
 
 impl InHand {
-    /// Notes that the next piece of the answer is wanted.
+    /// Records that the connection polled for the next piece of the answer.
     pub fn asked(&self) {
         self.connection.lock().unasked.remove(&self.request);
     }
 
-    /// Notes that a piece of the answer was handed out.
+    /// Records that a piece of the answer was handed to the connection.
     pub fn handed_out(&self) {
         let mut activity = self.connection.lock();
         activity.unasked.insert(self.request, Instant::now());
@@ -253,7 +254,7 @@ impl Drop for InHand {
     }
 }
 
-/// A socket that keeps its connection's activity up to date.
+/// Socket that records reads and writes in its connection's activity.
 pub(super) struct Watched {
     pub stream: TcpStream,
     pub connection: Arc<Connection>,

@@ -1,4 +1,4 @@
-//! The one conversion from facts to HTTP: status, `error`, `details`, `code`.
+//! The only conversion of service errors to HTTP: status, `error`, `details`, `code`.
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -11,37 +11,37 @@ use crate::domain::component::Slot;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-/// Seconds until what could not be reached is worth another try.
+/// `Retry-After` in seconds while a dependency cannot be reached.
 const RETRY: u32 = 5;
 
-/// The code of errors by a full disk.
+/// Error code of requests that failed because a disk is full.
 pub const DISK_FULL: &str = "disk_full";
 
-/// The same while a disk is full, which takes an operator.
+/// `Retry-After` in seconds while a disk is full, which takes an operator to resolve.
 const RETRY_FULL: u32 = 60;
 
-/// The same of a change that met another.
+/// `Retry-After` in seconds after a conflict with a concurrent change.
 const RETRY_SOON: u32 = 1;
 
-/// An answer that is an error, in the shape of the contract.
+/// Error answer in the shape of the API contract.
 #[derive(Debug)]
 pub struct HttpError {
     status: StatusCode,
     message: String,
     details: Option<Box<Value>>,
-    /// For programs, beside the message.
+    /// Machine-readable code beside the message.
     code: Option<&'static str>,
-    /// Seconds, as `Retry-After`.
+    /// Seconds for the `Retry-After` header.
     retry_after: Option<u32>,
-    /// For the log only.
+    /// Cause for the log; never part of the answer.
     cause: Option<String>,
 }
 
-/// The code of an error, for what counts answers.
+/// Error code of a response, for metrics.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code(pub &'static str);
 
-/// Why a request failed, for its log line.
+/// Cause of a failed request, for its log line.
 #[derive(Clone)]
 pub struct Cause(pub String);
 
@@ -96,7 +96,7 @@ impl HttpError {
         body
     }
 
-    /// 503, and when to come back.
+    /// Returns a 503 with `Retry-After`.
     fn unavailable(message: &str, retry_after: u32) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(retry_after)
     }
@@ -247,10 +247,10 @@ mod tests {
         HttpError::from(ServiceError::from(error)).status().as_u16()
     }
 
-    /// A document that exhausts its reader is refused; a component that fails
-    /// on its own account is our fault.
+    /// A document that exhausts its reader's limits is refused with 422. Any other failure of a
+    /// component is an internal error.
     #[test]
-    fn a_document_is_to_blame_for_what_it_exhausts() {
+    fn resource_exhaustion_is_attributed_to_the_document() {
         assert_eq!(status(Failure::Timeout, true), 422);
         assert_eq!(status(Failure::Trap("stack".into()), true), 422);
         assert_eq!(status(Failure::Memory("512 MiB".into()), true), 422);

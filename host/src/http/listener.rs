@@ -1,4 +1,4 @@
-//! Accepting and serving connections, each within its time limits.
+//! Accepts and serves connections, each within its time limits.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -28,25 +28,25 @@ use super::connections::{Admission, Connections, Entry, InHand, Overdue, Watched
 use crate::config::HttpSettings;
 use crate::metrics::ConnectionMetrics;
 
-/// Bytes that one connection, or one stream of HTTP/2, holds between its answer and its
-/// client; and the largest head of a request.
+/// Write buffer of one connection or one HTTP/2 stream, and size limit of a request head, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// Bytes of bodies that a client may send ahead on one HTTP/2 connection.
+/// Flow-control window of an HTTP/2 connection, in bytes.
 const HTTP2_WINDOW: u32 = 1024 * 1024;
-/// Bytes of one body that a client may send ahead.
+/// Flow-control window of an HTTP/2 stream, in bytes.
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
-/// How often an HTTP/2 client is asked whether it is still there.
+/// Interval of HTTP/2 keep-alive pings.
 const HTTP2_PING: Duration = Duration::from_secs(20);
-/// Wait after an accept that failed because of this process.
+/// Pause after a failed accept that this process caused, for example by running out of file
+/// descriptors.
 const NO_FILES: Duration = Duration::from_millis(50);
-/// Time for closing messages of a connection that ends.
+/// Time for the closing handshake of an idle connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Share of the grace that requests have; closing the connections and the database takes
-/// the rest.
+/// Share of the grace period for requests in progress. The rest is for closing connections and the
+/// database.
 const GRACE_OF_REQUESTS: f64 = 0.9;
 
-/// Serves until `stop` is cancelled, and then finishes the requests in hand within
+/// Serves until `stop` is cancelled, then finishes requests in progress within
 /// [`HttpSettings::stop_grace`].
 pub async fn serve(
     listener: TcpListener,
@@ -59,7 +59,7 @@ pub async fn serve(
     let server = Arc::new(Server {
         builder: builder(&settings),
         connections: Connections::new(settings.connections),
-        // Who reads nothing is not waited for to the end.
+        // A client that does not read must not use up the whole grace period.
         stopping: HttpSettings {
             write_timeout: settings.write_timeout.min(settings.stop_grace / 4),
             ..settings.clone()
@@ -84,11 +84,12 @@ pub async fn serve(
             }
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "a connection could not be accepted");
+                tracing::error!(%error, "connection could not be accepted");
                 tokio::time::sleep(NO_FILES).await;
             }
         }
     }
+    // Stop accepting before waiting, so that clients connect to another node.
     drop(listener);
     tasks.close();
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
@@ -129,12 +130,12 @@ struct Server {
     builder: Builder<TokioExecutor>,
     connections: Arc<Connections>,
     settings: HttpSettings,
-    /// What goes for connections after `stop`.
+    /// Settings that apply after `stop`.
     stopping: HttpSettings,
     router: Router,
     metrics: ConnectionMetrics,
     stop: CancellationToken,
-    /// Cancelled when the grace after `stop` is over.
+    /// Cancelled when the grace period after `stop` is over.
     cut_off: CancellationToken,
 }
 
@@ -156,7 +157,8 @@ impl Server {
 
     async fn serve(self: Arc<Self>, entry: Entry, stream: TcpStream, peer: SocketAddr) {
         let _open = self.metrics.opened();
-        // Answers leave at once; one that cannot is found out when it is written.
+        // Sends small answers without delay. A socket that fails here fails again at its next
+        // write.
         let _ = stream.set_nodelay(true);
         let connection = entry.connection.clone();
         let watched = Watched {
@@ -178,11 +180,12 @@ impl Server {
         let mut settings = &self.settings;
         loop {
             tokio::select! {
-                // A client that breaks off is no failure of this server.
+                // A client that disconnects is not a server error.
                 _ = serving.as_mut() => return,
                 () = connection.close.cancelled() => return,
                 () = self.cut_off.cancelled() => return self.metrics.closed("stopping"),
                 () = self.stop.cancelled(), if !ending => {
+                    // No request is in progress, so nothing is lost.
                     if connection.is_half_open() {
                         return;
                     }
@@ -205,7 +208,8 @@ impl Server {
         }
     }
 
-    /// Often enough for the shortest limit, and seldom enough for thousands of connections.
+    /// Returns the interval of timeout checks: short enough for the shortest limit, long enough for
+    /// thousands of connections.
     fn look_every(&self) -> Duration {
         let settings = &self.stopping;
         let shortest = settings
@@ -216,7 +220,7 @@ impl Server {
     }
 }
 
-/// Hands requests of one connection to the router.
+/// Passes requests of one connection to the router.
 #[derive(Clone)]
 struct Handler {
     router: Router,
@@ -249,7 +253,7 @@ where
     }
 }
 
-/// The body of an answer, by which the connection knows whether its client reads.
+/// Response body that records whether the client reads it.
 struct Answer {
     body: Body,
     in_hand: InHand,

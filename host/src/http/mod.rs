@@ -1,4 +1,4 @@
-//! Requests: handlers of the API in `api`, pages for people in `pages`, and what is
+//! HTTP entry point: handlers of the API in `api`, pages for people in `pages`, and the layers
 //! around both in `middleware`.
 
 mod api;
@@ -42,7 +42,7 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Everything that is served.
+/// Returns the router of the whole service.
 pub fn router(app: App) -> Router {
     let mut document = openapi::head(&app.config.base_url(), &app.config.rate_limits);
     let api = routes::api().finish_api(&mut document);
@@ -70,6 +70,7 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(|| async {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
         })
+        // Later layers are outer ones: `identify` also sees panics and refused bodies.
         .layer(CatchPanicLayer::custom(
             |_: Box<dyn std::any::Any + Send>| {
                 HttpError::internal("a handler panicked").into_response()
@@ -82,15 +83,15 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// The OpenAPI document of what `router` serves below `base_url`.
+/// Returns the OpenAPI document that `router` serves, for `base_url`.
 pub fn openapi_document(base_url: &str) -> serde_json::Value {
     let mut document = openapi::head(base_url, &RateLimitSettings::default());
     let _ = routes::api().finish_api(&mut document);
     serde_json::json!(document)
 }
 
-/// Gives every request an id and its notes; says both in the answer, counts it,
-/// and logs one line.
+/// Outermost layer: gives every request an id and its notes, sends both in the answer, counts the
+/// request and logs one line.
 async fn identify(
     State(app): State<App>,
     route: Option<MatchedPath>,
@@ -154,12 +155,14 @@ async fn identify(
         }
     });
     if status == 429 {
+        // After the log line, so that the delay does not count as processing time.
         limits::slow_down(&app, address).await;
     }
     response
 }
 
-/// A client may make up methods; a metric's labels may not grow with them.
+/// Returns the method as a metric label. Clients may invent methods, so unknown ones share one
+/// label.
 fn known_method(method: &Method) -> &str {
     let known = [
         Method::GET,
@@ -177,22 +180,22 @@ fn known_method(method: &Method) -> &str {
     }
 }
 
-/// The rate limit headers of the contract; the reset in epoch seconds.
+/// Sets the rate limit headers of the API contract; the reset is in epoch seconds.
 fn say(allowance: &Allowance, headers: &mut header::HeaderMap) {
     headers.insert(RATE_LIMIT, allowance.limit.into());
     headers.insert(RATE_REMAINING, allowance.remaining.into());
     headers.insert(RATE_RESET, allowance.reset.as_seconds().into());
 }
 
-/// Metrics alone, for a listener of their own.
+/// Returns the router of the separate metrics listener.
 pub fn metrics_router(app: App) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .with_state(app)
 }
 
-/// Without a listener of their own, metrics are for this machine. What a proxy passes on
-/// comes from elsewhere, wherever the proxy runs.
+/// Serves metrics on the main listener, to this machine only, unless there is a separate listener.
+/// A forwarding header shows that a proxy passed on a remote request.
 async fn local_metrics(State(app): State<App>, request: Request) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let local = peer.is_none_or(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback());
@@ -208,7 +211,7 @@ async fn local_metrics(State(app): State<App>, request: Request) -> Response {
 async fn metrics(State(app): State<App>) -> Response {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     if let Err(error) = gauges::update(&app, &app.seen).await {
-        tracing::warn!(%error, "jobs could not be counted");
+        tracing::warn!(%error, "job gauges could not be updated");
     }
     for (name, folder) in crate::doctor::folders(&app) {
         let labels = DiskLabels {
@@ -225,10 +228,10 @@ async fn metrics(State(app): State<App>) -> Response {
     }
 }
 
-/// Links carry their credential in the path: it is not for the log.
+/// Returns the path without the credential that a link carries, for the log.
 fn logged_path(path: &str, signing_path: &str) -> String {
     for before in ["/api/v2/downloads", signing_path] {
-        // Not even what only looks like a token.
+        // Also cuts text that is not a valid token: it may be a mistyped one.
         let below = |rest: &str| rest.starts_with('/') && rest.len() > 1;
         if !before.is_empty() && path.strip_prefix(before).is_some_and(below) {
             return format!("{before}/…");
@@ -246,7 +249,7 @@ fn logged_path(path: &str, signing_path: &str) -> String {
     path.to_owned()
 }
 
-/// Whether this node can do its work.
+/// Reports whether this node can do its work.
 async fn ready(State(app): State<App>) -> Response {
     let checks = crate::doctor::readiness(&app).await;
     let ready = checks.iter().all(|check| check.ok);
@@ -255,7 +258,7 @@ async fn ready(State(app): State<App>) -> Response {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    // What is wrong in detail is for the log and the operator's tool.
+    // Details are for the log and the operator's `doctor` command.
     let names: serde_json::Map<String, serde_json::Value> = checks
         .into_iter()
         .map(|check| (check.name.into(), check.ok.into()))
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_not_logged() {
+    fn signing_link_paths_are_not_logged() {
         let token = LinkToken::generate(5);
         let token = token.reveal();
         assert_eq!(

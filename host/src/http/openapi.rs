@@ -1,8 +1,7 @@
-//! The OpenAPI document: generated from the types that serve the requests.
+//! The OpenAPI document, generated from the types that serve the requests.
 //!
-//! Extractors document the credential, the body and the errors they answer with;
-//! replies document their status and shape. A route adds its name, a summary
-//! and the errors of its service.
+//! Extractors document the credential, the body and their errors; replies document their status and
+//! shape. A route adds its name, a summary and the errors of its service.
 
 use aide::OperationOutput;
 use aide::openapi::{
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use super::error::HttpError;
 use crate::config::RateLimitSettings;
 
-/// What an error status means here; one table for every operation.
+/// Returns the meaning of an error status, the same for every operation.
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => "Not well-formed: broken JSON, a missing part, an invalid parameter",
@@ -38,7 +37,7 @@ fn meaning(status: u16) -> &'static str {
     }
 }
 
-/// A body of one type.
+/// Returns the content of a body with one media type.
 pub fn content<C: FromIterator<(String, MediaType)>>(
     media_type: &str,
     schema: Schema,
@@ -76,7 +75,7 @@ pub fn error(operation: &mut Operation, status: u16) {
         .or_insert(ReferenceOr::Item(response));
 }
 
-/// The operation needs `scheme`, and for an API key this scope.
+/// Documents the credential of an operation and, for an API key, its scopes.
 pub fn security(operation: &mut Operation, scheme: &str, scopes: &[&str]) {
     let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
     operation
@@ -87,7 +86,7 @@ pub fn security(operation: &mut Operation, scheme: &str, scopes: &[&str]) {
         .push([(scheme.to_owned(), scopes)].into_iter().collect());
 }
 
-/// Names an operation, files it under its area and lists the errors of its service.
+/// Names an operation, tags it with its area and lists the errors of its service.
 pub fn describe(
     area: &'static str,
     id: &'static str,
@@ -140,7 +139,7 @@ fn description(limits: &RateLimitSettings) -> String {
     text
 }
 
-/// The document without paths.
+/// Returns the document without its paths.
 pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
     let error = json_schema!({
         "type": "object",

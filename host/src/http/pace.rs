@@ -1,12 +1,12 @@
-//! How fast a client sends or reads.
+//! Measures how fast a client sends or reads.
 
 use std::time::{Duration, Instant};
 
-/// Bytes a second below which a client is too slow, however steady it is.
+/// Minimum rate in bytes per second, below which even a steady client is too slow.
 const SLOWEST: u64 = 8 * 1024;
 
-/// How long a client let the server wait, and for how many bytes. Time that the server
-/// takes for itself does not count.
+/// Time that the server waited for a client, and the bytes moved. Processing time of the server
+/// does not count.
 pub(super) struct Pace {
     bytes: u64,
     waited: Duration,
@@ -22,14 +22,14 @@ impl Pace {
         }
     }
 
-    /// Notes that the server waits for the client. False when it did before.
+    /// Records that the server waits for the client. Returns false if it was waiting already.
     pub fn wait(&mut self) -> bool {
         let begins = self.waiting_since.is_none();
         self.waiting_since.get_or_insert_with(Instant::now);
         begins
     }
 
-    /// Notes that the client sent or took bytes.
+    /// Records bytes that the client sent or took.
     pub fn moved(&mut self, bytes: usize) {
         if let Some(since) = self.waiting_since.take() {
             self.waited += since.elapsed();
@@ -37,8 +37,8 @@ impl Pace {
         self.bytes += bytes as u64;
     }
 
-    /// How long the current wait may take in all: never more than `patience`, and less when
-    /// the client was slow before.
+    /// Returns the time limit of the current wait: at most `patience`, less if the client was slow
+    /// before.
     pub fn left(&self, patience: Duration) -> Duration {
         let earned = Duration::from_millis(self.bytes.saturating_mul(1000) / SLOWEST);
         (patience + earned)
@@ -46,7 +46,7 @@ impl Pace {
             .min(patience)
     }
 
-    /// Whether the current wait takes too long.
+    /// Returns whether the current wait exceeds its limit.
     pub fn is_over(&self, patience: Duration) -> bool {
         let waiting = self.waiting_since.map(|since| since.elapsed());
         waiting.is_some_and(|waiting| waiting > self.left(patience))
@@ -68,20 +68,20 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_drips_runs_out_of_time() {
+    fn a_client_that_sends_too_slowly_times_out() {
         assert_eq!(pace(0, 0).left(PATIENCE), PATIENCE);
         assert_eq!(pace(100, 29).left(PATIENCE).as_secs(), 1);
         assert_eq!(pace(100, 31).left(PATIENCE), Duration::ZERO);
     }
 
     #[test]
-    fn a_slow_and_steady_client_has_its_time() {
+    fn a_slow_but_steady_client_does_not_time_out() {
         let an_hour = 3600;
         assert_eq!(pace(an_hour * SLOWEST, an_hour).left(PATIENCE), PATIENCE);
     }
 
     #[test]
-    fn only_a_wait_can_be_over() {
+    fn only_a_pending_read_can_time_out() {
         let mut pace = pace(0, 31);
         assert!(!pace.is_over(PATIENCE));
         assert!(pace.wait());

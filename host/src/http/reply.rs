@@ -1,6 +1,6 @@
-//! Answers in the shape of the contract: `{data}` and `{data, meta}`.
+//! Success answers in the shape of the API contract: `{data}` and `{data, meta}`.
 //!
-//! The type of an answer says its status and what `data` is, and documents both.
+//! An answer's type determines its status and `data`, and documents both.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::domain::warning::Warning;
 use crate::files::{FilesError, Spool, Spooled};
 use crate::service::{App, ServiceError};
 
-/// `{ data: T }` with a status; where `WARNS`, with `warnings` beside it when there are any.
+/// `{ data: T }` with a status; if `WARNS`, with `warnings` beside it when there are any.
 pub struct Reply<const STATUS: u16, T, const WARNS: bool = false> {
     response: Response,
     shown: PhantomData<fn() -> T>,
@@ -39,7 +39,7 @@ pub type FoundWithWarnings<T> = Reply<200, T, true>;
 /// 201 with `{ data, warnings? }`.
 pub type CreatedWithWarnings<T> = Reply<201, T, true>;
 
-/// The body of an answer.
+/// Returns the body of an answer.
 pub fn body(data: &impl Serialize, warnings: &[Warning]) -> Value {
     let mut body = json!({ "data": data });
     if !warnings.is_empty() {
@@ -49,22 +49,23 @@ pub fn body(data: &impl Serialize, warnings: &[Warning]) -> Value {
 }
 
 impl<const STATUS: u16, T: Serialize> Reply<STATUS, T> {
-    /// Shows `data`.
+    /// Builds an answer with `data`.
     pub fn new(data: &T) -> Self {
         Self::raw(Json(body(data, &[])).into_response())
     }
 }
 
 impl<const STATUS: u16, T: Serialize> Reply<STATUS, T, true> {
-    /// Shows `data` and what is to be said about the request.
+    /// Builds an answer with `data` and warnings about the request.
     pub fn with_warnings(data: &T, warnings: &[Warning]) -> Self {
         Self::raw(Json(body(data, warnings)).into_response())
     }
 }
 
 impl<const STATUS: u16, T, const WARNS: bool> Reply<STATUS, T, WARNS> {
-    /// An answer that is made already, for example one that is replayed.
+    /// Wraps a finished response, for example a replayed one.
     pub fn raw(mut response: Response) -> Self {
+        // A replayed error keeps its own status.
         if response.status() == StatusCode::OK {
             *response.status_mut() = StatusCode::from_u16(STATUS).unwrap_or_default();
         }
@@ -117,7 +118,7 @@ pub struct Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// One page of a list of `total` items.
+    /// Builds one page of a list of `total` items.
     pub fn new(data: &[T], page: i64, limit: i64, total: i64) -> Self {
         let body =
             json!({ "data": data, "meta": { "page": page, "limit": limit, "total": total } });
@@ -165,7 +166,7 @@ impl<T: JsonSchema> OperationOutput for Page<T> {
     }
 }
 
-/// The schema of `T`, and the first example that it carries.
+/// Returns the schema of `T` and its first example.
 pub fn schema_and_example<T: JsonSchema>(context: &mut GenContext) -> (Schema, Option<Value>) {
     let schema = context.schema.subschema_for::<T>();
     let example = context
@@ -184,7 +185,7 @@ fn documented(schema: Schema, example: Option<Value>) -> Documented {
     }
 }
 
-/// An answer that comes with one status.
+/// Documents an answer that always has one status.
 fn with_status(status: u16, response: Option<Documented>) -> Vec<(Option<Status>, Documented)> {
     let response = response.map(|response| (Some(Status::Code(status)), response));
     response.into_iter().collect()
@@ -194,7 +195,7 @@ fn with_status(status: u16, response: Option<Documented>) -> Vec<(Option<Status>
 pub struct FileReply<const ZIP: bool>(pub Response);
 
 impl FileReply<true> {
-    /// An archive to be saved under `name`.
+    /// Sends an archive to be saved under `name`.
     pub fn zip(name: &str, file: Spooled) -> Self {
         Self(attachment("application/zip", name, file))
     }
@@ -204,7 +205,7 @@ impl FileReply<true> {
 pub struct WasmReply(Response);
 
 impl WasmReply {
-    /// A component to be saved under `name`.
+    /// Sends a component to be saved under `name`.
     pub async fn new(app: &App, name: &str, bytes: &[u8]) -> Result<Self, HttpError> {
         let lost = |error| HttpError::from(ServiceError::from(FilesError::Spool(error)));
         let mut spool = Spool::new(&app.config.spool_folder()).await.map_err(lost)?;
@@ -233,8 +234,8 @@ impl OperationOutput for WasmReply {
     }
 }
 
-/// A file to be saved under `name`. A client that reads slowly holds a file and no
-/// memory.
+/// Sends a file to be saved under `name`. It is streamed from disk, so a slow client holds a file
+/// open and no memory.
 fn attachment(kind: &str, name: &str, file: Spooled) -> Response {
     let file = Arc::new(file);
     let headers = [
@@ -248,7 +249,7 @@ fn attachment(kind: &str, name: &str, file: Spooled) -> Response {
     (headers, Body::from_stream(file.pieces())).into_response()
 }
 
-/// A file of one of these media types.
+/// Documents a file of one of these media types.
 fn file(types: &[&str]) -> Documented {
     let content = types
         .iter()

@@ -1,8 +1,8 @@
-//! A letter as HTML and as text, in the look of its organization.
+//! Renders a letter as HTML and as text, in the organization's branding.
 //!
-//! Mail programs know little HTML: styles stand at their elements, one table
-//! holds the button because some ignore the padding of a link, and no colour is
-//! set that a dark background would swallow.
+//! Mail clients support little HTML: styles are inline, a table holds
+//! the button because some clients ignore the padding of a link, and
+//! no colour is set that would be unreadable on a dark background.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -10,14 +10,14 @@ use super::letters::Letter;
 use crate::domain::brand::{Brand, Color, Logo};
 use crate::domain::organization::Organization;
 
-/// Our own name, shown where there is no brand.
+/// Product name, shown where an organization has no branding.
 const PRODUCT: &str = "holdfast";
 
-/// How an organization's mails look.
+/// Branding of an organization's mails.
 pub(crate) struct Look {
-    /// Who asks, tells or withdraws.
+    /// Display name of the sender.
     pub sender: String,
-    /// At the head of the mail when there is no logo.
+    /// Heading of the mail when there is no logo.
     pub heading: String,
     pub color: Color,
     pub logo: Option<Logo>,
@@ -41,7 +41,7 @@ impl Look {
     }
 }
 
-/// The letter for programs that show text, with the same words.
+/// Renders the plain-text part, with the same wording as the HTML.
 pub(crate) fn text(letter: &Letter, look: &Look) -> String {
     let mut blocks = vec![greeting(letter)];
     blocks.extend(letter.paragraphs.iter().cloned());
@@ -53,7 +53,7 @@ pub(crate) fn text(letter: &Letter, look: &Look) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// The letter as a page; `logo` is the URL of the logo's part of the mail.
+/// Renders the HTML part; `logo` is the `cid:` URL of the logo.
 pub(crate) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
     let frame = format!(
         "max-width:560px;margin:0 auto;padding:24px 16px;border-top:4px solid {};\
@@ -89,7 +89,7 @@ pub(crate) fn html(letter: &Letter, look: &Look, logo: Option<&str>) -> String {
     page.into_string()
 }
 
-/// The logo on white, as many are drawn for paper; else the name.
+/// Renders the logo on white, as many logos are drawn for paper; without one, the name.
 fn head(look: &Look, logo: Option<&str>) -> Markup {
     html! {
         @match logo {
@@ -100,7 +100,7 @@ fn head(look: &Look, logo: Option<&str>) -> Markup {
     }
 }
 
-/// With the address below it, for whoever wants to see where it leads.
+/// Renders a button with the URL as text below it, so that recipients can check the target.
 fn button(label: &str, url: &str, color: &Color) -> Markup {
     let cell = format!("background-color:{color};border-radius:6px");
     let link = format!(
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_brand_our_name_stands_at_the_head_and_the_sender_is_the_organization() {
+    fn a_mail_without_a_brand_shows_our_name_and_the_organization_as_sender() {
         let plain = look(Brand::default());
         assert_eq!(
             (plain.heading.as_str(), plain.sender.as_str()),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_page_say_the_same_and_nothing_in_them_is_markup() {
+    fn text_and_html_of_a_mail_agree_and_input_is_escaped() {
         let (letter, look) = (letter(), look(Brand::default()));
         let text = text(&letter, &look);
         let page = html(&letter, &look, None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_button_has_the_colour_of_the_brand_and_words_that_can_be_read_on_it() {
+    fn the_mail_button_has_the_brand_colour_and_readable_text() {
         let yellow = look(Brand {
             color: Some(Color::try_from("#ffd000".to_owned()).unwrap()),
             ..Brand::default()

@@ -1,14 +1,14 @@
-//! What mails say.
+//! Wording of the mails.
 
 use super::line::one_line;
 use crate::domain::envelope::Envelope;
 use crate::domain::webhook::{DisableReason, Endpoint};
 
-/// A mail's content, whatever it looks like.
+/// Content of a mail, independent of its layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Letter {
     pub subject: String,
-    /// Name of who is written to; none when it is not known.
+    /// Recipient's name, if known.
     pub to: Option<String>,
     pub paragraphs: Vec<String>,
     pub button: Option<Button>,
@@ -16,22 +16,22 @@ pub(crate) struct Letter {
     pub notes: Vec<String>,
 }
 
-/// The one thing to do.
+/// Call to action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Button {
     pub label: &'static str,
     pub url: String,
 }
 
-/// Who is told that somebody has declined.
+/// Recipient of a notification that a signer declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told<'a> {
-    /// Alone told who it was, and why.
+    /// The only recipient who learns who declined, and why.
     Creator {
         by: &'a str,
         reason: &'a str,
     },
-    /// Who declined.
+    /// The signer who declined.
     Decliner,
     OtherSigner,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Told<'a> {
 const LINK_NOTE: &str =
     "The link is meant for you alone and works for seven days. Please do not forward this e-mail.";
 
-/// Asks somebody to sign.
+/// Builds the invitation to sign.
 pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
@@ -54,7 +54,7 @@ pub(crate) fn invitation(sender: &str, envelope: &Envelope, to: &str, url: Strin
     }
 }
 
-/// What the sender writes to the signers, a paragraph for each of its lines.
+/// Splits the sender's message into paragraphs, one for each line.
 fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
     let lines = envelope
         .sending
@@ -65,31 +65,31 @@ fn message(envelope: &Envelope) -> impl Iterator<Item = String> {
     lines.map(one_line).filter(|line| !line.is_empty())
 }
 
-/// Asks somebody again.
+/// Builds a reminder.
 pub(crate) fn reminder(sender: &str, envelope: &Envelope, to: &str, url: String) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
-        subject: format!("Reminder: {sender} waits for your signature: {document}"),
+        subject: format!("Reminder: {sender} is waiting for your signature: {document}"),
         to: Some(one_line(to)),
         paragraphs: vec![
-            format!("{sender} still waits for your signature on “{document}”."),
-            "You can sign it with this fresh link, whatever became of the one before.".into(),
+            format!("{sender} is waiting for your signature on “{document}”."),
+            "You can sign it with this new link. Older links may have expired.".into(),
         ],
         button: Some(read_and_sign(url)),
         notes: vec![LINK_NOTE.into(), reference(envelope)],
     }
 }
 
-/// How somebody gets the copy of what everybody has signed.
+/// How a recipient gets the copy of the signed document.
 pub(crate) enum Copy {
     Attached,
-    /// Too large: by a link of their own.
+    /// Too large to attach: a download link for this recipient.
     Linked(String),
-    /// Too large, for who has the vault itself.
+    /// Too large to attach, for a recipient with access to the vault.
     Kept,
 }
 
-/// Says that everybody has signed.
+/// Builds the notification that all signers have signed.
 pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Letter {
     let document = one_line(&envelope.name);
     let (said, url) = match copy {
@@ -104,9 +104,12 @@ pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Le
         Copy::Kept => ("The signed document is too large for an e-mail.", None),
     };
     Letter {
-        subject: format!("Signed by everybody: {document}"),
+        subject: format!("Completed: {document}"),
         to: to.map(one_line),
-        paragraphs: vec![format!("Everybody has signed “{document}”."), said.into()],
+        paragraphs: vec![
+            format!("“{document}” is completed: all parties have signed."),
+            said.into(),
+        ],
         button: url.map(|url| Button {
             label: "Download your copy",
             url,
@@ -115,7 +118,7 @@ pub(crate) fn completed(envelope: &Envelope, to: Option<&str>, copy: Copy) -> Le
     }
 }
 
-/// Says that somebody has declined.
+/// Builds the notification that a signer declined.
 pub(crate) fn declined(
     sender: &str,
     envelope: &Envelope,
@@ -135,12 +138,12 @@ pub(crate) fn declined(
             paragraphs
         }
         Told::Decliner => vec![
-            format!("You have declined to sign “{document}”. {sender} has been told."),
-            format!("If it was not you who declined, please tell {sender}."),
+            format!("You have declined to sign “{document}”. {sender} has been notified."),
+            format!("If you did not decline, please contact {sender}."),
         ],
         Told::OtherSigner => vec![
             format!("Another signer has declined to sign “{document}”."),
-            "It is closed, and there is nothing left for you to do.".into(),
+            "The document is closed. You do not need to do anything.".into(),
         ],
     };
     Letter {
@@ -152,7 +155,7 @@ pub(crate) fn declined(
     }
 }
 
-/// Says that the sender wants no signature any more.
+/// Builds the notification that the sender withdrew the document.
 pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
     let document = one_line(&envelope.name);
     Letter {
@@ -160,15 +163,14 @@ pub(crate) fn withdrawn(sender: &str, envelope: &Envelope, to: &str) -> Letter {
         to: Some(one_line(to)),
         paragraphs: vec![
             format!("{sender} has withdrawn “{document}”."),
-            "The links you were sent no longer lead to it, and there is nothing left for you to do."
-                .into(),
+            "Your links no longer open it. You do not need to do anything.".into(),
         ],
         button: None,
         notes: vec![reference(envelope)],
     }
 }
 
-/// Says that nothing has arrived at a webhook endpoint for days.
+/// Builds the warning that a webhook endpoint has been failing for days.
 pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
     let host = host(endpoint);
     let since = endpoint.health.failing_since;
@@ -178,7 +180,7 @@ pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
         to: None,
         paragraphs: vec![
             format!("Every attempt to deliver an event to {host} has failed {since}."),
-            "After five days of this the endpoint is disabled, and what waits for it is given up."
+            "After five days of failures the endpoint is disabled and its waiting deliveries are dropped."
                 .into(),
         ],
         button: None,
@@ -186,12 +188,12 @@ pub(crate) fn endpoint_failing(endpoint: &Endpoint) -> Letter {
     }
 }
 
-/// Says that a webhook endpoint was disabled.
+/// Builds the notification that a webhook endpoint was disabled.
 pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
     let host = host(endpoint);
     let why = match endpoint.health.disabled {
-        Some((DisableReason::Gone, _)) => "It answered 410: it wants nothing more.",
-        _ => "Every attempt of five days has failed.",
+        Some((DisableReason::Gone, _)) => "It answered 410 (gone).",
+        _ => "Every attempt failed for five days.",
     };
     Letter {
         subject: format!("Webhooks to {host} are disabled"),
@@ -207,7 +209,7 @@ pub(crate) fn endpoint_disabled(endpoint: &Endpoint) -> Letter {
     }
 }
 
-/// A URL may hold a credential: only its host is named.
+/// Returns the host of an endpoint's URL; the full URL may contain a credential.
 fn host(endpoint: &Endpoint) -> String {
     let url = url::Url::parse(&endpoint.url).ok();
     let host = url.as_ref().and_then(|url| url.host_str());
@@ -225,7 +227,7 @@ fn read_and_sign(url: String) -> Button {
     }
 }
 
-/// What to name when asking about it.
+/// Returns the reference that recipients can quote to support.
 fn reference(envelope: &Envelope) -> String {
     format!("Reference: {}", envelope.id)
 }

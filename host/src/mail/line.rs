@@ -1,7 +1,6 @@
-//! Names that others chose, as one line of a mail.
+//! User-supplied text made safe for a single line of a mail.
 
-/// Without line breaks and other control characters, and without those that
-/// turn the direction of what follows.
+/// Replaces line breaks, control characters and characters that change the text direction.
 pub(super) fn one_line(text: &str) -> String {
     let plain: String = text
         .chars()
@@ -16,7 +15,7 @@ pub(super) fn one_line(text: &str) -> String {
     joined_words(&plain)
 }
 
-/// The same, cut after so many characters.
+/// Like [`one_line`], truncated to `limit` characters.
 pub(super) fn short_line(text: &str, limit: usize) -> String {
     let line = one_line(text);
     match line.char_indices().nth(limit) {
@@ -25,7 +24,7 @@ pub(super) fn short_line(text: &str, limit: usize) -> String {
     }
 }
 
-/// The document's name as a file's, with no character that a file system minds.
+/// Returns a file name for the document, without characters that file systems reject.
 pub(super) fn file_name(document: &str) -> String {
     let plain: String = one_line(document)
         .chars()
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_line() {
+    fn a_display_name_is_reduced_to_one_line() {
         let name = "Ann\r\nBcc: all@example.com";
         assert_eq!(one_line(name), "Ann Bcc: all@example.com");
         assert_eq!(one_line("a\u{202e}b\u{0}c\t d\u{85}e"), "a b c d e");
@@ -67,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut() {
+    fn a_long_display_name_is_truncated() {
         assert_eq!(short_line(&"é".repeat(9), 8), format!("{}…", "é".repeat(8)));
         assert_eq!(short_line(&"é".repeat(8), 8), "é".repeat(8));
     }
 
     #[test]
-    fn an_attachment_is_called_after_the_document() {
+    fn an_attachment_is_named_after_the_document() {
         for (document, file) in [
             ("Contract 17", "Contract 17.pdf"),
             ("../../etc/passwd", "etc passwd.pdf"),

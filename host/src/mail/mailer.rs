@@ -1,4 +1,4 @@
-//! The way out: a mail server, or files in the outbox.
+//! Delivery of mails to a mail server, or as files to the outbox.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::smtp::Smtp;
 use crate::config::{Config, ConfigError};
 use crate::domain::id::JobId;
 
-/// Takes messages; made once.
+/// Sends messages; created once at startup.
 pub(crate) struct Mailer {
     from: Mailbox,
     way: Way,
@@ -23,7 +23,7 @@ enum Way {
 }
 
 impl Mailer {
-    /// As the settings say. An error names its setting and no secret.
+    /// Creates the mailer from the settings. An error names the setting and contains no secret.
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let from = config.mail_from.parse().map_err(|_| ConfigError::Refused {
             key: "mail_from".into(),
@@ -36,12 +36,12 @@ impl Mailer {
         Ok(Self { from, way })
     }
 
-    /// The installation's own mailbox.
+    /// Returns the installation's own mailbox.
     pub(crate) fn from(&self) -> &Mailbox {
         &self.from
     }
 
-    /// Hands a message over.
+    /// Sends a message, or writes it to the outbox.
     pub(crate) async fn send(&self, id: &JobId, message: &Message) -> Result<(), MailError> {
         match &self.way {
             Way::Server(server) => server.send(message).await,
@@ -54,7 +54,7 @@ impl Mailer {
         }
     }
 
-    /// Which way it is.
+    /// Describes where mails go, for the operator.
     pub(crate) fn describe(&self) -> String {
         match &self.way {
             Way::Server(server) => format!("mails go to {server}"),
@@ -62,7 +62,7 @@ impl Mailer {
         }
     }
 
-    /// Speaks with the mail server, as far as being let in.
+    /// Connects to the mail server and authenticates, without sending a mail.
     pub(crate) async fn check(&self) -> Result<String, String> {
         if let Way::Server(server) = &self.way {
             let greeted = server.check().await;
@@ -72,11 +72,12 @@ impl Mailer {
     }
 }
 
-/// Whole or not at all, for the owner only; a repeat takes its own place.
+/// Writes a file atomically, readable by the owner only. A repeated mail replaces its file.
 fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
+    // Synced before the rename, or a crash could leave an empty mail under the final name.
     file.as_file().sync_all()?;
     file.persist(folder.join(name))?;
     Ok(())
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_outbox_holds_one_file_for_a_mail_and_shows_it_to_its_owner_only() {
+    fn the_outbox_has_one_private_file_for_each_mail() {
         let folder = crate::test_folder();
         let outbox = folder.path().join("outbox");
         put(&outbox, "a.eml", b"first").unwrap();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_is_no_mailbox_is_refused() {
+    fn a_sender_that_is_not_a_mailbox_is_refused() {
         let config = Config {
             mail_from: "nobody".into(),
             ..Config::default()

@@ -1,4 +1,4 @@
-//! A letter as a message: headers and parts (RFC 5322, RFC 2045).
+//! Renders a letter as a message with headers and parts (RFC 5322, RFC 2045).
 
 use std::time::{Duration, SystemTime};
 
@@ -16,18 +16,18 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::FileType;
 use crate::domain::id::JobId;
 
-/// Longest subject or name in a header, in characters.
+/// Maximum length of a subject or name in a header, in characters.
 const HEADER_TEXT: usize = 200;
 
-/// Everything a message is made of.
+/// Input of a message.
 pub(crate) struct Draft<'a> {
-    /// Its job: a repeat of it has the same `Message-ID`.
+    /// Id of the job; a repeated attempt gets the same `Message-ID`.
     pub id: &'a JobId,
     /// The installation's own mailbox.
     pub from: &'a Mailbox,
     /// E-mail address.
     pub to: &'a str,
-    /// Who is to have the answers.
+    /// Address for replies.
     pub reply_to: Option<&'a str>,
     pub letter: &'a Letter,
     pub look: &'a Look,
@@ -52,9 +52,10 @@ impl Draft<'_> {
             .to(to)
             .subject(short_line(&self.letter.subject, HEADER_TEXT))
             .date(system_time(self.at))
+            // Derived from the job, so that mail clients can drop a duplicate after a crash.
             .message_id(Some(format!("<{}@{domain}>", self.id)))
             .raw_header(automatic());
-        // Whoever created the envelope may have an address that is none.
+        // The user who created the envelope may have an invalid address.
         let reply_to = self
             .reply_to
             .and_then(|text| text.trim().parse::<Address>().ok());
@@ -76,7 +77,7 @@ impl Draft<'_> {
     }
 }
 
-/// Text, or HTML with its logo.
+/// Builds the text and HTML alternatives, with the logo.
 fn words(letter: &Letter, look: &Look, domain: &str) -> Result<MultiPart, MailError> {
     let text = SinglePart::plain(layout::text(letter, look));
     let alternative = MultiPart::alternative().singlepart(text);
@@ -102,7 +103,7 @@ fn picture(logo: &Logo, content_id: String) -> Result<SinglePart, MailError> {
     Ok(inline.body(logo.bytes.clone(), content_type))
 }
 
-/// Nobody's vacation notice is to answer (RFC 3834).
+/// Suppresses automatic replies such as vacation notices (RFC 3834).
 fn automatic() -> HeaderValue {
     let name = HeaderName::new_from_ascii_str("Auto-Submitted");
     HeaderValue::new(name, "auto-generated".to_owned())
@@ -113,7 +114,7 @@ fn system_time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
 }
 
-/// None for a name with nothing to show.
+/// Returns a name for a header; none if nothing printable is left.
 fn display_name(name: &str) -> Option<String> {
     Some(short_line(name, HEADER_TEXT)).filter(|name| !name.is_empty())
 }

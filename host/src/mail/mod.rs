@@ -1,17 +1,16 @@
-//! Mails: what they say, what they look like, and how they leave.
+//! Mails: wording, layout and delivery.
 //!
 //! | File | Holds |
 //! |---|---|
 //! | `letters` | the wording of each kind |
-//! | `line` | names that others chose, as one line |
-//! | `layout` | a letter as HTML and as text, in the organization's look |
+//! | `line` | user-supplied names, made safe for one line |
+//! | `layout` | a letter as HTML and as text, in the organization's branding |
 //! | `message` | headers and parts |
-//! | `mailer` | the way out: a mail server, or files in the outbox |
-//! | `smtp` | speaking with the mail server |
+//! | `mailer` | delivery to a mail server, or as files to the outbox |
+//! | `smtp` | the SMTP connection |
 //!
-//! A mail may go out twice when the process dies between sending and settling.
-//! Both have the same `Message-ID`; a link in it is made at that moment and is
-//! no less valid than the first.
+//! A mail may be sent twice if the process dies between sending and recording it. Both have the
+//! same `Message-ID`, and the links in both are valid.
 
 pub(crate) mod layout;
 pub(crate) mod letters;
@@ -24,7 +23,7 @@ use std::time::Duration;
 
 pub(crate) use mailer::Mailer;
 
-/// Why a mail did not go out.
+/// Reason a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
     #[error("address: {0}")]
@@ -42,7 +41,7 @@ pub(crate) enum MailError {
 }
 
 impl MailError {
-    /// The server could not be reached, or asks to come again.
+    /// Returns whether the server was unreachable or reported a temporary failure.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Server(_) => !self.is_final(),
@@ -51,7 +50,7 @@ impl MailError {
         }
     }
 
-    /// Trying again would not help.
+    /// Returns whether a retry cannot succeed.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Address(_) | Self::Message(_) | Self::ContentType(_) => true,

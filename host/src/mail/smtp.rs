@@ -1,8 +1,7 @@
-//! Speaking with the mail server.
+//! Connection to the mail server.
 //!
-//! Connections are kept and used again, here and not in lettre's own pool: that
-//! one has no time limit on answers, and takes back a connection whose mail was
-//! given up in the middle.
+//! Connections are pooled here and not in lettre's own pool, which has no timeout for responses and
+//! would reuse a connection after a mail was abandoned in the middle.
 
 use std::fmt;
 use std::path::Path;
@@ -23,13 +22,13 @@ use url::Url;
 use super::MailError;
 use crate::config::{Config, ConfigError, SecretText};
 
-/// How long a mail may take, from the connection to the server's last word.
+/// Timeout of one mail, from the connection to the server's last response.
 const MAIL_PATIENCE: Duration = Duration::from_secs(60);
-/// How long each of the server's addresses may take to be reached.
+/// Timeout of connecting to each of the server's addresses.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a look at the server may take.
+/// Timeout of a connection test.
 const CHECK_PATIENCE: Duration = Duration::from_secs(15);
-/// Connections kept, and for how long: less than any server does.
+/// Number of idle connections, and their lifetime: shorter than any server's.
 const KEPT: usize = 4;
 const KEPT_FOR: Duration = Duration::from_secs(30);
 
@@ -38,26 +37,26 @@ pub(super) struct Smtp {
     host: String,
     port: u16,
     tls: Tls,
-    /// How we call ourselves.
+    /// Name for the EHLO command.
     name: ClientId,
     credentials: Option<Credentials>,
     kept: Mutex<Vec<Kept>>,
 }
 
-/// A connection with nothing under way.
+/// Idle connection.
 struct Kept {
     connection: AsyncSmtpConnection,
     since: Instant,
 }
 
-/// When to encrypt.
+/// Use of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encryption {
     /// From the first byte.
     Implicit,
-    /// Before anything is said.
+    /// With STARTTLS, before anything else is sent.
     Required,
-    /// When the server offers it.
+    /// With STARTTLS, if the server offers it.
     Opportunistic,
     Never,
 }
@@ -69,12 +68,14 @@ impl Smtp {
             refused("write it as smtps://host, or as smtp://host with ?tls=required, ?tls=opportunistic or nothing behind")
         })?;
         let host = url.host_str().unwrap_or_default();
+        // An IPv6 literal is bracketed in URLs, but not for the TLS and TCP layers.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() {
             return Err(refused("names no host"));
         }
         let credentials = credentials(&url)?;
         let hidden = matches!(encryption, Encryption::Implicit | Encryption::Required);
+        // Opportunistic TLS can be stripped by an attacker, so it must not protect a password.
         if credentials.is_some() && !hidden {
             return Err(refused("a password needs smtps:// or ?tls=required"));
         }
@@ -99,8 +100,7 @@ impl Smtp {
         })
     }
 
-    /// Hands a message over. A connection on which anything went wrong, or took
-    /// too long, is not used again.
+    /// Sends a message. A connection with an error or a timeout is not reused.
     pub(super) async fn send(&self, message: &Message) -> Result<(), MailError> {
         let bytes = message.formatted();
         let sent = async {
@@ -109,6 +109,7 @@ impl Smtp {
                 None => self.connect().await?,
             };
             connection.send(message.envelope(), &bytes).await?;
+            // Returned to the pool only after success; on any error or timeout it is dropped.
             self.keep(connection);
             Ok::<_, smtp::Error>(())
         };
@@ -116,7 +117,7 @@ impl Smtp {
         Ok(sent.map_err(|_| MailError::Late(MAIL_PATIENCE))??)
     }
 
-    /// Connects and is let in.
+    /// Connects and authenticates.
     pub(super) async fn check(&self) -> Result<(), MailError> {
         let greeted = async {
             let mut connection = self.connect().await?;
@@ -150,9 +151,10 @@ impl Smtp {
         Ok(connection)
     }
 
-    /// A kept connection that still answers.
+    /// Returns an idle connection that still answers.
     async fn take(&self) -> Option<AsyncSmtpConnection> {
         loop {
+            // The lock is released before the connection is tested, which waits for the server.
             let mut kept = self.kept().pop()?;
             if kept.since.elapsed() < KEPT_FOR && kept.connection.test_connected().await {
                 return Some(kept.connection);
@@ -177,7 +179,7 @@ impl Smtp {
     }
 }
 
-/// The server, without its credentials.
+/// Formats the server without its credentials.
 impl fmt::Display for Smtp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = match self.tls {
@@ -190,8 +192,8 @@ impl fmt::Display for Smtp {
     }
 }
 
-/// The server did not let us in (codes 530 to 538): the operator can mend that,
-/// and the mail is as good as before.
+/// Returns whether the server rejected the credentials (codes 530 to 538). The operator can fix
+/// that, so the mail is retried.
 pub(super) fn is_about_credentials(error: &smtp::Error) -> bool {
     error
         .status()
@@ -225,7 +227,7 @@ fn credentials(url: &Url) -> Result<Option<Credentials>, ConfigError> {
     }
 }
 
-/// The host by which the world knows us, when it has a name.
+/// Returns the domain of the public URL, if there is one.
 fn own_name(config: &Config) -> ClientId {
     let domain = config.public_url.as_ref().and_then(Url::domain);
     match domain {
@@ -234,7 +236,7 @@ fn own_name(config: &Config) -> ClientId {
     }
 }
 
-/// The file's authorities are trusted beside those of the web.
+/// Adds the file's certificate authorities to the default trust roots.
 fn trusting(
     tls: TlsParametersBuilder,
     authorities: Option<&Path>,
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_host_port_and_encryption() {
+    fn a_mail_url_sets_host_port_and_encryption() {
         for (url, shown) in [
             ("smtps://mail.example", "mail.example:465 with TLS"),
             (
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_without_showing_the_password() {
+    fn an_invalid_mail_url_is_refused_without_showing_its_password() {
         for (url, why) in [
             ("https://ann:s3cret@mail.example", "write it as smtps://"),
             (

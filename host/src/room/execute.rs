@@ -1,4 +1,4 @@
-//! Making the executed document once everybody has signed.
+//! Creates the executed document after all signers have signed.
 
 use crate::components::ComponentError;
 use crate::components::rules::documents::{Area, DocumentError, FieldValue, FilledField};
@@ -11,7 +11,7 @@ use crate::store::room::{self as rooms, RoomField, RoomSubmitter};
 use super::Room;
 use super::signature::Signature;
 
-/// Why the document could not be made.
+/// Reason the document could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     #[error(transparent)]
@@ -27,15 +27,16 @@ pub enum ExecuteError {
 }
 
 impl Room {
-    /// Once everybody has signed, writes the values into the document and
-    /// completes the submission. Doing it twice gives the same file and one
-    /// completion; doing it too early does nothing.
+    /// Writes the values into the document and completes the submission, once all submitters have
+    /// signed. Running it twice gives the same file and a single completion; running it before all
+    /// have signed does nothing.
     pub async fn execute(&self, org: &OrgId, submission: i64) -> Result<(), ExecuteError> {
         let mut connection = self.store.read().await?;
         let found = rooms::submission(&mut connection, org, submission)
             .await?
             .ok_or(ExecuteError::NotFound)?;
         let submitters = rooms::submitters(&mut connection, org, submission).await?;
+        // No database connection is held during the document work, which may take long.
         drop(connection);
         let all_signed = submitters
             .iter()
@@ -58,6 +59,8 @@ impl Room {
             .map_err(ExecuteError::Document)?;
         let file = self
             .files
+            // Stored before the transaction: a crash in between
+            // leaves an orphaned object, never a dangling row.
             .put(
                 FileArea::Room,
                 org,
@@ -67,10 +70,12 @@ impl Room {
             )
             .await?;
 
+        // The document was filled without a lock: another worker may have completed it meanwhile.
         let mut tx = self.store.begin().await?;
         let mut submission = rooms::lock_submission(&mut tx, org, submission)
             .await?
             .ok_or(ExecuteError::NotFound)?;
+        // Keeps the file of the run that committed first.
         if submission.completed_at.is_some() {
             return Ok(());
         }
@@ -84,7 +89,7 @@ impl Room {
     }
 }
 
-/// What one submitter's values put on the pages.
+/// Returns one submitter's values with their positions on the pages.
 fn filled(
     fields: &[RoomField],
     submitter: &RoomSubmitter,

@@ -1,4 +1,4 @@
-//! What the signing form does: open, save, finish, decline.
+//! Actions of the signing form: open, save, finish, decline.
 //!
 //! Each change and the jobs it causes commit together.
 
@@ -15,42 +15,42 @@ use crate::files::FilesError;
 use crate::store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitter};
 use crate::store::{StoreError, Tx, jobs};
 
-/// Longest value of a text field, in characters.
+/// Maximum length of a text field's value, in characters.
 const TEXT_LIMIT: usize = 4_000;
 
-/// The form executes the document itself before it answers the last signer;
-/// the job is for when it could not.
+/// Delay of the job that executes the document. The form executes it before responding to the last
+/// signer; the job covers the case that this failed.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// What a signer sees.
+/// Data of a signer's form.
 pub struct Form {
     pub submission: RoomSubmission,
     pub submitter: RoomSubmitter,
-    /// The signer's fields in document order.
+    /// Signer's fields in document order.
     pub fields: Vec<RoomField>,
-    /// An earlier signer has to finish first.
+    /// Name of an earlier signer who must finish first.
     pub waits_for: Option<String>,
 }
 
-/// Where a request came from: kept with the signature.
+/// Client that made a request; recorded with the signature.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     pub ip: Option<String>,
     pub user_agent: Option<String>,
 }
 
-/// Stands for the consent among what is wrong with a form.
+/// Key of the consent in [`Problems`].
 pub const CONSENT: &str = "consent";
 
-/// Field name to what is wrong with its value.
+/// Problems by field name.
 pub type Problems = BTreeMap<String, String>;
 
-/// Why a form was not accepted.
+/// Reason a form was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
     #[error("no such document")]
     NotFound,
-    /// Signed, declined or withdrawn already.
+    /// The submission was signed, declined or withdrawn already.
     #[error("the document can no longer be signed")]
     Closed,
     #[error("it is another signer's turn")]
@@ -66,7 +66,7 @@ pub enum FormError {
 }
 
 impl Room {
-    /// The form of a submitter, as it stands.
+    /// Returns the current state of a submitter's form.
     pub async fn form(&self, org: &OrgId, submitter: i64) -> Result<Form, FormError> {
         let mut connection = self.store.read().await?;
         let submitter = rooms::submitter(&mut connection, org, submitter)
@@ -84,7 +84,7 @@ impl Room {
         })
     }
 
-    /// The signer has the document open.
+    /// Records that the signer opened the document.
     pub async fn open(
         &self,
         org: &OrgId,
@@ -103,8 +103,8 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// Keeps values without finishing, and says which could not be kept and why.
-    /// Names of no field of the signer's are ignored.
+    /// Saves values without finishing; returns the problems of values that were not saved. Unknown
+    /// field names are ignored.
     pub async fn save(
         &self,
         org: &OrgId,
@@ -112,6 +112,7 @@ impl Room {
         values: &BTreeMap<String, String>,
     ) -> Result<Problems, FormError> {
         let form = self.form(org, submitter).await?;
+        // Checked before the transaction, because pictures are rendered in the sandbox.
         let (valid, problems) = self.checked(&form, values).await?;
         let (mut tx, _, mut submitter) = self.turn(org, submitter).await?;
         if take(&form.fields, &mut submitter, valid) {
@@ -122,8 +123,8 @@ impl Room {
         Ok(problems)
     }
 
-    /// The signer has filled everything in, consents and signs. What is not sent
-    /// again is as it was saved; what is wrong keeps nothing else from being saved.
+    /// Signs: all required fields must be filled, with new or saved values, and the signer must
+    /// consent. Valid values are saved even if others are rejected.
     pub async fn finish(
         &self,
         org: &OrgId,
@@ -165,6 +166,7 @@ impl Room {
         submitter.opened_at.get_or_insert(now);
         submitter.consented_at = Some(now);
         submitter.completed_at = Some(now);
+        // Keeps the address recorded at opening when this request has none.
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
@@ -183,8 +185,7 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// The sent values that can stand in their fields, and what is wrong with the
-    /// others.
+    /// Splits the submitted values into valid ones and problems.
     async fn checked(
         &self,
         form: &Form,
@@ -197,7 +198,7 @@ impl Room {
             let Some(value) = values.get(&field.name).map(|value| value.trim()) else {
                 continue;
             };
-            // What is there already was looked at when it was sent first.
+            // A stored signature was checked when it was first submitted.
             let known = form.submitter.values.get(&field.name);
             let known = known.is_some_and(|known| known == value && field.is_signature());
             let verdict = if known {
@@ -213,14 +214,15 @@ impl Room {
         Ok((valid, problems))
     }
 
-    /// Whether a value can stand in a field. A picture is drawn once, in the
-    /// sandbox, to see that it can be.
+    /// Checks that a value fits its field. A picture is
+    /// rendered in the sandbox, to see that it can be drawn.
     async fn check(
         &self,
         field: &RoomField,
         value: &str,
         owner: &Owner,
     ) -> Result<Result<(), String>, FormError> {
+        // Cheap checks come before the sandbox call.
         if let Err(why) = check_value(field, value) {
             return Ok(Err(why));
         }
@@ -244,7 +246,7 @@ impl Room {
         }
     }
 
-    /// The signer refuses.
+    /// Records that the signer declined.
     pub async fn decline(
         &self,
         org: &OrgId,
@@ -262,7 +264,7 @@ impl Room {
         Ok(tx.commit().await?)
     }
 
-    /// A transaction with the submission locked, when it is this signer's turn.
+    /// Opens a transaction with the submission locked; fails unless it is this signer's turn.
     async fn turn(
         &self,
         org: &OrgId,
@@ -272,6 +274,7 @@ impl Room {
         let found = rooms::submitter(&mut tx, org, submitter)
             .await?
             .ok_or(FormError::NotFound)?;
+        // Serializes all changes of a submission: two signers cannot both be the last one.
         let submission = rooms::lock_submission(&mut tx, org, found.submission)
             .await?
             .ok_or(FormError::NotFound)?;
@@ -293,7 +296,7 @@ impl Room {
         Ok((tx, submission, submitter))
     }
 
-    /// A first saved field makes a signer started.
+    /// Records the start of signing when the first field is saved.
     async fn start(&self, tx: &mut Tx, submitter: &mut RoomSubmitter) -> Result<(), FormError> {
         if submitter.started_at.is_none() {
             submitter.started_at = Some(self.clock.now());
@@ -303,7 +306,7 @@ impl Room {
     }
 }
 
-/// Lays values over those that are there; whether that changed any.
+/// Stores values in the signer's fields; returns whether any value changed.
 fn take(
     fields: &[RoomField],
     submitter: &mut RoomSubmitter,
@@ -325,14 +328,14 @@ fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<Roo
     let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
     let mut fields: Vec<RoomField> = submission.fields.iter().filter(own).cloned().collect();
     let mut signatures = fields.iter_mut().filter(|field| field.is_signature());
-    // The page and the browser ask for the only signature that there is.
+    // The only signature field is always required; the page and the browser enforce the same.
     if let (Some(only), None) = (signatures.next(), signatures.next()) {
         only.required = true;
     }
     fields
 }
 
-/// The first signature or initials field of a signer who has filled none of them.
+/// Returns the first signature or initials field, if the signer has filled none of them.
 fn unsigned<'a>(
     fields: &'a [RoomField],
     values: &BTreeMap<String, String>,
@@ -357,7 +360,7 @@ fn waits_for(
         .map(|other| other.name.clone())
 }
 
-/// What stands in a field that nobody has touched.
+/// Returns the value of an untouched field.
 fn unset(field: &RoomField) -> &'static str {
     match field.field_type.as_str() {
         "checkbox" => "false",
@@ -373,7 +376,7 @@ fn is_missing(field: &RoomField, value: &str) -> bool {
     field.required && empty && !field.is_locked()
 }
 
-/// Whether a value can stand in a field; an empty one can, as far as its shape goes.
+/// Checks the format of a value; empty values pass.
 fn check_value(field: &RoomField, value: &str) -> Result<(), String> {
     if value.is_empty() {
         return Ok(());
@@ -420,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_to_fit_their_field() {
+    fn form_values_have_to_match_their_field_type() {
         for (field_type, good, bad) in [
             ("number", "12.5", "twelve"),
             ("number", "-3", "NaN"),

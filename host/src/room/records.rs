@@ -1,4 +1,4 @@
-//! The room's records for its component. Changes are written in the caller's transaction.
+//! Storage for the signing room's component. Changes are written in the caller's transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -18,9 +18,9 @@ use crate::store::room::{
 };
 use crate::store::{StoreError, Tx};
 
-/// The records of one organization during one unit of work. Changes are visible to others
-/// after [`Records::write`] has committed; templates to this unit of work at once, as a batch
-/// clones one and sends it.
+/// Records of one organization during one unit of work. Other readers see the changes once
+/// [`Records::write`] has committed. This unit of work sees its templates at once, because a batch
+/// clones a template and then sends it.
 pub struct Records {
     room: Room,
     org: OrgId,
@@ -35,7 +35,7 @@ struct Pending {
 }
 
 impl Room {
-    /// The records of an organization, for one unit of work.
+    /// Opens an organization's records for one unit of work.
     pub fn records(&self, org: &OrgId) -> Records {
         Records {
             room: self.clone(),
@@ -50,7 +50,7 @@ impl Records {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when no change waits to be written.
+    /// Returns whether all changes have been written.
     pub fn is_written(&self) -> bool {
         let pending = self.pending();
         pending.templates.is_empty()
@@ -60,12 +60,14 @@ impl Records {
 
     /// Writes the pending changes.
     pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        // Taken before the first await, so that the lock is never held across one.
         let pending = mem::take(&mut *self.pending());
         for template in pending.templates.into_values() {
             rooms::put_template(tx, &self.template_row(template)?).await?;
         }
         for submission in pending.submissions {
             let (submission, submitters) = self.submission_rows(submission)?;
+            // The submission comes first, as its submitters refer to it.
             rooms::insert_submission(tx, &submission).await?;
             for submitter in &submitters {
                 rooms::insert_submitter(tx, submitter).await?;
@@ -73,6 +75,7 @@ impl Records {
         }
         for id in pending.archived {
             if let Some(mut row) = rooms::lock_submission(tx, &self.org, signed(id)).await? {
+                // Archiving twice keeps the first time.
                 row.archived_at.get_or_insert(self.room.clock.now());
                 rooms::update_submission(tx, &row).await?;
             }
@@ -166,7 +169,7 @@ impl Records {
         }))
     }
 
-    /// The pending version of a stored template, or the stored one.
+    /// Returns the pending version of a stored template, or the stored one.
     fn newest(&self, kept: Option<RoomTemplate>) -> Option<lent::Template> {
         let kept = kept.map(lent::Template::from)?;
         let put = self.pending().templates.get(&kept.id).cloned();
@@ -267,12 +270,12 @@ impl RoomRecords for Records {
     }
 }
 
-/// The id as stored in the database; -1, which no row has, for more than 63 bits.
+/// Converts an id to the database's type; ids above 63 bits become -1, which no row has.
 fn signed(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(-1)
 }
 
-/// The name of a stored document in template records: key and SHA-256.
+/// Formats the name of a stored document in template records: key and SHA-256.
 fn document_name(key: &str, sha256: &str) -> String {
     format!("{key} {sha256}")
 }

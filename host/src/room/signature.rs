@@ -1,8 +1,7 @@
-//! How a signature or initials are given: a typed name, or a picture that was
-//! drawn or uploaded.
+//! Values of signature and initials fields: a typed name, or a drawn or uploaded picture.
 //!
-//! A picture arrives and is kept as a `data:` URL (RFC 2397), so that the form
-//! can show it again as it was sent.
+//! A picture is submitted and stored as a `data:` URL (RFC 2397), so that the form can show it
+//! again unchanged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,24 +9,25 @@ use base64::engine::general_purpose::STANDARD;
 use crate::components::rules::documents::{Picture, PictureFormat};
 use crate::domain::envelope::FileType;
 
-/// Largest picture of a signature, in bytes.
+/// Maximum size of a signature's picture, in bytes.
 pub const PICTURE_LIMIT: usize = 300 * 1024;
 
-/// What a signer gave as a signature.
+/// Signature as entered by the signer.
 pub enum Signature {
     Typed(String),
     Drawn(Picture),
 }
 
 impl Signature {
-    /// Refuses what is meant as a picture and is none we take. Whether its bytes
-    /// can be drawn is for the sandbox to say.
+    /// Parses a value. Rejects `data:` URLs that are not pictures of a supported format; whether
+    /// the bytes can be drawn is checked in the sandbox.
     pub fn parse(value: &str) -> Result<Self, String> {
         let Some(rest) = value.strip_prefix("data:") else {
             return Ok(Self::Typed(value.to_owned()));
         };
         let wrong = || "Use a PNG or JPEG picture".to_owned();
         let (head, encoded) = rest.split_once(',').ok_or_else(wrong)?;
+        // Checked on the encoded text, before memory is spent on decoding.
         if encoded.len() > PICTURE_LIMIT.div_ceil(3) * 4 {
             let limit = PICTURE_LIMIT / 1024;
             return Err(format!("Use a picture of at most {limit} KB"));
@@ -42,7 +42,7 @@ impl Signature {
     }
 }
 
-/// Whether a value is a picture and no text.
+/// Returns whether a value is a picture rather than text.
 pub fn is_picture(value: &str) -> bool {
     value.starts_with("data:")
 }
@@ -54,7 +54,7 @@ mod tests {
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
     #[test]
-    fn a_name_is_typed_and_a_data_url_is_a_picture() {
+    fn a_signature_is_a_typed_name_or_an_image_data_url() {
         assert!(
             matches!(Signature::parse("Ann Lee"), Ok(Signature::Typed(name)) if name == "Ann Lee")
         );
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_we_take_is_refused() {
+    fn a_signature_in_an_unsupported_image_format_is_refused() {
         let png = STANDARD.encode(PNG);
         let large = STANDARD.encode([PNG, &vec![0; PICTURE_LIMIT]].concat());
         for wrong in [

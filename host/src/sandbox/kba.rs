@@ -1,5 +1,5 @@
-//! The identity sandbox: three questions, of which the right answer is called `correct`. Of
-//! whoever's address ends in `+nohistory` before the @ nothing is known. It keeps nothing.
+//! Identity sandbox: three questions; the right answer to each has the id `correct`. Addresses with
+//! `+nohistory` before the @ simulate a person without a history. Nothing is stored.
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
@@ -9,7 +9,7 @@ use crate::components::providers::kba::{Choice, IdentityField, Progress, Questio
 use crate::components::providers::{KbaProvider, ProviderError};
 use crate::domain::token::random;
 
-/// Question, and its answers; the first is right.
+/// Id, question and answers; the first answer is right.
 const QUESTIONS: [(&str, &str, [&str; 4]); 3] = [
     (
         "q1",
@@ -35,7 +35,7 @@ const QUESTIONS: [(&str, &str, [&str; 4]); 3] = [
 
 const RIGHT: &str = "correct";
 
-/// Asks the same questions of everybody.
+/// Provider that asks every signer the same questions.
 pub(super) struct Questions;
 
 type Answer<'a> = BoxFuture<'a, Result<Progress, ProviderError>>;
@@ -83,7 +83,7 @@ fn progress(session: String, step: Step) -> Answer<'static> {
     .boxed()
 }
 
-/// The right answer does not always stand at the same place.
+/// Builds the questions, with the right answer at varying positions.
 fn questions() -> Vec<Question> {
     let question = |(number, (id, text, answers)): (usize, &(&str, &str, [&str; 4]))| {
         let choice = |(index, text): (usize, &&str)| Choice {

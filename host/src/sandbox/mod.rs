@@ -1,8 +1,7 @@
-//! Stand-ins for a payment processor and for identity questions, so that a
-//! development installation works without either. Never in production.
+//! Sandboxes for payments and identity questions, so that a development installation works without
+//! providers. Disabled in production.
 //!
-//! They answer as the components of these slots do, without one. Nothing they keep is about
-//! a person.
+//! They implement the same interfaces as the provider components and store no personal data.
 
 mod kba;
 mod payments;
@@ -15,20 +14,20 @@ use crate::domain::clock::Clock;
 use crate::domain::id::OrgId;
 use crate::store::Store;
 
-/// Marks the details of a ledger entry where the payment or identity provider was a sandbox,
-/// whose results prove nothing.
+/// Marks a ledger entry's details when the payment or identity provider was a sandbox. A sandbox's
+/// results prove nothing.
 pub(crate) fn mark(details: &mut Value, instance: &str) {
     if instance == EMBEDDED {
         details["sandbox"] = Value::Bool(true);
     }
 }
 
-/// The sandboxes.
+/// Factory of the sandbox providers.
 #[derive(Clone)]
 pub struct Sandbox {
     store: Store,
     clock: Clock,
-    /// Where people reach this server.
+    /// Public URL of this server.
     public_url: String,
 }
 
@@ -41,7 +40,7 @@ impl Sandbox {
         }
     }
 
-    /// The payment provider of an organization.
+    /// Returns the payment provider of an organization.
     pub fn payment(&self, org: Option<&OrgId>) -> Box<dyn PaymentProvider> {
         Box::new(payments::Account {
             sandbox: self.clone(),
@@ -49,7 +48,7 @@ impl Sandbox {
         })
     }
 
-    /// The identity provider.
+    /// Returns the identity provider.
     pub fn kba(&self) -> Box<dyn KbaProvider> {
         Box::new(kba::Questions)
     }

@@ -1,4 +1,4 @@
-//! The payment sandbox. Money is a button.
+//! Payment sandbox: the payer pays by pressing a button.
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
@@ -15,7 +15,7 @@ use crate::domain::token::random;
 use crate::store::sandbox::{self, Intent as Kept};
 use crate::store::{StoreError, jobs};
 
-/// The sandbox for one organization; without one, for a callback only.
+/// Sandbox for one organization; without one it can only read callbacks.
 pub(super) struct Account {
     pub sandbox: Sandbox,
     pub org: Option<OrgId>,
@@ -36,6 +36,7 @@ impl PaymentProvider for Account {
     fn read_intent<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Intent, ProviderError>> {
         async move {
             let found = self.sandbox.intent(id).await.map_err(failed)?;
+            // The lookup by id is not scoped by organization, so the owner is checked here.
             let own = found.filter(|intent| Some(&intent.org) == self.org.as_ref());
             Ok(self.sandbox.shown(own.ok_or(ProviderError::NotFound)?))
         }
@@ -57,7 +58,7 @@ impl Account {
         let org = self.org.clone().ok_or_else(no_org)?;
         let too_much = |_| ProviderError::Rejected("the amount is too large".into());
         let kept = Kept {
-            // Whoever sees the payer's page needs no other credential.
+            // The unguessable id is the only credential of the payer's page.
             id: format!("pi_{:02x}{}", org.bucket(), hex::encode(random::<20>())),
             payment: request.payment_id,
             amount: request.amount.try_into().map_err(too_much)?,
@@ -75,7 +76,7 @@ impl Account {
     }
 }
 
-/// Its records are this server's.
+/// Converts a database error; the sandbox stores its records in this server's database.
 fn failed(error: StoreError) -> ProviderError {
     tracing::error!(%error, "the payment sandbox failed");
     ProviderError::Unreachable("the sandbox's records could not be read or written".into())
@@ -98,7 +99,7 @@ impl Sandbox {
         }
     }
 
-    /// A payment, by the id in its page's address.
+    /// Returns a payment by the id in its page's URL.
     pub async fn intent(&self, id: &str) -> Result<Option<Kept>, StoreError> {
         let bucket = id.strip_prefix("pi_").and_then(|rest| rest.get(..2));
         let Some(bucket) = bucket.and_then(|digits| i64::from_str_radix(digits, 16).ok()) else {
@@ -108,11 +109,11 @@ impl Sandbox {
         sandbox::get(&mut connection, bucket, id).await
     }
 
-    /// The button was pressed: the money is there, and the word of it on its way. Pressed
-    /// twice, it is paid once.
+    /// Marks a payment as paid and adds the job that reports it. Paying twice has no effect.
     pub async fn pay(&self, intent: &Kept) -> Result<(), StoreError> {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
+        // Only the first call adds the job, in the same transaction.
         if sandbox::set_paid(&mut tx, intent).await? {
             let job = PaidInSandbox::of(&intent.id);
             jobs::insert(&mut tx, &intent.org, &job, None, now).await?;

@@ -1,4 +1,4 @@
-//! A certification authority of this installation's own.
+//! Certification authority of this installation.
 
 use std::fs;
 use std::io;
@@ -21,12 +21,12 @@ use super::{SealError, unusable};
 use crate::domain::clock::Timestamp;
 use crate::domain::token::random;
 
-/// Life of our own authority, and of a key that it certifies.
+/// Lifetimes of the authority's certificate and of the sealing key's.
 const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
 const KEY_LIFE: Duration = Duration::from_secs(5 * 365 * 86_400);
 
-/// A new authority and a key that it certifies. Written beside and renamed, so
-/// that of two processes starting together one wins whole.
+/// Creates an authority and a sealing key certified by it. The files are written to a temporary
+/// folder that is then renamed: if two processes start together, one result wins as a whole.
 pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     let authority_key = new_key();
     let authority_name = name("holdfast sealing authority")?;
@@ -51,8 +51,8 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     let beside = tempfile::tempdir_in(parent)?;
     let text = key.to_pkcs8_pem(LineEnding::LF).map_err(unusable)?;
     write(&beside.path().join("key.pem"), text.as_bytes())?;
-    // The authority's own key has signed all that it will ever sign, and is not kept: a
-    // thief of this folder can make no other certificate of this authority.
+    // The authority's private key is discarded after signing this one certificate, so that theft of
+    // the folder does not allow forging others.
     let mut chain = String::new();
     for certificate in [own, authority] {
         chain += &certificate.to_pem(LineEnding::LF).map_err(unusable)?;
@@ -60,17 +60,19 @@ pub(super) fn make(folder: &Path, now: Timestamp) -> Result<(), SealError> {
     write(&beside.path().join("certificates.pem"), chain.as_bytes())?;
     match fs::rename(beside.path(), folder) {
         Ok(()) => {
-            // It is no temporary folder any more.
+            // The folder was renamed, so it must not be deleted as temporary.
             let _ = beside.keep();
+            // Without syncing the parent folder, a crash could undo the rename.
             fs::File::open(parent)?.sync_all()?;
             Ok(())
         }
+        // Another process was first; its key is used.
         Err(_) if folder.join("key.pem").exists() => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Removes the authority's key, which older releases kept.
+/// Deletes the authority's private key, which older releases stored.
 pub(super) fn forget_key(folder: &Path) -> io::Result<()> {
     match fs::remove_file(folder.join("authority-key.pem")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -78,7 +80,7 @@ pub(super) fn forget_key(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Only its owner may read it.
+/// Writes a file that only its owner can read.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -93,7 +95,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn new_key() -> SigningKey {
     loop {
-        // One in 2^32 is not below the curve's order.
+        // A random value exceeds the curve's order about once in 2^32 tries.
         if let Ok(key) = SigningKey::from_slice(&random::<32>()) {
             return key;
         }
@@ -121,7 +123,7 @@ fn certificate(
         not_after: time(from + life)?,
     };
     let mut serial = random::<16>();
-    // Positive, and never shortened by a leading zero.
+    // The number must be positive and of full length, so the first bits are 01.
     serial[0] = serial[0] & 0x7f | 0x40;
     let serial = SerialNumber::new(&serial).map_err(unusable)?;
     let public = SubjectPublicKeyInfoOwned::from_key(*key.verifying_key()).map_err(unusable)?;

@@ -1,10 +1,9 @@
-//! The key that seals authoritative copies: a PAdES signature (ETSI EN 319 142-1,
-//! level B-B; B-T with a time stamping authority) with ECDSA on P-256. A
-//! certification authority of this installation issues its certificate on the
-//! first start, unless an operator brought a key.
+//! Sealing of authoritative copies: a PAdES signature (ETSI EN 319 142-1, level B-B; B-T with a
+//! time stamping authority) with ECDSA on P-256. Unless the operator provides a key, one is
+//! generated on the first start and certified by this installation's own authority.
 //!
-//! Signing is deterministic (RFC 6979): a pipeline that is run again seals the
-//! same bytes with the same signature.
+//! Signing is deterministic (RFC 6979): a repeated pipeline
+//! step seals the same bytes with the same signature.
 
 mod authority;
 mod timestamp;
@@ -39,23 +38,23 @@ pub use timestamp::{TimestampAuthority, TimestampError};
 
 const ID_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
 const ID_SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
-/// Room for a signature with a short chain of certificates, and a time stamp
-/// with another.
+/// Space reserved in the document for a signature and
+/// a timestamp, each with a short certificate chain.
 pub const SIGNATURE_BYTES: u32 = 16 * 1024;
 
-/// Why a seal cannot be made.
+/// Reason a seal cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The key's files.
+    /// The key files cannot be read or written.
     #[error("the sealing key cannot be read or kept: {0}")]
     Io(#[from] io::Error),
-    /// What is in them.
+    /// The content of the key files is invalid.
     #[error("the sealing key or its certificates are not usable: {0}")]
     Unusable(String),
-    /// The file with the roots of time stamping authorities.
+    /// The file with the trust roots of time stamping authorities is invalid.
     #[error("seal.timestamp_trust_file {0}")]
     TimestampTrust(#[from] crate::evidence::TrustError),
-    /// Nobody should trust a seal that was made with it.
+    /// The certificate has expired, so verifiers would reject the seal.
     #[error("the sealing key's certificate ended at {0}")]
     Expired(String),
 }
@@ -68,23 +67,24 @@ fn unusable(error: impl std::fmt::Display) -> SealError {
     SealError::Unusable(error.to_string())
 }
 
-/// A key and its certificates, the key's own first.
+/// Sealing key and its certificate chain, starting with the key's own certificate.
 pub struct SealingKey {
     key: SigningKey,
     certificates: Vec<Certificate>,
 }
 
 impl SealingKey {
-    /// The key in `folder`; made with an authority of its own when there is none.
+    /// Reads the key in `folder`, generating it with its own authority if there is none.
     pub fn open_or_make(folder: &Path, now: Timestamp) -> Result<Self, SealError> {
         if !folder.join("key.pem").exists() {
             authority::make(folder, now)?;
         }
+        // Also cleans up installations made by older releases.
         authority::forget_key(folder)?;
         Self::read(&folder.join("key.pem"), &folder.join("certificates.pem"))
     }
 
-    /// A PKCS #8 key and the certificates from its own up to the authority's, in PEM.
+    /// Reads a PKCS #8 key and its certificate chain, leaf first, from PEM files.
     pub fn read(key: &Path, certificates: &Path) -> Result<Self, SealError> {
         let key = text(disk::read(key)?)
             .and_then(|text| SigningKey::from_pkcs8_pem(&text).map_err(unusable))?;
@@ -93,8 +93,8 @@ impl SealingKey {
         Self::of(key, certificates)
     }
 
-    /// The one key of a PKCS #12 file (RFC 7292) and its certificates; the password is in a
-    /// file of its own.
+    /// Reads the only key of a PKCS #12 file (RFC 7292) and
+    /// its certificates; the password is in a separate file.
     pub fn read_pkcs12(file: &Path, password: &Path) -> Result<Self, SealError> {
         let password = text(disk::read(password)?)?;
         let password = password.trim_end_matches(['\r', '\n']);
@@ -118,24 +118,25 @@ impl SealingKey {
             .ok_or_else(|| unusable("there is no certificate"))?;
         let certified = own.tbs_certificate.subject_public_key_info.clone();
         let public = SubjectPublicKeyInfoOwned::from_key(*key.verifying_key()).map_err(unusable)?;
+        // Verifiers could not match a signature to a certificate of another key.
         if certified != public {
             return Err(unusable("the first certificate is of another key"));
         }
         Ok(Self { key, certificates })
     }
 
-    /// SHA-256 of its certificate, lower-case hex.
+    /// Returns the SHA-256 of the key's certificate in lower-case hex.
     pub fn fingerprint(&self) -> Result<String, SealError> {
         fingerprint(&self.certificates[0]).map_err(unusable)
     }
 
-    /// When nothing may be sealed with it any more.
+    /// Returns the expiry of the key's certificate.
     pub fn expires_at(&self) -> Timestamp {
         let end = self.certificates[0].tbs_certificate.validity.not_after;
         Timestamp::from_millis(0) + end.to_unix_duration()
     }
 
-    /// Whether anything may be sealed with it.
+    /// Fails if the certificate has expired.
     pub fn check(&self, now: Timestamp) -> Result<(), SealError> {
         if self.expires_at() <= now {
             return Err(SealError::Expired(self.expires_at().to_string()));
@@ -143,7 +144,7 @@ impl SealingKey {
         Ok(())
     }
 
-    /// Signs all of a document but the empty `place`.
+    /// Signs the whole document except the empty placeholder at `place`.
     pub fn sign(
         &self,
         pdf: Vec<u8>,
@@ -201,32 +202,31 @@ impl SealingKey {
     }
 }
 
-/// A signature that is not in its document yet.
+/// Signature that has not been embedded in its document yet.
 pub struct Unstamped {
     pdf: Vec<u8>,
-    /// From `<` to `>`.
+    /// Byte range of the placeholder, from `<` to `>`.
     place: Range<usize>,
     signed: SignedData,
 }
 
 impl Unstamped {
-    /// What a time stamp vouches for: the SHA-256 of the signature (RFC 3161,
-    /// appendix A).
+    /// Returns the digest to be timestamped: the SHA-256 of the signature (RFC 3161, appendix A).
     pub fn signature_digest(&self) -> [u8; 32] {
         let signer = self.signed.signer_infos.0.get(0);
         let signature = signer.map(|signer| signer.signature.as_bytes());
         Sha256::digest(signature.unwrap_or_default()).into()
     }
 
-    /// Whether a token of so many bytes goes into the document with it.
+    /// Returns whether a token of this size fits into the document together with the signature.
     pub fn has_room_for(&self, token: usize) -> bool {
         let own = self.signed.to_der().map_or(usize::MAX, |own| own.len());
-        // The attribute's own frame, and longer lengths around it.
+        // Overhead of the attribute's encoding and of longer length fields.
         const FRAME: usize = 64;
         own.saturating_add(token).saturating_add(FRAME) <= (self.place.len() - 2) / 2
     }
 
-    /// The sealed document, with the authority's token when there is one.
+    /// Embeds the signature, and the timestamp token if there is one; returns the sealed document.
     pub fn finish(self, token: Option<&[u8]>) -> Result<Vec<u8>, SealError> {
         let Self {
             mut pdf,
@@ -243,7 +243,7 @@ impl Unstamped {
             return Err(unusable("the signature is larger than its place"));
         }
         pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
-        // What others could not verify must not be vaulted, whatever prepared it.
+        // An unverifiable seal must not be vaulted, whichever component prepared the document.
         verify(&pdf).map_err(unusable)?;
         Ok(pdf)
     }
@@ -257,7 +257,7 @@ fn message(signed: &SignedData) -> der::Result<Vec<u8>> {
     content.to_der()
 }
 
-/// Puts a token among what is not signed.
+/// Adds a timestamp token as an unsigned attribute.
 fn with_token(mut signed: SignedData, token: &[u8]) -> der::Result<SignedData> {
     let mut signers = signed.signer_infos.0.into_vec();
     if let Some(signer) = signers.first_mut() {

@@ -1,4 +1,4 @@
-//! Asking an authority for time stamps (RFC 3161).
+//! Client of time stamping authorities (RFC 3161).
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ use crate::evidence::{TimestampTrust, signed};
 
 use crate::domain::token::random;
 
-/// How long an authority may take, and how often it is asked.
+/// Timeout of a request, and the number of attempts.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPTS: u32 = 2;
-/// More than any token.
+/// Response size limit, well above the size of any token.
 const ANSWER_LIMIT: usize = 64 * 1024;
 
-/// Why there is no time stamp.
+/// Reason no timestamp was obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum TimestampError {
-    /// No answer.
+    /// The authority did not answer.
     #[error("the time stamping authority did not answer: {0}")]
     Unreachable(String),
-    /// An answer that is none.
+    /// The authority answered with an HTTP error.
     #[error("the time stamping authority answered with status {0}")]
     Status(u16),
-    /// A token that does not hold.
+    /// The token failed verification.
     #[error("the time stamping authority gave no usable token: {0}")]
     Unusable(String),
 }
 
-/// An authority that stamps times, at its address.
+/// Time stamping authority.
 pub struct TimestampAuthority {
     url: Url,
     http: reqwest::Client,
@@ -42,23 +42,24 @@ pub struct TimestampAuthority {
 }
 
 impl TimestampAuthority {
-    /// The authority at an address that the operator chose. Without `trust` its
-    /// certificate is not checked.
+    /// Creates the client of an operator-configured authority.
+    /// Without `trust`, its certificate is not verified.
     pub fn new(url: Url, trust: Option<TimestampTrust>) -> reqwest::Result<Self> {
         let http = reqwest::Client::builder()
             .timeout(TIMEOUT)
+            // Only the configured address is trusted.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()?;
         Ok(Self { url, http, trust })
     }
 
-    /// Whether its tokens are checked against roots.
+    /// Returns whether tokens are verified against trust roots.
     pub fn is_checked(&self) -> bool {
         self.trust.is_some()
     }
 
-    /// A token about a SHA-256 digest.
+    /// Requests a token for a SHA-256 digest; retries once if the authority is unreachable.
     pub async fn stamp(&self, digest: &[u8; 32]) -> Result<Stamp, TimestampError> {
         let mut attempt = 1;
         loop {
@@ -89,11 +90,13 @@ impl TimestampAuthority {
         let mut answer = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(unreachable)? {
             answer.extend_from_slice(&piece);
+            // Checked per piece, so that an endless response cannot fill memory.
             if answer.len() > ANSWER_LIMIT {
                 return Err(unusable(&"it is too large"));
             }
         }
         let token = token(&answer).map_err(TimestampError::Unusable)?;
+        // The nonce proves that the token answers this request and is not replayed.
         let stamp = Stamp::checked(token, digest, Some(&nonce));
         let stamp = stamp.map_err(TimestampError::Unusable)?;
         if let Some(trust) = &self.trust {
@@ -103,10 +106,10 @@ impl TimestampAuthority {
     }
 }
 
-/// A random positive number.
+/// Returns a random positive integer.
 fn nonce() -> der::Result<Int> {
     let mut bytes = random::<16>();
-    // Never shortened by a leading zero.
+    // The first bits are 01, so that the encoding is never shortened by a leading zero.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Int::new(&bytes)
 }

@@ -1,4 +1,4 @@
-//! What every part of the service works with.
+//! The context that every service function receives, and the state of each service area.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -38,43 +38,44 @@ use crate::store::Store;
 /// The running service. Cheap to clone.
 pub type App = Arc<Service>;
 
-/// What every part of the service works with. Cheap to clone.
+/// Shared context of all service functions: settings, clock, storage, components, metrics.
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct Core {
-    /// Settings.
+    /// Settings, read and checked at start.
     pub config: Arc<Config>,
-    /// The time.
+    /// Source of the current time.
     pub clock: Clock,
-    /// Knows the priority of the work that this is for.
+    /// Database handle. Carries the scheduling priority of the work it is used for.
     pub(crate) store: Store,
     pub(crate) files: Files,
     pub(crate) components: Arc<Components>,
-    /// Candidates beside active components.
+    /// Candidate components that run beside the active ones.
     pub(crate) shadows: Arc<Shadows>,
-    /// Seals secrets, sessions and answers.
+    /// Encrypts secrets, identity sessions and stored responses at rest.
     pub(crate) sealer: Arc<Sealer>,
-    /// Bytes of documents that may be held in memory.
+    /// Budget for documents held in memory, shared fairly between organizations.
     pub(crate) document_memory: FairQueue,
-    /// For requests to providers.
+    /// HTTP client for requests to providers.
     pub(crate) http: reqwest::Client,
-    /// What is counted.
+    /// Metrics of this process.
     pub metrics: Arc<Metrics>,
-    /// Cancelled when the process is to end: streams end then.
+    /// Cancelled at shutdown; long-lived response streams end then.
     pub(crate) stopping: CancellationToken,
 }
 
-/// What every part works with, and the state that single areas keep.
+/// The shared context, plus state that belongs to single areas.
 pub struct Service {
     pub(crate) core: Core,
     pub(crate) access: Arc<Access>,
     pub(crate) management: Arc<Management>,
-    /// Pages of documents that were shown lately.
+    /// Cache of recently rendered document pages.
     pub(crate) pages: Arc<Pages>,
-    /// Callbacks that providers sent lately.
+    /// Rate limits for provider callbacks.
     pub(crate) callbacks: Arc<CallbackLimits>,
     pub(crate) vault: Arc<Vault>,
     pub(crate) bulk: Arc<Bulk>,
-    /// Sends webhook deliveries.
+    /// HTTP sender for webhook deliveries.
     pub(crate) webhooks: Arc<Sender>,
     pub(crate) mailer: Arc<Mailer>,
     pub(crate) seen: Arc<Seen>,
@@ -89,7 +90,7 @@ impl Deref for Service {
 }
 
 impl Service {
-    /// The same service for work of another priority.
+    /// Returns the same service with its database work at another priority.
     pub(crate) fn at(&self, priority: Priority) -> App {
         let store = self.core.store.at(priority);
         Arc::new(Self {
@@ -111,24 +112,24 @@ impl Service {
 }
 
 impl Core {
-    /// The signing room, the provider that is built in.
+    /// Returns the built-in signing room.
     pub(crate) fn room(&self) -> Room {
         let (files, components) = (self.files.clone(), self.components.clone());
         Room::new(self.store.clone(), files, components, self.clock)
     }
 
-    /// The reader of documents that is active for an organization.
+    /// Returns the document reader (placement component) that is active for an organization.
     pub(crate) fn placement(&self, org: Option<&OrgId>) -> Placement {
         self.components.placement(org, self.store.priority())
     }
 
-    /// The writer of documents that is active for an organization.
+    /// Returns the document writer (documents component) that is active for an organization.
     pub(crate) fn documents(&self, org: Option<&OrgId>) -> Documents {
         self.components.documents(org, self.store.priority())
     }
 
-    /// The instance of a kind of provider that an organization uses: the last that it
-    /// set up itself, else the installation's default.
+    /// Returns the provider instance an organization uses for a slot: the newest one it
+    /// configured itself, otherwise the installation's default.
     pub(crate) fn instance(&self, slot: Slot, org: &OrgId) -> String {
         let (active, now) = (self.components.active(), self.clock.now());
         match active.newest_instance(slot, org, now) {
@@ -137,9 +138,8 @@ impl Core {
         }
     }
 
-    /// The signing instance of an organization's new documents. Those whose signers are
-    /// asked about their identity go to the instance called [`VERIFIED`], where there is
-    /// one.
+    /// Returns the signing instance for an organization's new documents. Envelopes with
+    /// identity checks (KBA) use the instance named [`VERIFIED`] if one is configured.
     pub(crate) fn signing_instance(&self, org: &OrgId, kba_required: bool) -> String {
         let (active, now) = (self.components.active(), self.clock.now());
         let configured = &self.config.providers.signing;
@@ -155,14 +155,12 @@ impl Core {
         self.instance(Slot::Signing, org)
     }
 
-    /// What a call to a provider may use.
+    /// Returns everything a provider call needs: settings, secrets, network access, clock.
     ///
-    /// `org` is none only for reading a callback, which needs the callback
-    /// secret and nothing else.
+    /// The payment and KBA sandboxes run in the host and therefore have no lease.
     ///
     /// # Errors
-    /// [`ServiceError::NotConfigured`] when there is no such instance. The sandboxes need no
-    /// lease and have none.
+    /// [`ServiceError::NotConfigured`] when the instance does not exist.
     pub(crate) fn lease(&self, slot: Slot, instance: &str) -> Result<ProviderLease, ServiceError> {
         let kind = kind_of(slot);
         let missing =
@@ -181,12 +179,15 @@ impl Core {
                 .at(slot, Some(owner), &at.name, now)
                 .ok_or_else(missing)?;
             let config = live.config.as_ref().ok_or_else(missing)?;
+            // A configuration encrypted with a key that this node lacks counts as missing.
             let config = InstanceConfig::open(config, &self.sealer, &at).ok_or_else(missing)?;
             (
                 config.all_settings(),
                 config.secret_texts(),
                 config.hosts(),
                 config.timeout(),
+                // The reachability gauge covers the operator's instances only: instance
+                // names chosen by organizations would make its labels unbounded.
                 None,
             )
         } else {
@@ -224,7 +225,7 @@ impl Core {
         })
     }
 
-    /// Shows whether an instance of the operator's could be reached.
+    /// Returns the gauge that shows whether one of the operator's instances is reachable.
     pub(crate) fn provider_reachable(&self, slot: Slot, instance: &str) -> Gauge {
         let labels = ProviderLabels {
             slot: slot.to_string(),
@@ -234,10 +235,10 @@ impl Core {
         family.get_or_create(&labels).clone()
     }
 
-    /// The sandbox of a slot, instance `embedded`.
+    /// Returns the sandbox provider of a slot (instance `embedded`).
     ///
     /// # Errors
-    /// [`ServiceError::NotConfigured`] in production, which has none.
+    /// [`ServiceError::NotConfigured`] in production, where sandboxes do not exist.
     pub(crate) fn sandbox(&self, slot: Slot) -> Result<Sandbox, ServiceError> {
         if self.config.is_production() {
             let kind = kind_of(slot).to_lowercase();
@@ -248,7 +249,7 @@ impl Core {
         Ok(Sandbox::new(self.store.clone(), self.clock, url))
     }
 
-    /// Whether there is such an instance.
+    /// Returns whether this provider instance is configured.
     pub(crate) fn has_provider(&self, slot: Slot, instance: &str) -> bool {
         match (slot, instance) {
             (Slot::Payment | Slot::Kba, EMBEDDED) => self.sandbox(slot).is_ok(),
@@ -256,7 +257,7 @@ impl Core {
         }
     }
 
-    /// The signing room reaches nothing but its records.
+    /// Lease for the signing room: no network access. The caller adds the room's records.
     fn room_lease(&self) -> ProviderLease {
         ProviderLease {
             label: format!("{} {EMBEDDED}", Slot::Signing),

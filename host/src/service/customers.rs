@@ -1,4 +1,4 @@
-//! Customers as partners see them, and their general documents.
+//! Customers, as partners see them, and their general documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::customers::{self, CustomerRow};
 use crate::store::envelopes;
 
-/// The partner-safe subset of a customer. Unset values are null.
+/// Customer fields that are safe to show to partners. Unset values are null.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "name": "Jordan Lee", "phone": null,
@@ -78,7 +78,7 @@ impl From<CustomerRow> for CustomerView {
     }
 }
 
-/// The customer with this e-mail address.
+/// Returns the customer with this e-mail address.
 pub async fn by_email(
     core: &Core,
     caller: &Caller,
@@ -89,12 +89,12 @@ pub async fn by_email(
     Ok(customer.ok_or(ServiceError::NotFound("Customer"))?.into())
 }
 
-/// A customer as its own organization sees it.
+/// A customer as shown to its own organization, with the e-mail address.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OwnCustomer {
     #[serde(flatten)]
     customer: CustomerView,
-    /// Lower case; null when it is not known.
+    /// Lower case; null when unknown.
     email: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl From<CustomerRow> for OwnCustomer {
     }
 }
 
-/// A client's data that can be written.
+/// Writable contact and company data of a customer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Details {
     #[schemars(length(max = 100))]
@@ -138,7 +138,7 @@ pub struct Details {
     pub country: Option<String>,
     #[schemars(length(max = 2000))]
     pub website_url: Option<String>,
-    /// Who is written to and signs; the client's own name when absent.
+    /// Contact person who receives mail and signs; defaults to the customer's own name.
     #[schemars(length(max = 500))]
     pub primary_contact_name: Option<String>,
 }
@@ -152,14 +152,14 @@ pub struct Details {
 pub struct CreateCustomer {
     #[schemars(length(min = 1, max = 500))]
     pub name: String,
-    /// Null or absent: nothing is sent to this client.
+    /// Without an address, no mail is sent to this customer.
     #[schemars(email)]
     pub email: Option<String>,
     #[serde(flatten)]
     pub details: Details,
 }
 
-/// Body of `PATCH /customers/{id}`: what is absent stays, what is null goes.
+/// Body of `PATCH /customers/{id}`: absent members stay unchanged, null clears a value.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "phone": "+1 503 555 0100", "industry": null }]))]
 pub struct ChangeCustomer {
@@ -168,7 +168,7 @@ pub struct ChangeCustomer {
     #[serde(default)]
     #[schemars(with = "Option<String>", email)]
     pub email: Change<String>,
-    /// What is given of it is read from the body itself.
+    /// Kept as raw members, because only the raw body distinguishes null from absent.
     #[serde(flatten)]
     #[schemars(with = "Details")]
     pub details: Map<String, Value>,
@@ -180,7 +180,7 @@ fn address(email: String) -> String {
     email.trim().to_lowercase()
 }
 
-/// What is set, by name.
+/// Returns the non-null members of `details` by name.
 fn set(details: &Details) -> Map<String, Value> {
     let Value::Object(members) = json!(details) else {
         return Map::new();
@@ -235,6 +235,7 @@ pub async fn change(
     request.email.map(address).apply(&mut customer.email);
     let known = json!(Details::default());
     for (name, value) in request.details {
+        // Flattening collects all remaining members; only known ones are stored.
         if known.get(&name).is_none() {
             continue;
         }
@@ -254,7 +255,7 @@ pub async fn change(
     Ok(customer.into())
 }
 
-/// A customer of the caller's organization.
+/// Returns a customer of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OwnCustomer, ServiceError> {
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
@@ -263,7 +264,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OwnCustomer, 
     Ok(found.ok_or_else(unknown)?.into())
 }
 
-/// A page of customers, newest first, and how many there are.
+/// Returns one page of customers, newest first, and the total count.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -275,15 +276,15 @@ pub async fn list(
     Ok((found.into_iter().map(OwnCustomer::from).collect(), total))
 }
 
-/// A document that was filed under a customer.
+/// A document that was filed under a customer, with the envelope that holds it.
 pub struct Filed {
     pub customer: CustomerId,
     pub envelope: Envelope,
     pub file: StoredFile,
 }
 
-/// Files a document under a customer: an envelope that is vaulted only when
-/// asked.
+/// Files a document under a customer as an uploaded paper envelope. It is vaulted only on
+/// request.
 pub async fn file_document(
     core: &Core,
     caller: &Caller,
@@ -299,6 +300,7 @@ pub async fn file_document(
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
+    // No item: the envelope does not exist yet.
     let owner = Owner::new(&caller.org, "");
     uploads::check_readable(core, &caller.org, &owner, file_type, &upload).await?;
     let now = core.clock.now();
@@ -323,6 +325,7 @@ pub async fn file_document(
     envelopes::insert(&mut tx, &envelope).await?;
     let data = json!({ "status": envelope.status, "envelope_kind": envelope.kind });
     let (actor, created) = (caller.actor.as_str(), EventType::EnvelopeCreated);
+    // The ledger, the event and the file pointer commit with the envelope row.
     events::record_and_emit(&mut tx, &envelope, actor, created, data, now).await?;
     uploads::attach(
         &mut tx,

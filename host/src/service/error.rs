@@ -1,5 +1,5 @@
-//! Facts about why something was not done. The conversion to HTTP is in
-//! `http/error.rs`, and only there.
+//! Why a service call failed, as facts without HTTP. `http/error.rs` is the only place that
+//! maps them to status codes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::store::StoreError;
 const KBA_REQUIRED: &str =
     "This envelope's signers are asked about their identity; use their signing links";
 
-/// One thing wrong with a request body.
+/// One problem in a request body.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Issue {
     pub code: String,
@@ -28,13 +28,13 @@ pub struct Issue {
     /// Member names and list indexes from the root of the body.
     pub path: Vec<Value>,
     pub message: String,
-    /// The known name that is most like an unknown one.
+    /// Closest known name, for an unknown member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
 }
 
 impl Issue {
-    /// An issue with a value that is well-formed and not acceptable.
+    /// Creates an issue for a well-formed value that is not acceptable.
     pub fn new(
         code: &str,
         path: &[&str],
@@ -59,56 +59,56 @@ impl Issue {
     }
 }
 
-/// Why a service did not do what was asked.
+/// Reason why a service call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// Well-formed, and breaks these rules.
+    /// The request is well-formed, but some of its values are not acceptable.
     #[error("Validation failed")]
     Invalid(Vec<Issue>),
-    /// A request whose parts do not go together.
+    /// The parts of the request contradict each other.
     #[error("{0}")]
     Malformed(String),
-    /// A body or file type the endpoint does not take.
+    /// The endpoint does not accept this body or file type.
     #[error("{0}")]
     UnsupportedType(String),
     /// The document cannot be read.
     #[error("{message}")]
     Unreadable { message: String, reason: String },
-    /// The kind of thing, capitalized: `Envelope`.
+    /// No such resource. Carries its kind, capitalized: `Envelope`.
     #[error("{0} not found")]
     NotFound(&'static str),
     #[error("{0}")]
     NotFoundText(String),
-    /// The lifecycle rules say no.
+    /// The lifecycle rules refused the transition.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// Well-formed, and refused for one reason.
+    /// The request is well-formed and was refused for the given reason.
     #[error("{0}")]
     Semantic(String),
-    /// A component, and why it may not be used.
+    /// The component failed admission, for these reasons.
     #[error("The component is not admitted")]
     NotAdmitted(Vec<Reason>),
     #[error("{0}")]
     Conflict(String),
-    /// A share of the organization's is used up for a time.
+    /// The organization has used up a quota; `retry_after` is in seconds.
     #[error("{message}")]
     QuotaUsed { message: String, retry_after: u32 },
-    /// The operator does not allow it.
+    /// The operator's configuration does not allow the request.
     #[error("{0}")]
     NotAllowed(&'static str),
     #[error("{0}")]
     Gone(String),
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// A provider of another kind than signing.
+    /// Failure of a payment or identity provider.
     #[error("{0}: {1}")]
     OtherProvider(Slot, ProviderError),
-    /// A verified envelope is signed nowhere but at the signing host.
+    /// An envelope with identity checks can only be signed at the signing host.
     #[error("{KBA_REQUIRED}")]
     KbaRequired,
     #[error("{0}")]
     NotConfigured(String),
-    /// Too many calls wait for the same component already, or waited in vain.
+    /// Too many calls are queued for the component, or the call timed out in the queue.
     #[error("Too much work of this kind is waiting; please try again")]
     Busy,
     #[error(transparent)]
@@ -117,7 +117,7 @@ pub enum ServiceError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The authoritative copy cannot be sealed now.
+    /// The authoritative copy cannot be sealed at the moment.
     #[error(transparent)]
     Seal(#[from] SealError),
     #[error("{0}")]
@@ -143,7 +143,7 @@ impl From<TransitionError> for ServiceError {
 }
 
 impl ServiceError {
-    /// A disk is full, here or at the built-in provider.
+    /// Returns whether a disk is full, on this node or in the built-in provider.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Store(error) => error.is_full(),
@@ -159,7 +159,7 @@ impl ServiceError {
         }
     }
 
-    /// What it takes could not be reached, and may well be, later.
+    /// Returns whether a dependency was unreachable or overloaded, so that a retry may succeed.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Store(error) => error.is_outage(),
@@ -176,8 +176,8 @@ impl ServiceError {
         }
     }
 
-    /// The component that is asked for is not loaded yet, or its organization's share of
-    /// this node is in use.
+    /// Returns whether the component is still loading, or its organization's share of this
+    /// node is in use.
     pub fn is_busy(&self) -> bool {
         match self {
             Self::Component(error)
@@ -187,9 +187,10 @@ impl ServiceError {
         }
     }
 
-    /// What several callers wait for failed for all of them: the error itself for the
-    /// only one, and its facts for each of several.
+    /// Returns the error for one of several callers that waited for the same shared work. A
+    /// sole owner gets the original error, others a copy with the same meaning.
     pub fn shared(error: Arc<Self>) -> Self {
+        // Sources cannot be cloned, so a copy keeps the facts that decide the HTTP response.
         Arc::try_unwrap(error).unwrap_or_else(|error| match &*error {
             Self::Unreadable { message, reason } => Self::Unreadable {
                 message: message.clone(),
@@ -209,7 +210,7 @@ impl ServiceError {
         })
     }
 
-    /// A document that cannot be read, with the reason its reader gave.
+    /// Creates the error for a PDF that cannot be read, with the reader's reason.
     pub fn unreadable(reason: impl Into<String>) -> Self {
         Self::Unreadable {
             message: "The PDF could not be read".into(),

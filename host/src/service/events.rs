@@ -1,4 +1,4 @@
-//! Recording what happened: the ledger entry and the event of one change.
+//! Recording a change: its custody ledger entry and its event.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::domain::event::{Event, EventType};
 use crate::domain::ledger::{LedgerEntry, NewEntry};
 use crate::store::{StoreError, Tx, deliveries, events, ledger};
 
-/// Appends to the envelope's custody ledger.
+/// Appends an entry to the envelope's custody ledger.
 pub async fn record(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -26,7 +26,7 @@ pub async fn record(
     ledger::append(tx, Some(&envelope.org), &envelope.id, entry).await
 }
 
-/// Puts an event about the envelope into the outbox, and its deliveries with it.
+/// Writes an event about the envelope to the outbox, with one delivery per subscribed endpoint.
 pub async fn emit(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -39,7 +39,7 @@ pub async fn emit(
     deliveries::fan_out(tx, &event).await
 }
 
-/// Both, for what is told outside as it is recorded inside.
+/// Appends the ledger entry and emits the event, when both carry the same data.
 pub async fn record_and_emit(
     tx: &mut Tx,
     envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! What the metrics say of rows.
+//! Gauges that are computed from database rows.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +7,31 @@ use crate::service::Core;
 use crate::service::vault::integrity;
 use crate::store::{self, StoreError, jobs};
 
-/// What was looked at lately and is good for a while.
+/// Cached results of expensive checks.
 #[derive(Default)]
 pub struct Seen {
-    /// Until when what the metrics say of rows is new enough.
+    /// Time until which the row-count gauges count as fresh.
     pub(crate) gauges_good_until: tokio::sync::Mutex<Option<Instant>>,
-    /// What the object store could do when it was last tried.
+    /// Time and result of the last object store probe.
     pub(crate) storage: tokio::sync::Mutex<Option<(Instant, Result<String, String>)>>,
 }
 
-/// Counting rows takes no more than one in so many seconds, however many rows there are.
+/// Counting uses at most one twentieth of the time, however many rows there are.
 const GAUGES_SHARE: u32 = 20;
-/// The oldest that a gauge gets for that.
+/// Maximum age of a gauge value; bounds the interval derived from [`GAUGES_SHARE`].
 const GAUGES_AGE: Duration = Duration::from_secs(600);
 
-/// Brings the gauges of the metrics up to date, if they are not good enough.
+/// Recomputes the gauges from the database, unless they are still fresh.
 pub async fn update(core: &Core, seen: &Seen) -> Result<(), StoreError> {
+    // Held while counting, so that concurrent scrapes wait for one count instead of
+    // starting their own.
     let mut good_until = seen.gauges_good_until.lock().await;
     let began = Instant::now();
     if good_until.is_some_and(|until| began < until) {
         return Ok(());
     }
     count(core).await?;
+    // The longer a count takes, the later is the next one.
     let age = (began.elapsed() * GAUGES_SHARE).min(GAUGES_AGE);
     *good_until = Some(Instant::now() + age);
     Ok(())

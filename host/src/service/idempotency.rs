@@ -1,10 +1,11 @@
-//! Repeated requests: the same `Idempotency-Key` and body within 24 hours gives
-//! the first answer again (contract, section 2).
+//! Idempotency keys: repeating a request with the same `Idempotency-Key` and body within
+//! 24 hours returns the first response (contract, section 2).
 //!
-//! A request claims its key before it changes anything, and the answer is kept
-//! in the transaction of the change: after a crash there is either both or
-//! neither. A claim whose request never ended is taken over when its lease ends.
-//! Answers are kept sealed, because some carry links that are credentials.
+//! A request claims its key before it changes anything. The response is stored in the
+//! transaction of the change, so that after a crash either both exist or neither does. A
+//! claim is a lease: when the request died, a repeat takes the key over once the lease
+//! has expired. Stored responses are encrypted, because some carry links that are
+//! credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,23 +19,24 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::idempotency::{self, Kept, RequestKey};
 use crate::store::{StoreError, Tx};
 
-/// How long an answer is kept.
+/// Retention of a stored response.
 pub const LIFE: Duration = Duration::from_secs(24 * 3600);
-/// A request that takes longer has died.
+/// Lease of a claimed key. A request that takes longer is presumed dead.
 const LEASE: Duration = Duration::from_secs(180);
 
-/// What to do with a request that names a key.
+/// Outcome of claiming an idempotency key.
 pub enum Claim {
-    /// Do it, and settle the receipt.
+    /// First request with this key: run it and settle the receipt.
     Go(Receipt),
-    /// It was done before: status and body of the answer.
+    /// Repeated request: status and body of the stored response.
     Replay(u16, String),
 }
 
-/// The right to do a request and to keep its answer.
+/// The right to run a request and to store its response. Empty for requests without a key.
 #[derive(Clone, Default)]
 pub struct Receipt(Option<Arc<Claimed>>);
 
+/// The claimed key, with the token that fences off an earlier claim.
 struct Claimed {
     key: RequestKey,
     claim: String,
@@ -43,6 +45,10 @@ struct Claimed {
 }
 
 /// Claims `key` for a request with this fingerprint.
+///
+/// # Errors
+/// [`ServiceError::Semantic`] when the key was used for another request,
+/// [`ServiceError::Conflict`] while the first request is still running.
 pub async fn claim(
     core: &Core,
     caller: &Caller,
@@ -72,6 +78,8 @@ pub async fn claim(
         outdated => outdated,
     };
     let claim = RequestId::new().to_string();
+    // Compare-and-swap on the row read above: of several repeats that find an expired
+    // claim, one takes it over.
     let won = idempotency::claim(
         &mut tx,
         &key,
@@ -96,7 +104,7 @@ pub async fn claim(
     })))))
 }
 
-/// The kept answer; none while there is none yet.
+/// Returns the stored response, or none while the first request has not stored one.
 fn known(
     core: &Core,
     key: &RequestKey,
@@ -111,6 +119,7 @@ fn known(
     let Some((status, body)) = &kept.answer else {
         return Ok(None);
     };
+    // The key is part of the encryption context: a response moved to another row does not open.
     let body = core
         .sealer
         .open(body, &key.key)
@@ -120,7 +129,7 @@ fn known(
 }
 
 impl Receipt {
-    /// Commits a change together with the answer to it.
+    /// Commits a change together with its response.
     async fn commit(
         &self,
         mut tx: Tx,
@@ -137,9 +146,10 @@ impl Receipt {
         Ok(())
     }
 
-    /// Keeps an answer that came without a change of its own, if none is kept yet.
+    /// Stores a response that has no transaction of its own, unless one is stored already.
     pub async fn keep(&self, core: &Core, status: u16, body: &str) -> Result<(), StoreError> {
         match &self.0 {
+            // A handler that committed a change has stored its response with it.
             Some(claimed) if !claimed.settled.load(Ordering::Acquire) => {
                 let tx = core.store.begin().await?;
                 self.commit(tx, status, || body.to_owned()).await
@@ -148,7 +158,7 @@ impl Receipt {
         }
     }
 
-    /// Gives the key back, so that the request can be made again.
+    /// Releases the key, so that the client can retry the request.
     pub async fn release(&self, core: &Core) -> Result<(), StoreError> {
         let Some(claimed) = &self.0 else {
             return Ok(());
@@ -159,7 +169,7 @@ impl Receipt {
     }
 }
 
-/// How a change is answered: made into JSON before it is committed.
+/// Builds and stores the response to a change, in the transaction of the change.
 pub struct Answering<T> {
     receipt: Receipt,
     status: u16,
@@ -167,7 +177,7 @@ pub struct Answering<T> {
 }
 
 impl<T> Answering<T> {
-    /// `body` makes the whole body of the answer.
+    /// `body` builds the whole response body from the result.
     pub fn new(
         receipt: Receipt,
         status: u16,
@@ -180,13 +190,13 @@ impl<T> Answering<T> {
         }
     }
 
-    /// Commits the change of which `result` came.
+    /// Commits the transaction that produced `result`, with the response.
     pub async fn commit(&self, tx: Tx, result: &T) -> Result<(), StoreError> {
         let body = || self.body(result).to_string();
         self.receipt.commit(tx, self.status, body).await
     }
 
-    /// The body of the answer.
+    /// Returns the response body for `result`.
     pub fn body(&self, result: &T) -> Value {
         (self.body)(result)
     }

@@ -1,8 +1,8 @@
-//! Who is mailed what, and when.
+//! Queues mails: which recipients are notified, and when.
 //!
-//! Each mail is a job of its own that commits with the change that causes it,
-//! so that an address that takes nothing holds up nobody else, and nobody is
-//! told of what did not happen. What the mails say is in `mail`.
+//! Each mail is a job of its own that commits with the change that causes it. An
+//! unreachable address therefore delays no other recipient, and no mail announces a change
+//! that was rolled back. The text of the mails is in `mail`.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::domain::job::{
 use crate::service::envelopes::invited_now;
 use crate::store::{StoreError, Tx, jobs, signers};
 
-/// How long mails wait for an envelope that is being vaulted, so that all have the
-/// copy whose hash is in the ledger, and nobody's is made twice. When it takes
-/// longer, the copy is made for the mail.
+/// Delay of completion mails while the envelope is being vaulted. Recipients then get the
+/// vaulted copy, the one with its hash in the ledger, and it is rendered once. If vaulting
+/// takes longer, the copy is rendered for the mail.
 pub const VAULT_HEAD_START: Duration = Duration::from_secs(10);
 
-/// Has the signer mailed a fresh link.
+/// Queues an invitation with a fresh link for the signer.
 pub async fn invite(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -31,7 +31,7 @@ pub async fn invite(
     queue::<MailInvitation>(tx, envelope, Some(signer), now).await
 }
 
-/// Has the signer asked again, with a fresh link.
+/// Queues a reminder with a fresh link for the signer.
 pub async fn remind(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -41,12 +41,13 @@ pub async fn remind(
     queue::<MailReminder>(tx, envelope, Some(signer), now).await
 }
 
-/// Tells every signer and the creator, from `at` on, that everybody has signed.
+/// Queues completion mails to every signer and the creator, not to be sent before `at`.
 pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(&signers) {
         queue::<MailCompletion>(tx, envelope, Some(signer), at).await?;
     }
+    // A creator who also signs gets the signers' mail.
     let creator_signs = signers.iter().any(|signer| is_creator(envelope, signer));
     if envelope.creator_email().is_some() && !creator_signs {
         queue::<MailCompletion>(tx, envelope, None, at).await?;
@@ -54,7 +55,7 @@ pub async fn completed(tx: &mut Tx, envelope: &Envelope, at: Timestamp) -> Resul
     Ok(())
 }
 
-/// Has a signer mailed the copy again.
+/// Queues another mail with the signed copy for a signer.
 pub async fn copy_again(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -64,11 +65,11 @@ pub async fn copy_again(
     queue::<MailCompletion>(tx, envelope, Some(signer), now).await
 }
 
-/// Tells the creator, and the signers who had been invited, that somebody has
-/// declined.
+/// Queues mails to the creator and the invited signers about a declined envelope.
 pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
     let signers = signers::list(tx, &envelope.org, &envelope.id).await?;
     for signer in distinct(invited(envelope, &signers)) {
+        // The creator's own mail is queued below.
         if !is_creator(envelope, signer) {
             queue::<MailDecline>(tx, envelope, Some(signer), now).await?;
         }
@@ -79,9 +80,10 @@ pub async fn declined(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resul
     Ok(())
 }
 
-/// Tells the signers who had been invited that there is nothing left to sign.
-/// `envelope` is the record before it was voided.
+/// Queues mails to the invited signers that the envelope was withdrawn. `envelope` is the
+/// record from before it was voided.
 pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Result<(), StoreError> {
+    // Signers of an envelope that was never sent do not know of it.
     if !envelope.status.is_out_for_signing() {
         return Ok(());
     }
@@ -92,7 +94,7 @@ pub async fn withdrawn(tx: &mut Tx, envelope: &Envelope, now: Timestamp) -> Resu
     Ok(())
 }
 
-/// Tells the owner of an endpoint that nothing arrives there.
+/// Queues a mail to the endpoint's owner: deliveries are failing.
 pub async fn endpoint_failing(
     tx: &mut Tx,
     org: &OrgId,
@@ -102,7 +104,7 @@ pub async fn endpoint_failing(
     queue_of_endpoint::<MailEndpointFailing>(tx, org, endpoint, now).await
 }
 
-/// Tells the owner of an endpoint that it was disabled, and why.
+/// Queues a mail to the endpoint's owner: the endpoint was disabled.
 pub async fn endpoint_disabled(
     tx: &mut Tx,
     org: &OrgId,
@@ -122,8 +124,8 @@ async fn queue_of_endpoint<M: EndpointMail>(
     jobs::insert_or_revive(tx, org, &mail, endpoint.as_str(), now).await
 }
 
-/// Commits a mail with the change; one of the kind that still waits, or that was
-/// set aside, stands for it.
+/// Inserts the mail's job in the transaction of the change. An unsent or failed job with
+/// the same key is revived instead of adding a second one.
 async fn queue<M: EnvelopeMail>(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -138,13 +140,14 @@ async fn queue<M: EnvelopeMail>(
         Some(position) => position.to_string(),
         None => "creator".to_owned(),
     };
-    // Whoever signs instead of somebody else gets a mail of their own.
+    // The address is part of the key, so that a signer who replaces another one gets a
+    // mail of their own.
     let address = to.map_or("", |signer| signer.email.as_str());
     let key = format!("{}:{whom}:{address}", envelope.id);
     jobs::insert_or_revive(tx, &envelope.org, &M::from(addressee), &key, now).await
 }
 
-/// Those whose turn had come, or who had got in with a link.
+/// Returns the signers who were invited, or who opened the envelope through a link.
 fn invited<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
     let turn: Vec<i64> = invited_now(envelope, signers)
         .map(|signer| signer.position)
@@ -155,7 +158,7 @@ fn invited<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
         .collect()
 }
 
-/// One signer for each address: who signs in two roles is told once.
+/// Removes signers with a repeated address: a person in two roles gets one mail.
 fn distinct<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Vec<&'a Signer> {
     let mut told: Vec<&Signer> = Vec::new();
     for signer in signers {
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_asked_yet_is_not_told() {
+    fn outcome_mails_go_only_to_invited_signers() {
         let signers = [
             signer(0, "a@example.com", SignerStatus::Completed),
             signer(1, "b@example.com", SignerStatus::Declined),
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_signs_twice_is_told_once() {
+    fn a_person_with_two_signer_roles_gets_one_mail() {
         let signers = [
             signer(0, "a@example.com", SignerStatus::Completed),
             signer(1, "A@Example.com ", SignerStatus::Completed),
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_owner_has_no_address() {
+    fn an_api_key_without_an_owner_has_no_mail_address() {
         assert_eq!(envelope(true).creator_email(), None);
     }
 }

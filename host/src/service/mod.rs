@@ -1,15 +1,16 @@
-//! What a caller can ask for, one file per intention. Has neither handlers nor SQL.
+//! Operations that callers can request, one file per use case. Contains neither HTTP
+//! handlers nor SQL.
 //!
 //! | Area | Holds |
 //! |---|---|
-//! | `access` | keys, tokens, issuers, and how often they may ask |
-//! | `envelopes` | creating, sending, moving and judging contracts |
+//! | `access` | keys, tokens, issuers, and their rate limits |
+//! | `envelopes` | creating, sending, moving and evaluating contracts |
 //! | `templates` | templates, packages, the field builder, pages |
 //! | `signing` | signers: links, visits, callbacks, reminders, their providers |
 //! | `kba` | identity questions in front of a document |
-//! | `payments` | asking for money, and hearing of it |
+//! | `payments` | requesting payments and reconciling their status |
 //! | `bulk` | one document for many clients |
-//! | `vault` | vaulting and releasing, ledgers, the log, stored bytes |
+//! | `vault` | vaulting and releasing, ledgers, the log, integrity checks of stored bytes |
 //! | `webhooks` | endpoints and deliveries |
 //! | `components` | rules and plugins that are replaced at run time, and their shadows |
 
@@ -36,23 +37,23 @@ pub use error::{Issue, ServiceError};
 
 use crate::domain::id::OrgId;
 
-/// Who asks. Without one there is no organization to work with.
+/// Authenticated caller. Every use case needs one, because it names the organization.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub org: OrgId,
-    /// For the ledger: `key:…`, `user:…` or `system`.
+    /// Actor name for the ledger: `key:…`, `user:…` or `system`.
     pub actor: String,
-    /// Custodian-to-be of what the caller creates.
+    /// E-mail address that becomes the custodian of envelopes the caller creates.
     pub email: Option<String>,
 }
 
 impl Caller {
-    /// Who becomes custodian of what this caller creates.
+    /// Returns the creator recorded on new envelopes: the e-mail address, or else the actor.
     pub fn creator(&self) -> String {
         self.email.clone().unwrap_or_else(|| self.actor.clone())
     }
 
-    /// The service itself, in the name of an organization.
+    /// Returns a caller for work that the service does itself for an organization.
     pub fn system(org: OrgId) -> Self {
         Self {
             org,

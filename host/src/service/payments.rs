@@ -1,8 +1,8 @@
-//! Payment at signing: the payer is asked by a provider, and an envelope that asks for
-//! money is vaulted only once it is there (specification, "Payment status").
+//! Payment at signing: a provider collects the payment, and an envelope that requires one
+//! is vaulted only after it was paid (specification, "Payment status").
 //!
-//! A callback only says where to look. The payment is read back, so that a repeated,
-//! reordered or lost callback does no harm.
+//! A callback only names the payment to look up. Its status is read from the provider, so
+//! repeated, reordered or lost callbacks do no harm.
 
 use std::time::Duration;
 
@@ -28,15 +28,16 @@ use crate::store::payments::Payment;
 use crate::store::row::OwnedEnvelope;
 use crate::store::{customers, envelopes, ledger, organizations, payments, signers};
 
-/// A payment that was begun is looked at so often, unless a setting says otherwise.
+/// Default interval at which open payments are polled at their provider.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// A payer who did not pay in this time since they were asked will not.
+/// Polling of a payment stops this long after its intent was created.
 const GIVEN_UP: Duration = Duration::from_secs(60 * 86_400);
-/// Payments taken in one round, and looked at side by side.
+/// Number of payments claimed in one round.
 const BATCH: i64 = 32;
+/// Number of claimed payments that are polled concurrently.
 const AT_ONCE: usize = 4;
 
-/// What a payer's browser needs (specification, `POST /embed/payment-intent`).
+/// Data that the payer's browser needs (specification, `POST /embed/payment-intent`).
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "payment_required": true, "payment_id": "pay_01jdk7m3e8f4x9s2w5v6b0c1dh",
@@ -44,48 +45,48 @@ const AT_ONCE: usize = 4;
     "amount_cents": 4900, "currency": "USD", "status": "requires_payment",
 }]))]
 pub struct PaymentIntent {
-    /// False when nothing is due, or not from this signer.
+    /// False when no payment is due, or none from this signer.
     pub payment_required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_id: Option<String>,
-    /// For the processor's own form in the payer's browser.
+    /// Secret for the processor's own form in the payer's browser.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publishable_key: Option<String>,
-    /// Minor units.
+    /// Amount in minor units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_cents: Option<u64>,
-    /// ISO 4217.
+    /// ISO 4217 code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PaymentStatus>,
-    /// A page on which the payer can pay, where the provider has one.
+    /// Page on which the payer can pay, if the provider has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_url: Option<String>,
-    /// The processor's script for browsers, where it has one.
+    /// The processor's script for browsers, if it has one.
     #[serde(skip)]
     pub script: Option<String>,
 }
 
-/// Where a payment stands (specification, `POST /embed/payment-status`).
+/// Status of an envelope's payment (specification, `POST /embed/payment-status`).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "status": "paid" }]))]
 pub struct Standing {
-    /// Null when none was asked for.
+    /// Null when the envelope requires no payment.
     pub status: Option<PaymentStatus>,
 }
 
-/// What is still to be paid, and by whom.
+/// An open payment and its payer.
 pub struct Due {
     pub payment: Payment,
     pub payer_email: String,
-    /// The payer's place among the signers; none of a document that is not signed here.
+    /// The payer's position among the signers; none for a document that is not signed here.
     pub position: Option<i64>,
 }
 
-/// What is still to be paid of an envelope, and by whom; none when there is nothing.
+/// Returns the open payment of an envelope and its payer, or none when nothing is due.
 pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, ServiceError> {
     let open = match envelope.status {
         EnvelopeStatus::Sent | EnvelopeStatus::Viewed | EnvelopeStatus::Completed => true,
@@ -111,7 +112,7 @@ pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, Servic
             position: signer.as_ref().map(|signer| signer.position),
             payer_email: match signer {
                 Some(signer) => signer.email,
-                // Nobody signs paper here: whom it is for pays.
+                // Paper envelopes have no signers, so the customer pays.
                 None => customer?.email?,
             },
             payment,
@@ -119,15 +120,15 @@ pub async fn due(core: &Core, envelope: &Envelope) -> Result<Option<Due>, Servic
     }))
 }
 
-/// The signer with the payer's role. A document that lacks the role which an
-/// organization always has pay is paid by the first signer.
+/// Returns the signer with the payer's role. If the document lacks a role that the
+/// organization always has pay, the first signer pays.
 fn payer(role: &str, mut signers: Vec<Signer>) -> Option<Signer> {
     let named = |signer: &Signer| role != FIRST_PAYER && signer.role == role;
     let index = signers.iter().position(named).unwrap_or(0);
     (index < signers.len()).then(|| signers.swap_remove(index))
 }
 
-/// Asks for the payment that `email` owes, if it does.
+/// Requests the payment from its payer, if `email` is the payer.
 pub async fn intent(
     core: &Core,
     envelope: &Envelope,
@@ -140,8 +141,8 @@ pub async fn intent(
     }
 }
 
-/// Asks for the payment of an envelope, whoever owes it: for its organization's back
-/// office, when the payer comes by no link any more, or never did.
+/// Requests the payment of an envelope regardless of its payer. For the organization's back
+/// office, when the payer has no signing link, or no longer uses it.
 pub async fn collect(
     core: &Core,
     caller: &Caller,
@@ -157,10 +158,12 @@ pub async fn collect(
 async fn begun(core: &Core, due: &Due) -> Result<PaymentIntent, ServiceError> {
     let (payment, intent) = asked(core, due).await?;
     let status = settle(core, &payment, &intent).await?;
+    // Paid in the meantime: nothing is due any more.
     if status == PaymentStatus::Paid {
         return Ok(PaymentIntent::default());
     }
-    // A script of an organization's own plugin would run beside everybody's pages.
+    // A script from an organization's own plugin would run on pages that all
+    // organizations share, so only the operator's instances may provide one.
     let operators = is_operators(&payment);
     Ok(PaymentIntent {
         payment_required: true,
@@ -175,13 +178,13 @@ async fn begun(core: &Core, due: &Due) -> Result<PaymentIntent, ServiceError> {
     })
 }
 
-/// Whether the instance that collects it is the operator's.
+/// Returns whether the payment's provider instance belongs to the operator.
 fn is_operators(payment: &Payment) -> bool {
     let instance = payment.intent.as_ref().map(|(instance, _)| instance);
     instance.is_some_and(|instance| Instance::parse(instance).org.is_none())
 }
 
-/// Where the payment stands, as its provider says.
+/// Returns the payment status, read from the provider while the payment is open.
 pub async fn standing(core: &Core, envelope: &Envelope) -> Result<Standing, ServiceError> {
     let mut status = envelope.payment;
     if status == Some(PaymentStatus::RequiresPayment) {
@@ -197,13 +200,13 @@ pub async fn standing(core: &Core, envelope: &Envelope) -> Result<Standing, Serv
     Ok(Standing { status })
 }
 
-/// The payment at its provider: as it was begun, or begun now. The payment's id is the
-/// key by which the provider knows a repetition.
+/// Returns the payment intent at the provider, and creates it if there is none yet. The
+/// payment's id is the provider's idempotency key.
 async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), ServiceError> {
     let payment = &due.payment;
     if payment.intent.is_some() {
         let intent = read(core, payment).await?;
-        // One that was cancelled at the provider can never be paid.
+        // A canceled intent can never be paid, so a new one is created.
         if intent.status != seen::PaymentStatus::Canceled {
             return Ok((payment.clone(), intent));
         }
@@ -212,6 +215,8 @@ async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), Servic
     let instance = core.instance(Slot::Payment, org);
     let asked = provider(core, Some(org), &instance)?;
     let request = seen::IntentRequest {
+        // The suffix makes a new idempotency key: with the old one the provider would
+        // return the canceled intent.
         payment_id: match payment.begun {
             0 => payment.id.to_string(),
             before => format!("{}-{}", payment.id, before + 1),
@@ -257,7 +262,7 @@ async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), Servic
         return Ok((payment, intent));
     }
     drop(tx);
-    // Somebody else began it at the same time: theirs is on record.
+    // A concurrent request recorded its intent first; use that one.
     let mut connection = core.store.read().await?;
     let now = payments::get(&mut connection, org, &payment.envelope).await?;
     drop(connection);
@@ -266,7 +271,7 @@ async fn asked(core: &Core, due: &Due) -> Result<(Payment, seen::Intent), Servic
     Ok((payment, intent))
 }
 
-/// The payment as its provider has it.
+/// Reads the payment intent from its provider.
 async fn read(core: &Core, payment: &Payment) -> Result<seen::Intent, ServiceError> {
     let Some((instance, intent)) = &payment.intent else {
         return Err(ServiceError::NotFound("Payment"));
@@ -275,7 +280,7 @@ async fn read(core: &Core, payment: &Payment) -> Result<seen::Intent, ServiceErr
     asked.read_intent(intent).await.map_err(failed)
 }
 
-/// The provider behind an instance; without an organization for reading a callback only.
+/// Returns the provider behind an instance. `org` is none only for reading a callback.
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
@@ -299,13 +304,14 @@ fn failed(error: ProviderError) -> ServiceError {
     ServiceError::OtherProvider(Slot::Payment, error)
 }
 
-/// Brings a payment up to what its provider says.
+/// Reads the payment from its provider and records a change of its status.
 async fn reconcile(core: &Core, payment: &Payment) -> Result<PaymentStatus, ServiceError> {
     let intent = read(core, payment).await?;
     settle(core, payment, &intent).await
 }
 
-/// Notes that it was paid, if it was: the whole amount, in its currency. Once.
+/// Records the payment, exactly once, if the provider reports it as paid in full and in the
+/// right currency.
 async fn settle(
     core: &Core,
     payment: &Payment,
@@ -313,6 +319,7 @@ async fn settle(
 ) -> Result<PaymentStatus, ServiceError> {
     let asked = &payment.asked;
     let same_currency = intent.currency.eq_ignore_ascii_case(&asked.currency);
+    // Another amount or currency is not this payment, even if the provider calls it paid.
     if intent.amount != asked.amount_cents || !same_currency {
         return Err(failed(ProviderError::Rejected(format!(
             "the provider has {} {} for a payment of {} {}",
@@ -326,16 +333,19 @@ async fn settle(
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &payment.org, &payment.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
+    // Compare-and-swap: a callback and a poll may arrive here at the same time, and
+    // one of them writes the ledger entry and the event.
     if !payments::set_paid(&mut tx, payment, now).await? {
         return Ok(PaymentStatus::Paid);
     }
     envelopes::set_payment(&mut tx, &envelope, PaymentStatus::Paid, now).await?;
+    // The money has arrived, so it is recorded. The operator may have to refund it.
     if matches!(
         envelope.status,
         EnvelopeStatus::Voided | EnvelopeStatus::Declined | EnvelopeStatus::Expired
     ) {
         let status = envelope.status;
-        tracing::warn!(envelope = %envelope.id, %status, "an envelope was paid that has ended");
+        tracing::warn!(envelope = %envelope.id, %status, "payment received for an ended envelope");
     }
     let data = json!({ "amount_cents": asked.amount_cents, "currency": asked.currency });
     let mut details = data.clone();
@@ -348,7 +358,7 @@ async fn settle(
     let (event, actor) = (EventType::PaymentSucceeded, "provider");
     events::record(&mut tx, &envelope, actor, event.as_str(), details, now).await?;
     events::emit(&mut tx, &envelope, event, data, now).await?;
-    // A signed envelope has waited for this.
+    // A signed envelope that is vaulted automatically was waiting for the payment.
     let organization = organizations::get(&mut tx, &payment.org).await?;
     let standing = organization.is_some_and(|organization| organization.settings.auto_vault);
     if envelope.status == EnvelopeStatus::Completed && envelope.is_vaulted_unattended(standing) {
@@ -358,7 +368,7 @@ async fn settle(
     Ok(PaymentStatus::Paid)
 }
 
-/// Takes a provider's callback.
+/// Handles a provider's callback.
 pub async fn callback(
     core: &Core,
     instance: &str,
@@ -383,7 +393,7 @@ pub async fn callback(
     Ok(())
 }
 
-/// Brings the payment of an intent up to what its provider says.
+/// Reconciles the payment that belongs to a provider's intent.
 pub async fn catch_up(core: &Core, instance: &str, intent: &str) -> Result<(), ServiceError> {
     match of_intent(core, instance, intent).await? {
         Some(payment) => reconcile(core, &payment).await.map(drop),
@@ -391,7 +401,8 @@ pub async fn catch_up(core: &Core, instance: &str, intent: &str) -> Result<(), S
     }
 }
 
-/// None for another service's payment at the same processor.
+/// Returns the payment of an intent; none for another service's payment at the same
+/// processor.
 async fn of_intent(
     core: &Core,
     instance: &str,
@@ -401,8 +412,8 @@ async fn of_intent(
     Ok(payments::by_intent(&mut connection, instance, intent).await?)
 }
 
-/// Money went back, or somebody wants it back: that is recorded, once, and changes no state.
-/// What was vaulted is signed all the same.
+/// Records a refund or dispute in the ledger, once. It changes no state, because a vaulted
+/// document stays signed.
 async fn note_reversal(
     core: &Core,
     payment: &Payment,
@@ -421,6 +432,7 @@ async fn note_reversal(
         "reason": word,
     });
     let same = |entry: &Value| *entry == details;
+    // Providers repeat callbacks: the same reversal is recorded once.
     let entries = ledger::list(&mut tx, Some(&payment.org), &payment.envelope).await?;
     if entries
         .iter()
@@ -428,18 +440,18 @@ async fn note_reversal(
     {
         return Ok(());
     }
-    tracing::warn!(envelope = %envelope.id, amount, word, "money of a payment went back");
+    tracing::warn!(envelope = %envelope.id, amount, word, "payment reversal reported");
     events::record(&mut tx, &envelope, "provider", ACTION, details, now).await?;
     Ok(tx.commit().await?)
 }
 
-/// Looks at the payments that were begun and not looked at for the longest time: what a
-/// lost callback would have told is found out all the same.
+/// Polls open payments, longest unchecked first, so that a lost callback is only a delay.
 pub async fn round(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let interval = core.config.sweep_interval.unwrap_or(INTERVAL);
     loop {
         let due = payments::claim(&core.store, now - GIVEN_UP, now - interval, now, BATCH).await?;
+        // A full batch: more payments may be due.
         let more = due.len() as i64 == BATCH && !core.stopping.is_cancelled();
         stream::iter(due)
             .for_each_concurrent(AT_ONCE, |due| look(core, due))
@@ -462,7 +474,7 @@ async fn look(core: &Core, due: OwnedEnvelope) {
         Ok(_) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {
             core.metrics.provider_polls_failed.inc();
-            tracing::warn!(envelope = %due.envelope, %error, "a payment could not be read back");
+            tracing::warn!(envelope = %due.envelope, %error, "payment could not be read back");
         }
     }
 }

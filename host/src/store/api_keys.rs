@@ -1,6 +1,5 @@
-//! API keys. Looked up before the organization is known: by the first half of
-//! the key's hash, through an index; the whole hash is then compared in constant
-//! time.
+//! API keys. A key is found before its organization is known: by the indexed first half of its
+//! hash; the whole hash is then compared in constant time.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
@@ -49,6 +48,7 @@ pub async fn by_hash(
         .await?;
     for row in &candidates {
         let stored: String = row.try_get("key_hash")?;
+        // An ordinary comparison would leak the stored hash through its timing.
         if bool::from(stored.as_bytes().ct_eq(hash.as_str().as_bytes())) {
             return api_key(row).map(Some);
         }
@@ -56,7 +56,7 @@ pub async fn by_hash(
     Ok(None)
 }
 
-/// What the look-up goes by: 128 of the hash's 256 bits.
+/// Returns the indexed lookup prefix: 128 of the hash's 256 bits.
 fn prefix(hash: &SecretHash) -> &str {
     hash.as_str().get(..32).unwrap_or_default()
 }
@@ -86,7 +86,7 @@ pub async fn list(
         .collect()
 }
 
-/// The addresses of those who own the organization's active keys.
+/// Returns the e-mail addresses of the owners of the organization's active keys.
 pub async fn owner_emails(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -103,7 +103,7 @@ pub async fn owner_emails(
         .collect()
 }
 
-/// Changes what a key may do; the same key keeps working.
+/// Updates scopes and rate limit; the secret stays the same.
 pub async fn update(
     connection: &mut AnyConnection,
     id: &KeyId,
@@ -122,7 +122,7 @@ pub async fn update(
     Ok(())
 }
 
-/// Replaces the key behind an id: the old one is dead with the commit.
+/// Replaces the secret of a key. The old one stops working when the transaction commits.
 pub async fn replace_hash(
     connection: &mut AnyConnection,
     id: &KeyId,
@@ -148,7 +148,7 @@ pub async fn deactivate(connection: &mut AnyConnection, id: &KeyId) -> Result<()
     Ok(())
 }
 
-/// Notes when a key was last used.
+/// Records the time of a key's last use.
 pub async fn touch(
     connection: &mut AnyConnection,
     id: &KeyId,

@@ -1,7 +1,7 @@
 //! Bulk batches and their items.
 //!
-//! An item is leased as a job is: a claim raises `lease_epoch`, and whoever settles
-//! it names the epoch, so that a worker that was too slow settles nothing.
+//! Items are leased like jobs: a claim raises `lease_epoch`, and settling names the epoch as a
+//! fencing token, so that a worker with an expired lease cannot settle the item.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub async fn get(
     one(connection, org, id, "").await
 }
 
-/// The batch with its row locked, for a change in this transaction.
+/// Returns a batch with its row locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: &OrgId, id: &BatchId) -> Result<Option<Batch>, StoreError> {
     let for_update = tx.dialect.for_update();
     one(tx, org, id, for_update).await
@@ -85,7 +85,7 @@ async fn one(
         .transpose()
 }
 
-/// A page of batches, newest first, and how many there are in all.
+/// Returns a page of batches, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -104,7 +104,7 @@ pub async fn list(
     Ok((rows.iter().map(batch).collect::<Result<_, _>>()?, total))
 }
 
-/// Writes all of a batch that can change. Its row has to be locked.
+/// Writes all mutable columns of a batch. The caller must hold its row lock.
 pub async fn update(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
     let terms = batch.terms.as_ref();
     sqlx::query(
@@ -136,7 +136,7 @@ pub async fn update(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), St
     Ok(())
 }
 
-/// Deletes a batch for everybody but the database.
+/// Soft-deletes a batch: the row stays in the database only.
 pub async fn delete(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query("update bulk_batch set deleted_at = $3 where bucket = $1 and batch_id = $2")
         .bind(batch.org.bucket())
@@ -147,7 +147,7 @@ pub async fn delete(tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<(), St
     Ok(())
 }
 
-/// How many items of each of these batches stand where.
+/// Counts the items of these batches by status.
 pub async fn counts(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -160,6 +160,7 @@ pub async fn counts(
         names.join(", ")
     );
     let mut counts: HashMap<BatchId, Counts> = HashMap::new();
+    // `in ()` is not valid SQL.
     if batches.is_empty() {
         return Ok(counts);
     }
@@ -180,7 +181,7 @@ pub async fn counts(
     Ok(counts)
 }
 
-/// As [`counts`], of one batch.
+/// Like [`counts`], for one batch.
 pub async fn counts_of(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -190,7 +191,7 @@ pub async fn counts_of(
     Ok(counts.remove(batch).unwrap_or_default())
 }
 
-/// All items of a batch, in the order of its list.
+/// Returns all items of a batch in list order.
 pub async fn items(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -210,14 +211,14 @@ pub async fn items(
     .collect()
 }
 
-/// Puts other items in the place of those a batch has. Its row has to be locked.
+/// Replaces all items of a batch. The caller must hold its row lock.
 pub async fn replace_items(
     tx: &mut Tx,
     batch: &Batch,
     items: &[Item],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    /// Rows of one statement: each binds eleven values, and SQLite takes 32,766.
+    /// Rows per statement: each binds eleven values, and SQLite allows 32,766.
     const ROWS: usize = 200;
     sqlx::query("delete from bulk_item where bucket = $1 and batch_id = $2")
         .bind(batch.org.bucket())
@@ -255,8 +256,7 @@ pub async fn replace_items(
     Ok(())
 }
 
-/// Leases up to `limit` items of a batch that are due: those nobody has taken, and
-/// those whose worker has died.
+/// Leases up to `limit` due items of a batch: new ones, and those with an expired lease.
 pub async fn claim(
     tx: &mut Tx,
     batch: &Batch,
@@ -286,12 +286,14 @@ pub async fn claim(
         .fetch_all(&mut **tx)
         .await?;
     let mut items = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
+    // `returning` yields rows in no particular order.
     items.sort_by_key(|item| item.position);
     Ok(items)
 }
 
-/// Leases items that are still being worked on for longer.
+/// Extends the leases of items in progress.
 pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<(), StoreError> {
+    // Urgent, because the leases keep running while this waits.
     let mut tx = store.begin_urgently().await?;
     for item in items {
         sqlx::query(
@@ -308,7 +310,7 @@ pub async fn renew(store: &Store, items: &[Item], until: Timestamp) -> Result<()
     tx.commit().await
 }
 
-/// Writes the envelope of an item that was claimed in this transaction.
+/// Records the envelope of an item that was claimed in this transaction.
 pub async fn set_envelope(
     tx: &mut Tx,
     item: &Item,
@@ -323,7 +325,7 @@ pub async fn set_envelope(
     Ok(())
 }
 
-/// Whether a claimed item is still this worker's; if so it stays that until this
+/// Returns whether the caller still holds an item's lease; if so, it keeps the item until the
 /// transaction ends.
 pub async fn holds(tx: &mut Tx, item: &Item) -> Result<bool, StoreError> {
     let text = format!(
@@ -340,7 +342,7 @@ pub async fn holds(tx: &mut Tx, item: &Item) -> Result<bool, StoreError> {
     Ok(held.is_some())
 }
 
-/// Settles an item that this worker holds.
+/// Records the outcome of a leased item.
 pub async fn settle(tx: &mut Tx, item: &Item, outcome: &Outcome) -> Result<(), StoreError> {
     let (status, error, sent_at, run_at, attempts) = match outcome {
         Outcome::Sent(at) => (ItemStatus::Sent, None, Some(at.to_string()), None, 0),
@@ -370,7 +372,7 @@ pub async fn settle(tx: &mut Tx, item: &Item, outcome: &Outcome) -> Result<(), S
     super::envelopes::one_row(changed.rows_affected())
 }
 
-/// Moves all items of a batch that stand somewhere, and returns how many.
+/// Moves all items of a batch from one status to another; returns their number.
 pub async fn move_items(
     tx: &mut Tx,
     batch: &Batch,
@@ -394,7 +396,7 @@ pub async fn move_items(
     Ok(moved.rows_affected())
 }
 
-/// When the next unfinished item of a batch is due; none when all are finished.
+/// Returns when the next unfinished item of a batch is due; none if all are finished.
 pub async fn next_due(
     connection: &mut AnyConnection,
     batch: &Batch,
@@ -415,7 +417,7 @@ pub async fn next_due(
     columns.optional_time("run_at")
 }
 
-/// Envelopes of cancelled items that were never sent, at most `limit`.
+/// Returns up to `limit` envelopes of cancelled items that were never sent.
 pub async fn abandoned(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -447,8 +449,8 @@ pub async fn abandoned(
         .collect()
 }
 
-/// Makes leased items due at once when this is the database's only node, as with
-/// SQLite: what an earlier run held, nobody holds.
+/// Expires all leases at startup of the database's only
+/// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     if store.dialect() != Dialect::Sqlite {
         return Ok(());

@@ -1,12 +1,12 @@
-//! Work that one node does for all, each at its time.
+//! Periodic work that one node does for all.
 
 use sqlx::Row as _;
 
 use super::{Store, StoreError};
 use crate::domain::clock::Timestamp;
 
-/// Whether it is time for a chore and this node is to do it; it is due again at
-/// `next`. A chore that nobody has heard of is due at once.
+/// Claims a chore if it is due and schedules its next run at `next`; returns whether this node must
+/// do it. A chore without a row is due at once.
 pub async fn claim(
     store: &Store,
     name: &str,
@@ -19,6 +19,7 @@ pub async fn claim(
         .bind(now.to_string())
         .execute(&mut *tx)
         .await?;
+    // Compare-and-swap on the due time: only one node can win.
     let claimed = sqlx::query("update chore set due_at = $3 where name = $1 and due_at <= $2")
         .bind(name)
         .bind(now.to_string())
@@ -30,10 +31,10 @@ pub async fn claim(
     Ok(claimed == 1)
 }
 
-/// Removing objects waits until this is due.
+/// Name of the chore row that postpones the deletion of objects while a backup runs.
 pub const BACKUP: &str = "backup";
 
-/// Has a chore wait until then, at least.
+/// Postpones a chore until at least `until`.
 pub async fn hold(store: &Store, name: &str, until: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query(
@@ -48,7 +49,7 @@ pub async fn hold(store: &Store, name: &str, until: Timestamp) -> Result<(), Sto
     tx.commit().await
 }
 
-/// Has a chore wait no longer that waits until then, and not for somebody else.
+/// Ends a postponement until exactly `until`. A later one, set by another caller, stays.
 pub async fn let_go(store: &Store, name: &str, until: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query("delete from chore where name = $1 and due_at = $2")
@@ -59,7 +60,7 @@ pub async fn let_go(store: &Store, name: &str, until: Timestamp) -> Result<(), S
     tx.commit().await
 }
 
-/// When a chore is due, if anybody has said so.
+/// Returns when a chore is due, if it has a row.
 pub async fn due(store: &Store, name: &str) -> Result<Option<Timestamp>, StoreError> {
     let mut connection = store.read().await?;
     let row = sqlx::query("select due_at from chore where name = $1")

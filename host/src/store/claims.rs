@@ -1,8 +1,8 @@
-//! Taking up what is due, one bucket at a time.
+//! Claiming due rows, one bucket at a time.
 //!
-//! A claim names one bucket, so that it stays on one shard where the database has
-//! several (Citus refuses others), and the longest due goes first. What is claimed is
-//! fenced by the epoch of its own row: two nodes do nothing twice.
+//! Each claim names one bucket, so that it stays on one shard of a distributed database (Citus
+//! rejects others). The longest-due rows go first. Claimed rows are fenced by their own lease
+//! epoch, so that two nodes never complete the same row twice.
 
 use std::time::{Duration, Instant};
 
@@ -12,29 +12,30 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::{Store, StoreError};
 use crate::domain::clock::Timestamp;
 
-/// A look at what is due goes over so many rows, the oldest.
+/// Number of oldest due rows that are inspected to find buckets.
 const LOOK: i64 = 1000;
-/// How long a claim goes through buckets: a part of the shortest lease.
+/// Time limit of one claim over several buckets, well below the shortest lease.
 const CLAIM_TIME: Duration = Duration::from_secs(3);
 
-/// Rows to be taken up: which, and what is written into them.
+/// Query that claims due rows of a table.
 pub(super) struct Claim<'a> {
     pub table: &'static str,
-    /// With the bucket the table's key.
+    /// Column that identifies a row within its bucket.
     pub id: &'static str,
-    /// The column with the time since when a row is due.
+    /// Column with the time since which a row is due.
     pub since: &'static str,
-    /// What else must hold of a row. The texts are `$3` and on, here and in `set`.
+    /// Additional condition. The values of `texts` are
+    /// bound as `$3` and following, here and in `set`.
     pub condition: &'a str,
-    /// What becomes of it.
+    /// Assignments to the claimed rows.
     pub set: &'static str,
     pub texts: &'a [String],
     pub returning: &'static str,
 }
 
 impl Claim<'_> {
-    /// Takes up to `limit` rows that are due at `due`, by buckets: the longest due first.
-    /// Each bucket has its own transaction.
+    /// Claims up to `limit` rows that were due at `due`, bucket by bucket, the longest-due bucket
+    /// first. Each bucket has its own transaction.
     pub async fn take(
         &self,
         store: &Store,
@@ -45,16 +46,18 @@ impl Claim<'_> {
         let mut taken = Vec::new();
         for bucket in self.buckets(store, due).await? {
             let left = limit - taken.len() as i64;
-            // What is taken waits for this, and its leases run.
+            // Rows already claimed wait for this loop while their leases run.
             let late = !taken.is_empty() && began.elapsed() > CLAIM_TIME;
             if left <= 0 || late {
                 break;
             }
             match self.take_in(store, bucket, due, left).await {
                 Ok(rows) => taken.extend(rows),
+                // Rows of earlier buckets are leased already and
+                // must be returned, so a later error is only logged.
                 Err(error) if taken.is_empty() => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, table = self.table, "less was taken up than is due");
+                    tracing::warn!(%error, table = self.table, "due rows of some buckets could not be claimed");
                     break;
                 }
             }
@@ -62,7 +65,7 @@ impl Claim<'_> {
         Ok(taken)
     }
 
-    /// Where something is due.
+    /// Returns the buckets with due rows, the longest-due first.
     async fn buckets(&self, store: &Store, due: Timestamp) -> Result<Vec<i64>, StoreError> {
         let Self {
             table,
@@ -78,6 +81,7 @@ impl Claim<'_> {
              ) as oldest
              group by bucket order by min(since)"
         );
+        // Plain read without locks; the claim below checks the condition again.
         let mut connection = store.read().await?;
         let mut query = sqlx::query(AssertSqlSafe(text))
             .bind(LOOK)
@@ -107,7 +111,7 @@ impl Claim<'_> {
             returning,
         } = self;
         let last = 3 + texts.len();
-        // Materialized, as a plan may else run it once for each row, and take them all.
+        // Materialized, as a plan may otherwise run the subquery once per row and ignore its limit.
         let text = format!(
             "with due as materialized (
                  select {id} from {table} where bucket = $1 and {condition} and {since} <= $2

@@ -1,6 +1,6 @@
 //! Components and their activations.
 //!
-//! Organization none is the installation, whose rows have an empty `org_id`.
+//! Organization `None` is the installation; its rows have an empty `org_id`.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
@@ -11,15 +11,15 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::{Activation, Component, ComponentIdentity, RolledBack, Slot};
 use crate::domain::id::{ActivationId, ComponentId, OrgId};
 
-/// How a component came to be in a slot.
+/// Activation that put a component in a slot.
 pub struct Activated {
     pub activation: ActivationId,
-    /// None: the installation.
+    /// Owner of the component; none is the installation.
     pub component_owner: Option<OrgId>,
 }
 
-/// Raises the revision, and with that goes before everybody else who changes
-/// components, until the transaction ends.
+/// Raises the revision. The row lock serializes all
+/// changes to components until the transaction ends.
 pub async fn begin_change(tx: &mut Tx) -> Result<(), StoreError> {
     sqlx::query("update component_revision set revision = revision + 1 where id = 1")
         .execute(&mut **tx)
@@ -27,7 +27,7 @@ pub async fn begin_change(tx: &mut Tx) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Differs from what it was whenever something was changed.
+/// Returns the revision, which rises with every change.
 pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("select revision from component_revision where id = 1")
         .fetch_one(connection)
@@ -35,8 +35,8 @@ pub async fn revision(connection: &mut AnyConnection) -> Result<i64, StoreError>
     Ok(row.try_get("revision")?)
 }
 
-/// Adds a component; false when there is one with its id, as there is for a
-/// default component that was kept before.
+/// Adds a component. Returns false if its id exists
+/// already, as for a default component stored earlier.
 pub async fn insert(tx: &mut Tx, component: &Component) -> Result<bool, StoreError> {
     let (bucket, org) = owned(component.org.as_ref());
     let done = sqlx::query(
@@ -63,7 +63,7 @@ pub async fn insert(tx: &mut Tx, component: &Component) -> Result<bool, StoreErr
     Ok(done.rows_affected() == 1)
 }
 
-/// One of the organization's or of the installation's.
+/// Returns a component of the organization or of the installation.
 pub async fn get(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -83,7 +83,7 @@ pub async fn get(
     .transpose()
 }
 
-/// The owner's component with that name and version.
+/// Returns the owner's component with this name and version.
 pub async fn by_version(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -106,7 +106,7 @@ pub async fn by_version(
     .transpose()
 }
 
-/// The owner's component of that name which was uploaded last.
+/// Returns the owner's most recently uploaded component of this name.
 pub async fn newest_named(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -126,7 +126,7 @@ pub async fn newest_named(
     .transpose()
 }
 
-/// A component with these bytes, whoever's it is.
+/// Returns a component with these bytes, of any owner.
 pub async fn by_sha256(
     connection: &mut AnyConnection,
     sha256: &str,
@@ -139,9 +139,9 @@ pub async fn by_sha256(
         .transpose()
 }
 
-/// The activation by which a component was in a slot for an organization, and the
-/// component's owner. Of several the one that counted: the organization's own before
-/// the installation's, the latest before earlier ones.
+/// Returns the activation that put a component in a slot for an organization, and the component's
+/// owner. If several match, the effective one wins: the organization's before the installation's,
+/// and later ones before earlier ones.
 pub async fn activated(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -183,8 +183,8 @@ pub async fn activated(
     }))
 }
 
-/// The organization's and the installation's, newest first; of one slot when it is
-/// named. Also how many there are.
+/// Lists the components of the organization and of the installation, newest first, optionally of
+/// one slot only. Also returns the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -221,7 +221,7 @@ pub async fn list(
     Ok((found, row.try_get("total")?))
 }
 
-/// Adds an activation, under [`begin_change`].
+/// Adds an activation; requires [`begin_change`].
 pub async fn activate(
     tx: &mut Tx,
     activation: &Activation,
@@ -253,7 +253,7 @@ pub async fn activate(
     Ok(())
 }
 
-/// Gives an activation other settings, under [`begin_change`].
+/// Replaces an activation's settings; requires [`begin_change`].
 pub async fn set_config(
     tx: &mut Tx,
     activation: &Activation,
@@ -273,7 +273,7 @@ pub async fn set_config(
     Ok(())
 }
 
-/// Takes an activation back, under [`begin_change`].
+/// Records the rollback of an activation; requires [`begin_change`].
 pub async fn roll_back(
     tx: &mut Tx,
     activation: &Activation,
@@ -296,7 +296,7 @@ pub async fn roll_back(
     Ok(())
 }
 
-/// Takes an activation out of what nodes read, under [`begin_change`].
+/// Marks an activation as superseded, so that nodes no longer load it; requires [`begin_change`].
 pub async fn supersede(
     tx: &mut Tx,
     activation: &Activation,
@@ -316,7 +316,7 @@ pub async fn supersede(
     Ok(())
 }
 
-/// Bytes and number of an organization's components.
+/// Returns total size and number of an organization's components.
 pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, i64), StoreError> {
     let (bucket, owner) = owned(Some(org));
     let row = sqlx::query(
@@ -330,8 +330,8 @@ pub async fn usage(connection: &mut AnyConnection, org: &OrgId) -> Result<(i64, 
     Ok((row.try_get("bytes")?, row.try_get("versions")?))
 }
 
-/// Notes what compiling a component of an organization took, and forgets what was
-/// before `since`.
+/// Records the compile time of an organization's
+/// component, and deletes records from before `since`.
 pub async fn note_compile(
     tx: &mut Tx,
     org: &OrgId,
@@ -360,7 +360,7 @@ pub async fn note_compile(
     Ok(())
 }
 
-/// Milliseconds that compiling an organization's components took since a time.
+/// Returns the compile time of an organization's components since a time, in milliseconds.
 pub async fn compiled_since(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -379,7 +379,7 @@ pub async fn compiled_since(
     Ok(row.try_get("millis")?)
 }
 
-/// The owner's activations, newest first; of one slot when it is named.
+/// Lists the owner's activations, newest first, optionally of one slot only.
 pub async fn activations(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -403,7 +403,7 @@ pub async fn activations(
     .collect()
 }
 
-/// The owner's activations of a slot that were not rolled back.
+/// Lists the owner's activations of a slot that were neither rolled back nor superseded.
 pub async fn live_of(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -425,7 +425,7 @@ pub async fn live_of(
     .collect()
 }
 
-/// What was uploaded last, by everybody.
+/// Lists the most recent uploads of all owners.
 pub async fn newest(
     connection: &mut AnyConnection,
     limit: i64,
@@ -439,7 +439,7 @@ pub async fn newest(
         .collect()
 }
 
-/// What was not rolled back, of everybody, oldest first, with what their components are.
+/// Lists the live activations of all owners, oldest first, with their components' identities.
 pub async fn live(
     connection: &mut AnyConnection,
 ) -> Result<Vec<(Activation, ComponentIdentity)>, StoreError> {
@@ -511,7 +511,7 @@ fn activation(row: &AnyRow) -> Result<Activation, StoreError> {
     })
 }
 
-/// None when it is no owner.
+/// Parses an owner column; the outer `None` means that it is invalid.
 #[expect(clippy::option_option, reason = "the installation is an owner too")]
 fn owner(text: &str) -> Option<Option<OrgId>> {
     match text {

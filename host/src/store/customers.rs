@@ -11,7 +11,7 @@ use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{CustomerId, OrgId};
 
-/// A customer as the envelope flow needs it.
+/// Row of a customer.
 #[derive(Clone, Debug)]
 pub struct CustomerRow {
     pub id: CustomerId,
@@ -23,19 +23,20 @@ pub struct CustomerRow {
 }
 
 impl CustomerRow {
-    /// One of the client's data by its name in the API; none when it is not set.
+    /// Returns a value of the customer by its name in the API; none if it is not set.
     pub fn datum(&self, name: &str) -> Option<String> {
         let text = match name {
             "name" => Some(self.name.as_str()),
             "email" => self.email.as_deref(),
             _ => self.details.get(name).and_then(|value| value.as_str()),
         };
+        // A blank value counts as missing, so that it is never filled into a field.
         text.filter(|text| !text.trim().is_empty())
             .map(str::to_owned)
     }
 }
 
-/// The customer with this e-mail, created or renamed.
+/// Creates the customer with this e-mail address, or updates its name.
 pub async fn upsert_by_email(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -95,13 +96,13 @@ pub async fn by_email(
         .transpose()
 }
 
-/// Those of these customers that the organization has, by id.
+/// Returns those of these customers that belong to the organization, by id.
 pub async fn by_ids(
     connection: &mut AnyConnection,
     org: &OrgId,
     ids: &[CustomerId],
 ) -> Result<HashMap<CustomerId, CustomerRow>, StoreError> {
-    /// Ids of one statement; databases take a few thousand values and more.
+    /// Ids per statement, well below the databases' limits of bound values.
     const IDS: usize = 500;
     let mut found = HashMap::new();
     for some in ids.chunks(IDS) {
@@ -124,7 +125,7 @@ pub async fn by_ids(
     Ok(found)
 }
 
-/// A new customer. Of two with one address, the second is a unique violation.
+/// Adds a customer. A duplicate address within the organization is a unique violation.
 pub async fn insert(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -146,7 +147,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Writes all of a customer that can change.
+/// Writes all mutable columns of a customer.
 pub async fn update(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -167,7 +168,7 @@ pub async fn update(
     Ok(())
 }
 
-/// The customer with its row locked, for a change in this transaction.
+/// Returns a customer with its row locked until the transaction ends.
 pub async fn lock(
     tx: &mut Tx,
     org: &OrgId,
@@ -187,7 +188,7 @@ pub async fn lock(
         .transpose()
 }
 
-/// A page of customers, newest first, and how many there are in all.
+/// Returns a page of customers, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,

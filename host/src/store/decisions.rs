@@ -1,4 +1,4 @@
-//! What rules decided, with what they were asked: to ask it again.
+//! Decisions of the rules with the facts they were based on, so that they can be evaluated again.
 
 use serde_json::Value;
 use sqlx::{AnyConnection, Row as _};
@@ -9,21 +9,21 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::{DecisionId, EnvelopeId, OrgId, TemplateId};
 
-/// A move of an envelope.
+/// Status change of an envelope.
 #[derive(Clone, Debug)]
 pub struct Move {
     pub id: DecisionId,
     pub envelope: EnvelopeId,
-    /// None before there is one.
+    /// Status before; none for a new envelope.
     pub from: Option<EnvelopeStatus>,
     pub trigger: String,
     pub to: EnvelopeStatus,
     pub facts: Value,
-    /// Name, version and digest of the component that decided.
+    /// Name, version and digest of the deciding component.
     pub component: Value,
 }
 
-/// An evaluation of an envelope's record.
+/// Compliance evaluation of an envelope's record.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
     pub envelope: EnvelopeId,
@@ -31,7 +31,7 @@ pub struct Evaluated {
     pub component: Value,
 }
 
-/// Keeps a move, in the transaction that makes it.
+/// Records a status change, in the transaction that makes it.
 pub async fn insert_move(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -58,7 +58,7 @@ pub async fn insert_move(
     Ok(())
 }
 
-/// An organization's last moves, newest first.
+/// Lists an organization's most recent status changes, newest first.
 pub async fn last_moves(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -78,7 +78,7 @@ pub async fn last_moves(
     .collect()
 }
 
-/// An envelope's moves in their order.
+/// Lists an envelope's status changes in order.
 pub async fn moves_of(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -115,7 +115,7 @@ fn one_move(row: &sqlx::any::AnyRow) -> Result<Move, StoreError> {
     })
 }
 
-/// An organization's last evaluations, newest first.
+/// Lists an organization's most recent evaluations, newest first.
 pub async fn last_evaluations(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -135,7 +135,7 @@ pub async fn last_evaluations(
     .collect()
 }
 
-/// An envelope's evaluation when it was vaulted.
+/// Returns the evaluation made when an envelope was vaulted.
 pub async fn evaluation_of(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -167,7 +167,7 @@ fn evaluated(row: &sqlx::any::AnyRow) -> Result<Evaluated, StoreError> {
     })
 }
 
-/// Notes which component placed a template's fields.
+/// Records the component that placed a template's fields.
 pub async fn note_placed(
     tx: &mut Tx,
     org: &OrgId,
@@ -186,7 +186,7 @@ pub async fn note_placed(
     Ok(())
 }
 
-/// Which component placed a template's fields last.
+/// Returns the component that placed a template's fields last.
 pub async fn placed_by(
     connection: &mut AnyConnection,
     org: &OrgId,

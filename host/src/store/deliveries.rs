@@ -17,7 +17,7 @@ use crate::domain::id::{DeliveryId, EndpointId, EnvelopeId, EventId, OrgId};
 use crate::domain::webhook::Outcome;
 use crate::domain::webhook::{DeliveryStatus, Endpoint, Selector};
 
-/// A row of the log.
+/// Delivery with its last attempt.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub id: DeliveryId,
@@ -28,19 +28,19 @@ pub struct Delivery {
     pub envelope: Option<EnvelopeId>,
     pub status: DeliveryStatus,
     pub attempts: i64,
-    /// Of the next attempt.
+    /// Time of the next attempt.
     pub due_at: Option<Timestamp>,
     pub redelivery_of: Option<DeliveryId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// The last attempt.
+    /// Last attempt, if there was one.
     pub last: Option<Attempt>,
 }
 
 /// One attempt of a delivery.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// From 1.
+    /// Number of the attempt, starting at 1.
     pub number: i64,
     pub at: Timestamp,
     pub response_code: Option<i64>,
@@ -50,7 +50,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// What came of attempt `number`, which began at `at`.
+    /// Builds the record of attempt `number`, which began at `at`.
     pub fn of(number: i64, at: Timestamp, outcome: Outcome) -> Self {
         Self {
             number,
@@ -63,7 +63,7 @@ impl Attempt {
     }
 }
 
-/// Which deliveries a list holds.
+/// Criteria of a list of deliveries.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub status: Option<DeliveryStatus>,
@@ -71,8 +71,8 @@ pub struct Filter {
     pub event: Option<EventId>,
 }
 
-/// Adds a delivery for each active endpoint that wants the event, in the
-/// transaction of the change that caused it.
+/// Adds a delivery for each active endpoint subscribed to the event, in the transaction of the
+/// change that caused it.
 pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     let rows = sqlx::query(
         "select endpoint_id, events from webhook_endpoint
@@ -100,6 +100,7 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     if wanting.is_empty() {
         return Ok(());
     }
+    // Computed once, so that all endpoints get the event at the same time.
     let due_at = Some(due_at(tx, event).await?);
     for endpoint in wanting {
         let delivery = Delivery {
@@ -111,8 +112,9 @@ pub async fn fan_out(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Events of an envelope are due in the order in which they were committed, whatever
-/// the clock said to those who had to wait for the envelope.
+/// Returns when an event is due. Events of one envelope must be due in commit order, although a
+/// writer that waited for the envelope's lock read the clock earlier; so an event is never due
+/// before the envelope's latest one.
 async fn due_at(tx: &mut Tx, event: &Event) -> Result<Timestamp, StoreError> {
     let Some(envelope) = &event.envelope_id else {
         return Ok(event.timestamp);
@@ -130,7 +132,7 @@ async fn due_at(tx: &mut Tx, event: &Event) -> Result<Timestamp, StoreError> {
 }
 
 impl Delivery {
-    /// Of an event that has just happened.
+    /// Creates a delivery of a new event.
     pub fn new(event: &Event, endpoint: EndpointId, now: Timestamp) -> Self {
         Self {
             id: DeliveryId::new(),
@@ -150,7 +152,7 @@ impl Delivery {
     }
 }
 
-/// Adds a delivery; one that is pending is attempted once this is committed.
+/// Adds a delivery. If it is pending, its endpoint is woken when the transaction commits.
 pub async fn insert(tx: &mut Tx, delivery: &Delivery) -> Result<(), StoreError> {
     sqlx::query(
         "insert into webhook_delivery (bucket, delivery_id, org_id, endpoint_id, event_id,
@@ -176,12 +178,13 @@ pub async fn insert(tx: &mut Tx, delivery: &Delivery) -> Result<(), StoreError> 
             org: delivery.org.clone(),
             endpoint: delivery.endpoint.clone(),
         };
+        // Takes effect at the commit; a rolled-back delivery wakes no dispatcher.
         tx.touch(endpoint, false);
     }
     Ok(())
 }
 
-/// Adds the attempt of a delivery that was made before it was recorded.
+/// Adds the attempt of a delivery that was sent before its row existed.
 pub async fn insert_attempt(
     tx: &mut Tx,
     delivery: &Delivery,
@@ -231,8 +234,8 @@ pub async fn get(
         .transpose()
 }
 
-/// One page of the log of an endpoint of the organization, newest first, and how
-/// many rows it has.
+/// Returns a page of the log of one of the organization's
+/// endpoints, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -246,8 +249,8 @@ pub async fn list(
         table: "webhook_delivery",
         id: "delivery_id",
         bucket: org.bucket(),
-        // Whose endpoint it is has been looked up: with the organization in it, SQLite
-        // would read all that the organization has.
+        // The caller has checked that the endpoint belongs to the organization. Filtering by
+        // organization here would make SQLite read all rows of the organization.
         wanted: &[
             ("endpoint_id", Some(endpoint.as_str())),
             ("status", filter.status.map(DeliveryStatus::as_str)),
@@ -260,7 +263,7 @@ pub async fn list(
     Ok((rows.iter().map(delivery).collect::<Result<_, _>>()?, total))
 }
 
-/// Every attempt of a delivery, first to last.
+/// Returns all attempts of a delivery, first to last.
 pub async fn attempts(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -285,7 +288,7 @@ pub async fn attempts(
     .collect()
 }
 
-/// The body of an event; none once it is pruned.
+/// Returns the body of an event; none once it has been pruned.
 pub async fn body(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -300,7 +303,7 @@ pub async fn body(
     Ok(body.filter(|body| !body.is_empty()))
 }
 
-/// Gives up everything that waits for an endpoint, and what is under way to it.
+/// Fails all pending deliveries of an endpoint, including those in flight.
 pub async fn give_up(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_delivery set status = 'failed', due_at = null, updated_at = $3
@@ -314,7 +317,8 @@ pub async fn give_up(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Gives up what was committed for an endpoint while that was being disabled.
+/// Fails the pending deliveries of disabled endpoints. They
+/// were committed while their endpoint was being disabled.
 pub async fn give_up_left_behind(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query(
@@ -331,7 +335,7 @@ pub async fn give_up_left_behind(store: &Store, now: Timestamp) -> Result<(), St
     tx.commit().await
 }
 
-/// A delivery to be attempted.
+/// Pending delivery with the event's body.
 #[derive(Clone, Debug)]
 pub struct Due {
     pub id: DeliveryId,
@@ -343,8 +347,8 @@ pub struct Due {
     pub body: String,
 }
 
-/// The next `limit` deliveries of an endpoint, due or not, in the order in which
-/// they are due.
+/// Returns the next `limit` pending deliveries of an endpoint in order of their due time, including
+/// those not yet due.
 pub async fn next(
     connection: &mut AnyConnection,
     wanted: &OwnedEndpoint,
@@ -366,9 +370,9 @@ pub async fn next(
     .map(due)
     .filter_map(|row| match row {
         Ok(due) => Some(Ok(due)),
-        // Written by a newer version, perhaps: the others are not to wait for it.
+        // Possibly written by a newer version; it must not block the other deliveries.
         Err(StoreError::Inconsistent { id, why, .. }) => {
-            tracing::error!(delivery = id, why, "a delivery cannot be read");
+            tracing::error!(delivery = id, why, "webhook delivery cannot be read, skipping it");
             None
         }
         Err(error) => Some(Err(error)),
@@ -389,23 +393,24 @@ fn due(row: &AnyRow) -> Result<Due, StoreError> {
     })
 }
 
-/// What came of an attempt.
+/// Result of an attempt, ready to be recorded.
 #[derive(Clone, Debug)]
 pub struct Settlement {
     pub at: OwnedEndpoint,
-    /// Under which the endpoint is held.
+    /// Lease epoch under which the node holds the endpoint.
     pub epoch: i64,
     pub delivery: DeliveryId,
     pub attempt: Attempt,
     pub status: DeliveryStatus,
-    /// Of the next attempt, when it is still pending.
+    /// Time of the next attempt, if the delivery is still pending.
     pub due_at: Option<Timestamp>,
 }
 
-/// Records attempts and where they leave their deliveries, all in one transaction.
-/// What was given up meanwhile stays so, and of an endpoint that another node has
-/// taken over nothing is recorded.
+/// Records attempts and the resulting state of their deliveries in one
+/// transaction. Deliveries that were given up meanwhile stay so. Nothing
+/// is recorded for an endpoint that another node has leased since.
 pub async fn settle(tx: &mut Tx, settlements: &[Settlement]) -> Result<(), StoreError> {
+    // One statement per bucket, which stays on one shard, in a fixed order that prevents deadlocks.
     let mut by_bucket: BTreeMap<i64, Vec<&Settlement>> = BTreeMap::new();
     for settlement in settlements {
         let of_bucket = by_bucket.entry(settlement.at.org.bucket()).or_default();
@@ -438,8 +443,8 @@ async fn settle_in(
              and webhook_delivery.status = 'pending' and webhook_delivery.attempts = s.attempt - 1
          returning webhook_delivery.delivery_id",
         tx.dialect.json_rows(),
-        // A planner takes any JSON array for a hundred rows, and reads the whole table
-        // for those; a few texts of the statement say how many there are at most.
+        // The planner estimates a hundred rows for any JSON array and then scans the whole table.
+        // The limit gives it a bound; powers of two keep the number of distinct statements small.
         settlements.len().next_power_of_two()
     );
     let settled = sqlx::query(AssertSqlSafe(text))
@@ -451,6 +456,7 @@ async fn settle_in(
         .iter()
         .map(|row| row.try_get("delivery_id"))
         .collect::<Result<_, _>>()?;
+    // Attempts are added only for deliveries that the fenced update above has changed.
     let recorded = settlements
         .iter()
         .copied()
@@ -472,7 +478,7 @@ async fn settle_in(
     Ok(())
 }
 
-/// Where an attempt leaves its delivery.
+/// Returns the new state of a delivery.
 fn standing(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     let took = Duration::from_millis(attempt.duration_ms.unsigned_abs());
@@ -487,7 +493,7 @@ fn standing(settlement: &Settlement) -> Value {
     })
 }
 
-/// The attempt itself.
+/// Returns the row of the attempt.
 fn attempted(settlement: &Settlement) -> Value {
     let attempt = &settlement.attempt;
     json!({
@@ -502,8 +508,8 @@ fn attempted(settlement: &Settlement) -> Value {
     })
 }
 
-/// Removes up to `limit` bodies of events, and as many of answers, from before
-/// `before`; returns how many were. What is still to be delivered is kept.
+/// Clears up to `limit` event bodies and as many response bodies older than `before`; returns the
+/// larger of the two counts. Bodies of pending deliveries are kept.
 pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, StoreError> {
     let mut tx = store.begin().await?;
     let events = sqlx::query(
@@ -536,8 +542,8 @@ pub async fn prune(store: &Store, before: Timestamp, limit: i64) -> Result<u64, 
     Ok(events.rows_affected().max(answers.rows_affected()))
 }
 
-/// Removes up to `limit` settled deliveries of a bucket that were made before `before`,
-/// with their attempts; returns how many were.
+/// Deletes up to `limit` settled deliveries of a bucket created before `before`, with their
+/// attempts; returns the number of deliveries.
 pub async fn forget(
     store: &Store,
     bucket: i64,
@@ -556,7 +562,7 @@ pub async fn forget(
     .bind(bucket)
     .bind(DeliveryId::first_at(before).as_str())
     .bind(limit)
-    // Ids are made by the clock of a machine, which may be wrong.
+    // Ids contain the time of a machine's clock, which may be wrong: `created_at` decides.
     .bind(before.to_string())
     .fetch_all(&mut *tx)
     .await?;
@@ -583,15 +589,15 @@ pub async fn forget(
     Ok(gone.len())
 }
 
-/// Numbers for the metrics.
+/// Backlog figures for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct DueCounts {
     pub due: i64,
-    /// When the oldest of them became due.
+    /// Due time of the oldest one.
     pub oldest: Option<Timestamp>,
 }
 
-/// Counts what is due to active endpoints of all organizations.
+/// Counts the due deliveries of all organizations.
 pub async fn counts(
     connection: &mut AnyConnection,
     now: Timestamp,

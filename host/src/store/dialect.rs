@@ -1,6 +1,6 @@
-//! What differs between the databases, under names that say why.
+//! Differences between the databases, each under a name that gives its reason.
 
-/// Which database.
+/// Database engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     Sqlite,
@@ -16,20 +16,22 @@ impl Dialect {
         }
     }
 
-    /// SQLite creates its file on the first start.
+    /// Returns the connection URL; SQLite is allowed to create its file.
     pub(super) fn connect_url(self, url: &str) -> String {
         match self {
+            // An explicit query string is the operator's choice and kept.
             Self::Sqlite if !url.contains('?') => format!("{url}?mode=rwc"),
             _ => url.to_owned(),
         }
     }
 
-    /// SQLite: a commit is on the disk when it is answered; readers do not wait for the
-    /// writer. Several processes may have one file open: the operator's tool
-    /// beside the server.
+    /// Statements for every new connection.
     ///
-    /// PostgreSQL: what a node that stalls has locked is free again before its leases
-    /// end, and its transaction is over.
+    /// SQLite: a commit is durable when it returns, and readers do not wait for the writer. Several
+    /// processes can open the file, for example the operator's tool beside the server.
+    ///
+    /// PostgreSQL: a transaction of a stalled node is aborted, and its locks released, before the
+    /// node's leases end.
     pub(super) fn session_statements(self) -> &'static [&'static str] {
         match self {
             Self::Sqlite => &[
@@ -42,8 +44,8 @@ impl Dialect {
         }
     }
 
-    /// SQLite upgrades a read lock only when nobody else wrote in between, so a
-    /// transaction that will write says so at once.
+    /// Starts a write transaction. SQLite refuses to upgrade a read lock if another connection
+    /// wrote in between, so the write lock is taken at the start.
     pub(super) fn begin_write(self) -> &'static str {
         match self {
             Self::Sqlite => "begin immediate",
@@ -51,8 +53,8 @@ impl Dialect {
         }
     }
 
-    /// Several workers claim at once on PostgreSQL; on SQLite the transaction
-    /// itself is the lock.
+    /// Lets several workers claim at once on PostgreSQL.
+    /// On SQLite the transaction itself is the lock.
     pub(super) fn skip_locked(self) -> &'static str {
         match self {
             Self::Sqlite => "",
@@ -60,7 +62,7 @@ impl Dialect {
         }
     }
 
-    /// The elements of the JSON array in `$1`, as rows with one column `value`.
+    /// Returns the elements of the JSON array in `$1` as rows with one column `value`.
     pub(super) fn json_rows(self) -> &'static str {
         match self {
             Self::Sqlite => "json_each($1)",
@@ -68,7 +70,7 @@ impl Dialect {
         }
     }
 
-    /// Locks the rows a transaction is going to change.
+    /// Locks the rows that a transaction is about to change.
     pub(super) fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",

@@ -1,5 +1,5 @@
-//! Download links: unguessable, expiring, and for the authoritative copy good
-//! for one complete read.
+//! Download links: unguessable and expiring; those for
+//! an authoritative copy are good for one complete read.
 
 use sqlx::AnyConnection;
 
@@ -11,7 +11,7 @@ use crate::domain::id::{EnvelopeId, OrgId};
 use crate::domain::token::LinkToken;
 
 words! {
-    /// What a download link gives.
+    /// File behind a download link.
     LinkedFile {
         Authoritative = "authoritative",
         Copy = "copy",
@@ -86,7 +86,7 @@ pub async fn get(
     .transpose()
 }
 
-/// Uses a single-use link up. Of two at once one gets `true`.
+/// Redeems a single-use link; returns true for only one of several concurrent calls.
 pub async fn redeem(
     connection: &mut AnyConnection,
     token: &LinkToken,
@@ -104,7 +104,7 @@ pub async fn redeem(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Gives a link back whose read broke off.
+/// Makes a link usable again after an interrupted download.
 pub async fn release(connection: &mut AnyConnection, token: &LinkToken) -> Result<(), StoreError> {
     sqlx::query("update download_link set used_at = null where bucket = $1 and token_hash = $2")
         .bind(token.bucket())

@@ -1,4 +1,4 @@
-//! Envelopes. Every write says which status it expects to find.
+//! Envelopes. Every write names the status it expects (compare-and-swap).
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
@@ -15,7 +15,7 @@ use crate::domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use crate::domain::organization::ApiKeyRecord;
 use crate::domain::template::Template;
 
-/// Which envelopes a list holds.
+/// Criteria of a list of envelopes.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub status: Option<EnvelopeStatus>,
@@ -80,16 +80,15 @@ pub async fn get(
         .transpose()
 }
 
-/// What a read with a remembered key finds.
+/// Result of reading an envelope with a cached API key.
 pub enum Confirmed {
-    /// The key is as it was remembered; and the envelope, if its organization has it.
+    /// The key is unchanged; contains the envelope, if the organization has it.
     Yes(Option<Box<Envelope>>),
-    /// The key's record has changed since.
+    /// The key's record has changed since it was cached.
     No,
 }
 
-/// Reads an envelope and confirms the remembered key that asks for it, in one
-/// statement.
+/// Reads an envelope and revalidates the cached key of the request, in one statement.
 pub async fn get_for_key(
     connection: &mut AnyConnection,
     key: &ApiKeyRecord,
@@ -119,7 +118,7 @@ pub async fn get_for_key(
     ))
 }
 
-/// The envelope with its row locked, for a change in this transaction.
+/// Returns an envelope with its row locked until the transaction ends.
 pub async fn lock(
     tx: &mut Tx,
     org: &OrgId,
@@ -139,9 +138,8 @@ pub async fn lock(
         .transpose()
 }
 
-/// The envelope that was sent as this submission. A callback names neither
-/// organization nor envelope; the provider instance keeps two providers with
-/// the same numbers apart.
+/// Returns the envelope of a provider's submission. A callback names neither organization nor
+/// envelope; the instance distinguishes submissions of two providers with the same id.
 pub async fn by_submission(
     connection: &mut AnyConnection,
     instance: &str,
@@ -156,7 +154,7 @@ pub async fn by_submission(
         .transpose()
 }
 
-/// A page of the newest envelopes, and how many there are in all.
+/// Returns a page of envelopes, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -184,14 +182,14 @@ pub async fn list(
     Ok((rows.iter().map(listed).collect::<Result<_, _>>()?, total))
 }
 
-/// An envelope whose time is over.
+/// Envelope past its expiry.
 pub struct Expiring {
     pub org: OrgId,
     pub id: EnvelopeId,
     expires_at: Timestamp,
 }
 
-/// Envelopes whose time is over, oldest first, from the one after `after` on.
+/// Returns expired envelopes, oldest first, starting after `after`.
 pub async fn expiring(
     connection: &mut AnyConnection,
     now: Timestamp,
@@ -222,7 +220,7 @@ pub async fn expiring(
         .collect()
 }
 
-/// Moves an envelope on, expecting the status it was decided in.
+/// Sets an envelope's status, expecting the status that the decision was based on.
 pub async fn set_status(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -244,7 +242,7 @@ pub async fn set_status(
     one_row(changed.rows_affected())
 }
 
-/// Writes where its payment stands.
+/// Sets the payment status.
 pub async fn set_payment(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -264,8 +262,8 @@ pub async fn set_payment(
     one_row(changed.rows_affected())
 }
 
-/// Writes what a sending decides: document, provider, submission, and how signers
-/// are told. Expects the status it was decided in.
+/// Records a sending: document, provider, submission, and how signers are notified. Expects the
+/// status that the decision was based on.
 pub async fn set_sent(
     connection: &mut AnyConnection,
     before: EnvelopeStatus,
@@ -298,7 +296,7 @@ pub async fn set_sent(
     one_row(changed.rows_affected())
 }
 
-/// Notes the template that the builder made of an envelope's document.
+/// Records the template that the builder made from an envelope's document.
 pub async fn set_template(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -320,7 +318,7 @@ pub async fn set_template(
     one_row(changed.rows_affected())
 }
 
-/// Notes whether an envelope is vaulted unattended, and who accepted it.
+/// Records whether an envelope is vaulted automatically, and who consented.
 pub async fn set_vault_consent(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -366,7 +364,7 @@ pub async fn set_upload(
     one_row(changed.rows_affected())
 }
 
-/// The four files that vault-in leaves, and the score in the certificate.
+/// Files created by vault-in, and the certificate's score.
 pub struct VaultedFiles<'a> {
     pub authoritative: &'a StoredFile,
     pub copy: &'a StoredFile,
@@ -375,7 +373,7 @@ pub struct VaultedFiles<'a> {
     pub compliance_score: u32,
 }
 
-/// Makes an envelope vaulted: only when it is not yet, and only once.
+/// Marks an envelope as vaulted; fails if it is vaulted already.
 pub async fn set_vaulted(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -402,7 +400,7 @@ pub async fn set_vaulted(
     one_row(changed.rows_affected())
 }
 
-/// Releases an envelope: the live pointer goes, the archive's comes.
+/// Marks an envelope as released: the archived copy replaces the vaulted one.
 pub async fn set_vaulted_out(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -422,7 +420,8 @@ pub async fn set_vaulted_out(
     one_row(changed.rows_affected())
 }
 
-/// A guarded write changed exactly one row, or somebody else moved first.
+/// Turns a guarded write that changed no row into
+/// [`StoreError::Conflict`]: another writer was first.
 pub(super) fn one_row(rows: u64) -> Result<(), StoreError> {
     if rows == 1 {
         Ok(())

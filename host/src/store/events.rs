@@ -1,4 +1,4 @@
-//! The outbox of events.
+//! Transactional outbox of events.
 
 use sqlx::{AnyConnection, Row as _};
 
@@ -6,7 +6,7 @@ use super::{StoreError, Tx};
 use crate::domain::event::Event;
 use crate::domain::id::{EnvelopeId, OrgId};
 
-/// Adds an event to the outbox of the transaction that causes it.
+/// Adds an event, in the transaction that causes it.
 pub async fn insert(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     sqlx::query(
         "insert into event (bucket, event_id, org_id, envelope_id, event_type, body, created_at)
@@ -24,7 +24,7 @@ pub async fn insert(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The bodies of an envelope's events, oldest first.
+/// Returns the bodies of an envelope's events, oldest first.
 pub async fn bodies(
     connection: &mut AnyConnection,
     org: &OrgId,

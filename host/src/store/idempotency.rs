@@ -1,4 +1,4 @@
-//! Answers kept for repeated requests.
+//! Responses stored under idempotency keys.
 
 use sqlx::AnyConnection;
 use sqlx::any::{Any, AnyArguments};
@@ -9,7 +9,7 @@ use super::{Dialect, Store, StoreError};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
-/// What identifies a repeated request: whose, and under which key.
+/// Identity of an idempotent request: organization, caller and idempotency key.
 #[derive(Clone, Debug)]
 pub struct RequestKey {
     pub org: OrgId,
@@ -17,7 +17,7 @@ pub struct RequestKey {
     pub key: String,
 }
 
-/// A kept row.
+/// Stored request, with its response once there is one.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub fingerprint: String,
@@ -27,7 +27,7 @@ pub struct Kept {
     pub answer: Option<(i64, String)>,
 }
 
-/// A statement whose first four parameters are the key.
+/// Builds a statement with the key as its first four parameters.
 fn keyed<'q>(sql: &'static str, key: &'q RequestKey) -> Query<'q, Any, AnyArguments> {
     sqlx::query(sql)
         .bind(key.org.bucket())
@@ -65,8 +65,8 @@ pub async fn get(
     .transpose()
 }
 
-/// Claims the key for a request, in place of a row that `replaced` describes.
-/// False when somebody else was faster.
+/// Claims the key for a request, replacing an expired row if `replaced` is given. Returns false if
+/// a concurrent request was faster.
 pub async fn claim(
     connection: &mut AnyConnection,
     key: &RequestKey,
@@ -76,6 +76,7 @@ pub async fn claim(
     lease_until: Timestamp,
     replaced: Option<&Kept>,
 ) -> Result<bool, StoreError> {
+    // The lease in the condition makes this a compare-and-swap: only one caller replaces the row.
     if let Some(old) = replaced {
         keyed(
             "delete from idempotency where bucket = $1 and org_id = $2 and actor = $3
@@ -102,7 +103,7 @@ pub async fn claim(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Keeps the answer, in the transaction of the change it is about.
+/// Stores the response, in the transaction of the change it describes.
 pub async fn settle(
     connection: &mut AnyConnection,
     key: &RequestKey,
@@ -121,10 +122,11 @@ pub async fn settle(
     .bind(body)
     .execute(connection)
     .await?;
+    // No row means that the lease ran out and another request claimed the key.
     super::envelopes::one_row(settled.rows_affected())
 }
 
-/// Gives the key back: nothing was changed.
+/// Releases the key of a request that changed nothing.
 pub async fn release(
     connection: &mut AnyConnection,
     key: &RequestKey,
@@ -142,7 +144,7 @@ pub async fn release(
     Ok(())
 }
 
-/// Forgets what was kept before `before`.
+/// Deletes rows created before `before`.
 pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from idempotency where created_at < $1")
         .bind(before.to_string())
@@ -151,8 +153,8 @@ pub async fn forget(connection: &mut AnyConnection, before: Timestamp) -> Result
     Ok(())
 }
 
-/// Gives back what an earlier run of the database's only node, as with SQLite,
-/// was still at when it ended.
+/// Releases the keys of requests that an earlier run of
+/// the database's only node (SQLite) did not finish.
 pub async fn forget_claims(store: &Store) -> Result<(), StoreError> {
     if store.dialect() != Dialect::Sqlite {
         return Ok(());

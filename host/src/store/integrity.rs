@@ -1,4 +1,4 @@
-//! When each vaulted envelope is re-read next, and what the last look found.
+//! Schedule and results of the integrity checks of vaulted envelopes.
 
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
@@ -11,18 +11,18 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 use crate::domain::id::EnvelopeId;
 
-/// How far the checks have come.
+/// Progress of the checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Envelopes in the vault or released from it.
     pub total: i64,
-    /// Looked at since the time asked for.
+    /// Envelopes checked since the requested time.
     pub checked: i64,
-    /// Whose last look found something.
+    /// Envelopes with a problem in their last check.
     pub with_problems: i64,
 }
 
-/// Plans an envelope's first check for `due`.
+/// Schedules an envelope's first check for `due`.
 pub async fn plan(tx: &mut Tx, envelope: &Envelope, due: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "insert into integrity_check (bucket, envelope_id, org_id, due_at)
@@ -37,8 +37,8 @@ pub async fn plan(tx: &mut Tx, envelope: &Envelope, due: Timestamp) -> Result<()
     Ok(())
 }
 
-/// Takes up to `limit` envelopes due before `before`; who takes one and dies
-/// leaves it to be taken again after `lease_until`.
+/// Claims up to `limit` envelopes due before `before`. If the worker dies, its claims are due again
+/// at `lease_until`.
 pub async fn claim(
     store: &Store,
     before: Timestamp,
@@ -58,7 +58,7 @@ pub async fn claim(
     rows.iter().map(|row| columns(row).envelope()).collect()
 }
 
-/// What the last check found, as it was noted.
+/// Returns the problems that the last check recorded, as text.
 pub async fn problems(
     connection: &mut AnyConnection,
     due: &OwnedEnvelope,
@@ -75,7 +75,7 @@ pub async fn problems(
         .flatten())
 }
 
-/// Notes what a check found, and when the next is due.
+/// Records the result of a check and schedules the next.
 pub async fn checked(
     tx: &mut Tx,
     due: &OwnedEnvelope,
@@ -97,7 +97,7 @@ pub async fn checked(
     Ok(())
 }
 
-/// Makes every envelope due that was not looked at since `since`.
+/// Makes every envelope due that was not checked since `since`.
 pub async fn make_due(tx: &mut Tx, since: Timestamp, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "update integrity_check set due_at = $2
@@ -110,7 +110,7 @@ pub async fn make_due(tx: &mut Tx, since: Timestamp, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// The envelopes whose last check found something, and what.
+/// Returns the envelopes with problems, and the problems.
 pub async fn with_problems<T: DeserializeOwned>(
     connection: &mut AnyConnection,
 ) -> Result<Vec<(EnvelopeId, T)>, StoreError> {
@@ -129,7 +129,7 @@ pub async fn with_problems<T: DeserializeOwned>(
         .collect()
 }
 
-/// How far the checks have come since `since`.
+/// Returns the progress of the checks since `since`.
 pub async fn progress(
     connection: &mut AnyConnection,
     since: Timestamp,

@@ -1,8 +1,8 @@
-//! Jobs: work committed with the change that asks for it.
+//! Jobs: work committed with the change that requires it.
 //!
-//! Claim, do, settle. A claim leases the job by moving `run_at` to the end of
-//! the lease and raising `lease_epoch`; settling names the epoch, so that a
-//! worker that was too slow settles nothing.
+//! The cycle is claim, do, settle. A claim leases the job by moving `run_at` to the end of the
+//! lease and raising `lease_epoch`. Settling names the epoch as a fencing token, so that a worker
+//! with an expired lease cannot settle the job.
 
 use std::time::Duration;
 
@@ -17,25 +17,25 @@ use crate::domain::id::{JobId, OrgId};
 use crate::domain::job::{Job, KINDS, Queue};
 use crate::traces;
 
-/// A job whose lease ran out is somebody else's. Whoever works on it renews it.
+/// Duration of a lease. A worker renews it while it works on the job.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// A job that a worker holds.
+/// Job leased by a worker.
 #[derive(Clone, Debug)]
 pub struct ClaimedJob {
     pub id: JobId,
     pub org: OrgId,
     pub kind: String,
     pub payload: serde_json::Value,
-    /// How often it has failed. That a worker died with it is no failure of its.
+    /// Number of failed attempts; a worker's death is not one.
     pub attempts: i64,
-    /// Of what asked for it: a W3C `traceparent`.
+    /// W3C `traceparent` of the request that added the job.
     pub trace: Option<String>,
     lease_epoch: i64,
 }
 
-/// Adds a job. With a `dedup_key` an unfinished job of the kind and key stands
-/// for this one too.
+/// Adds a job. With a `dedup_key`, nothing is added if
+/// an unfinished job of the same kind and key exists.
 pub async fn insert<J: Job>(
     tx: &mut Tx,
     org: &OrgId,
@@ -59,12 +59,13 @@ pub async fn insert<J: Job>(
     .bind(traces::current())
     .execute(&mut **tx)
     .await?;
+    // Wakes the local workers when the transaction commits.
     tx.added_jobs = true;
     Ok(())
 }
 
-/// As [`insert`], but a job of the kind and key that was set aside is taken up
-/// again, and one that waits after a failure is done at once.
+/// Like [`insert`], but also revives a failed job of the same kind and key, and runs one that waits
+/// for a retry at once.
 pub async fn insert_or_revive<J: Job>(
     tx: &mut Tx,
     org: &OrgId,
@@ -87,7 +88,7 @@ pub async fn insert_or_revive<J: Job>(
     Ok(())
 }
 
-/// Removes a job whose work somebody else has done.
+/// Removes a job after its work was done elsewhere.
 pub async fn remove<J: Job>(tx: &mut Tx, org: &OrgId, dedup_key: &str) -> Result<(), StoreError> {
     sqlx::query("delete from job where bucket = $1 and kind = $2 and dedup_key = $3")
         .bind(org.bucket())
@@ -98,20 +99,20 @@ pub async fn remove<J: Job>(tx: &mut Tx, org: &OrgId, dedup_key: &str) -> Result
     Ok(())
 }
 
-/// Whose a job is that somebody works on.
+/// Result of renewing a job's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
-    /// Theirs, for longer now.
+    /// The lease was extended.
     Renewed,
-    /// Somebody else's.
+    /// Another worker has leased the job.
     TakenOver,
-    /// Nobody's: what it asks for is done, by whomever, and the job was removed with it.
+    /// The job was removed: its work has been done, by this worker or another.
     Over,
 }
 
-/// Leases a job that is still being worked on for longer.
+/// Extends the lease of a job in progress.
 pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<Lease, StoreError> {
-    // Behind nobody: it runs out meanwhile.
+    // Urgent, because the lease keeps running while this waits.
     let mut tx = store.begin_urgently().await?;
     let renewed = sqlx::query(
         "update job set run_at = $4 where bucket = $1 and job_id = $2 and lease_epoch = $3",
@@ -126,6 +127,7 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     let lease = if renewed == 1 {
         Lease::Renewed
     } else {
+        // The row is gone if the job is finished, and stays if another worker took it over.
         let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
             .bind(job.org.bucket())
             .bind(job.id.as_str())
@@ -137,7 +139,8 @@ pub async fn renew(store: &Store, job: &ClaimedJob, until: Timestamp) -> Result<
     Ok(lease)
 }
 
-/// Jobs of a queue. Kinds that only later releases know are in [`Queue::Other`].
+/// Returns the condition for waiting jobs of a queue. [`Queue::Other`] includes kinds that only
+/// later releases know.
 fn waiting_in(queue: Queue) -> String {
     let named = |wanted: fn(Queue, Queue) -> bool| {
         let kinds = KINDS.iter().filter(|kind| wanted(kind.queue, queue));
@@ -150,6 +153,7 @@ fn waiting_in(queue: Queue) -> String {
             format!("state = 'waiting' and kind in ({kinds})")
         }
         Queue::Other => {
+            // Excluding the known kinds of other queues leaves unknown kinds in.
             let others = named(|of, queue| of != queue);
             format!("state = 'waiting' and kind not in ({others})")
         }
@@ -175,17 +179,18 @@ pub async fn claim(
     };
     let rows = due.take(store, now, limit).await?;
     let mut jobs = rows.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+    // Ids sort by age, so that the oldest jobs run first.
     jobs.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(jobs)
 }
 
-/// How many jobs there are.
+/// Number of jobs by state.
 #[derive(Clone, Copy, Debug)]
 pub struct JobCounts {
     pub waiting: i64,
-    /// Set aside after their last attempt.
+    /// Jobs that failed for good.
     pub failed: i64,
-    /// Since when the oldest is due that nobody works on, if one is.
+    /// Due time of the oldest unleased job, if any is due.
     pub due_since: Option<Timestamp>,
 }
 
@@ -212,8 +217,8 @@ pub async fn counts(
     })
 }
 
-/// Makes leased jobs due at once when this is the database's only node, as with
-/// SQLite: what an earlier run held, nobody holds.
+/// Expires all leases at startup of the database's only
+/// node (SQLite): their holders ended with the earlier run.
 pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     if store.dialect() != Dialect::Sqlite {
         return Ok(());
@@ -229,7 +234,7 @@ pub async fn forget_leases(store: &Store, now: Timestamp) -> Result<(), StoreErr
     tx.commit().await
 }
 
-/// Has a job that did its share taken up again at `at`.
+/// Reschedules a job that has done a part of its work for `at`.
 pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     sqlx::query(
@@ -258,7 +263,7 @@ pub async fn finish(store: &Store, job: &ClaimedJob) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Puts a failed job back for a later attempt, or for ever aside.
+/// Schedules a failed job's next attempt, or marks it as failed for good.
 pub async fn settle_failure(
     store: &Store,
     job: &ClaimedJob,

@@ -1,4 +1,4 @@
-//! Signers' attempts to answer identity questions, and what is billed for them.
+//! Identity check sessions of signers, and their billing.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -11,7 +11,7 @@ use crate::domain::id::{EnvelopeId, KbaId, OrgId};
 use crate::domain::identity::{KbaSession, KbaStatus, KbaStep};
 use crate::domain::token::SecretHash;
 
-/// Adds a session that has just begun.
+/// Adds a new session.
 pub async fn insert(tx: &mut Tx, session: &KbaSession) -> Result<(), StoreError> {
     sqlx::query(
         "insert into kba_session (bucket, kba_id, org_id, envelope_id, position, email, instance,
@@ -35,7 +35,7 @@ pub async fn insert(tx: &mut Tx, session: &KbaSession) -> Result<(), StoreError>
     Ok(())
 }
 
-/// All sessions of an envelope, oldest first.
+/// Returns all sessions of an envelope, oldest first.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -55,28 +55,31 @@ pub async fn list(
     .collect()
 }
 
-/// The sessions of one signer, as whom the signer is now; oldest first.
+/// Returns the sessions of one signer, oldest first,
+/// without those of a person replaced by this signer.
 pub async fn of_signer(
     connection: &mut AnyConnection,
     envelope: &Envelope,
     signer: &Signer,
 ) -> Result<Vec<KbaSession>, StoreError> {
     let mut all = list(connection, &envelope.org, &envelope.id).await?;
+    // A signer can be replaced; the earlier person's results must not count.
     all.retain(|session| session.is_of(signer));
     Ok(all)
 }
 
-/// A browser in which a signer came to the document.
+/// Browser in which a signer opened the document.
 #[derive(Clone, Debug)]
 pub struct Browser {
-    /// Of its cookie.
+    /// Hash of its cookie.
     pub hash: SecretHash,
     pub ip: Option<String>,
-    /// None of the one in which the questions were answered.
+    /// Time at which it was added after the check had passed in another browser; none for the
+    /// browser that passed.
     pub rebound_at: Option<Timestamp>,
 }
 
-/// The browsers of one signer, as whom the signer is now.
+/// Returns the browsers of one signer, without those of a person replaced by this signer.
 pub async fn browsers(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -109,8 +112,8 @@ pub async fn browsers(
     .collect()
 }
 
-/// When signers of an envelope came with another browser than the one that passed, oldest
-/// first: their addresses and times.
+/// Returns when signers of an envelope used another browser than the one that passed: e-mail
+/// addresses and times, oldest first.
 pub async fn rebound(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -138,7 +141,7 @@ pub async fn rebound(
     .collect()
 }
 
-/// Adds a browser of a signer.
+/// Adds a signer's browser.
 pub async fn add_browser(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -163,7 +166,7 @@ pub async fn add_browser(
     Ok(())
 }
 
-/// Moves an open session on, from the step it is in. False when it is elsewhere by now.
+/// Moves an open session to another step. Returns false if the session has changed meanwhile.
 pub async fn step(
     tx: &mut Tx,
     session: &KbaSession,
@@ -187,7 +190,7 @@ pub async fn step(
     Ok(moved == 1)
 }
 
-/// Ends an open session: what the provider needed goes. False when it was ended before.
+/// Ends an open session and deletes its provider state. Returns false if it had ended before.
 pub async fn end(
     tx: &mut Tx,
     session: &KbaSession,
@@ -215,8 +218,8 @@ pub async fn end(
     Ok(ended == 1)
 }
 
-/// Ends what nobody went on with in time. What a provider is still asked about is given
-/// until `answering_since` before that.
+/// Ends expired sessions. A session with a provider request in flight ends only if it expired at or
+/// before `answering_since`.
 pub async fn forget(
     tx: &mut Tx,
     answering_since: Timestamp,
@@ -234,7 +237,8 @@ pub async fn forget(
     Ok(())
 }
 
-/// Notes who is billed for a month. False when they were in that month before.
+/// Records the billing of a signer for a month. Returns
+/// false if the signer was billed in that month already.
 pub async fn bill(tx: &mut Tx, session: &KbaSession, month: &str) -> Result<bool, StoreError> {
     let billed = sqlx::query(
         "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
@@ -251,19 +255,19 @@ pub async fn bill(tx: &mut Tx, session: &KbaSession, month: &str) -> Result<bool
     Ok(billed == 1)
 }
 
-/// What an organization's signers were asked in some time.
+/// Sessions of one organization with one outcome in a period.
 #[derive(Clone, Debug)]
 pub struct Usage {
     pub org: OrgId,
     pub status: KbaStatus,
     pub sessions: i64,
-    /// Signers whose first pass of the month it was.
+    /// Sessions that were billed: each signer's first pass of a month.
     pub billed: i64,
-    /// In US cents.
+    /// Amount in US cents.
     pub amount_cents: i64,
 }
 
-/// What was found out from `from` to before `to`, by organization and outcome.
+/// Returns the sessions that ended from `from` to before `to`, by organization and outcome.
 pub async fn usage(
     connection: &mut AnyConnection,
     from: Timestamp,

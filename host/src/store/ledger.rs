@@ -1,5 +1,4 @@
-//! The custody ledger. Entries are appended inside the transaction of the
-//! change they record.
+//! Custody ledger. Entries are appended in the transaction of the change they record.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
@@ -9,8 +8,8 @@ use super::{StoreError, Tx, log, owned};
 use crate::domain::id::OrgId;
 use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
 
-/// Appends an entry; organization none is the installation. Two writers at once cannot both get the next sequence
-/// number: the primary key refuses the second.
+/// Appends an entry; organization `None` is the installation. Concurrent writers cannot both take
+/// the next sequence number, because the primary key rejects the second.
 pub async fn append(
     tx: &mut Tx,
     org: Option<&OrgId>,
@@ -47,11 +46,12 @@ pub async fn append(
     .bind(&entry.hash)
     .execute(&mut **tx)
     .await?;
+    // In the same transaction, so that no entry can miss the log.
     log::enqueue(tx, org, of, &entry).await?;
     Ok(entry)
 }
 
-/// The sequence of the last entry; 0 before the first.
+/// Returns the sequence number of the last entry; 0 if there is none.
 pub async fn last_sequence(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -69,7 +69,7 @@ pub async fn last_sequence(
     Ok(row.try_get("last")?)
 }
 
-/// The whole chain, from the first entry on.
+/// Returns the whole chain, from the first entry on.
 pub async fn list(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,

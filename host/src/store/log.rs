@@ -1,7 +1,6 @@
-//! The Merkle log of all ledgers' entries: what waits for its place, the tiles,
-//! and the head.
+//! Merkle log over all ledgers: pending entries, tiles, and the head.
 //!
-//! These tables belong to the whole installation and hold hashes only.
+//! These tables belong to the whole installation and contain hashes only.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
@@ -14,36 +13,36 @@ use crate::domain::id::OrgId;
 use crate::domain::ledger::{Chain, LedgerEntry};
 use crate::domain::merkle::{Hash, TileId, Tiles};
 
-/// There is one log.
+/// Key of the only log.
 const LOG: i64 = 1;
 
-/// The log's row.
+/// State of the log.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// The log's name, fixed with its first checkpoint.
+    /// Name of the log, fixed with its first checkpoint.
     pub origin: String,
     pub size: u64,
-    /// Root over the first `size` entries, hex.
+    /// Root over the first `size` entries, in hex.
     pub root: String,
-    /// What its checkpoints are verified with; none before the first.
+    /// Public key that verifies the checkpoint; none before the first checkpoint.
     pub public_key: Option<String>,
-    /// The signed note; none before the first.
+    /// Checkpoint as a signed note; none before the first.
     pub checkpoint: Option<String>,
     pub signed_at: Option<Timestamp>,
 }
 
-/// An entry that waits for its place.
+/// Ledger entry that is not in the log yet.
 #[derive(Clone, Debug)]
 pub struct Pending {
     bucket: i64,
-    /// Of the envelope or organization whose ledger it is in.
+    /// Id of the ledger: an envelope or an organization.
     pub chain: String,
     pub sequence: i64,
-    /// Of the ledger entry, hex.
+    /// Hash of the ledger entry, in hex.
     pub hash: String,
 }
 
-/// Has an entry wait for its place. Part of the transaction that appends it.
+/// Queues an entry for the log, in the transaction that appends it.
 pub async fn enqueue(
     tx: &mut Tx,
     org: Option<&OrgId>,
@@ -64,7 +63,7 @@ pub async fn enqueue(
     Ok(())
 }
 
-/// Whether any entry waits.
+/// Returns whether any entry is pending.
 pub async fn any_pending(connection: &mut AnyConnection) -> Result<bool, StoreError> {
     let found = sqlx::query("select sequence from ledger_pending limit 1")
         .fetch_optional(connection)
@@ -72,7 +71,7 @@ pub async fn any_pending(connection: &mut AnyConnection) -> Result<bool, StoreEr
     Ok(found.is_some())
 }
 
-/// How many wait.
+/// Returns the number of pending entries.
 pub async fn pending_count(connection: &mut AnyConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("select count(*) as waiting from ledger_pending")
         .fetch_one(connection)
@@ -80,7 +79,7 @@ pub async fn pending_count(connection: &mut AnyConnection) -> Result<i64, StoreE
     Ok(row.try_get("waiting")?)
 }
 
-/// The oldest entries that wait.
+/// Returns the oldest pending entries.
 pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError> {
     let rows = sqlx::query(
         "select bucket, envelope_id, sequence, hash from ledger_pending
@@ -106,8 +105,8 @@ pub async fn pending(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError
         .collect()
 }
 
-/// Takes or keeps the right to extend the log until `until`, and locks its row
-/// until the transaction ends. None while another node has it.
+/// Acquires or renews the lease on extending the log until `until`, and locks its row until the
+/// transaction ends. Returns none while another node holds the lease.
 pub async fn lease(
     tx: &mut Tx,
     origin: &str,
@@ -137,8 +136,8 @@ pub async fn lease(
     row.as_ref().map(head_of).transpose()
 }
 
-/// Ends the lease when this is the database's only node, as with SQLite: who had
-/// it is gone.
+/// Releases the lease at startup of the database's only
+/// node (SQLite): its holder ended with the earlier run.
 pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
     if store.dialect() != Dialect::Sqlite {
         return Ok(());
@@ -151,7 +150,7 @@ pub async fn forget_lease(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// The head; none before the first entry.
+/// Returns the head; none before the first entry.
 pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreError> {
     let row = sqlx::query("select * from ledger_log where log_id = $1")
         .bind(LOG)
@@ -160,8 +159,7 @@ pub async fn head(connection: &mut AnyConnection) -> Result<Option<Head>, StoreE
     row.as_ref().map(head_of).transpose()
 }
 
-/// The head, with the log's row locked until the transaction ends: nothing extends the log
-/// meanwhile.
+/// Returns the head with the log's row locked: the log cannot grow until the transaction ends.
 pub async fn locked(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
     let row = sqlx::query("update ledger_log set origin = origin where log_id = $1 returning *")
         .bind(LOG)
@@ -170,7 +168,7 @@ pub async fn locked(tx: &mut Tx) -> Result<Option<Head>, StoreError> {
     row.as_ref().map(head_of).transpose()
 }
 
-/// The successions of the log's keys, oldest first: signed notes.
+/// Returns the key successions of the log as signed notes, oldest first.
 pub async fn successions(connection: &mut AnyConnection) -> Result<Vec<String>, StoreError> {
     let rows = sqlx::query("select note from log_key_succession order by position")
         .fetch_all(connection)
@@ -178,7 +176,7 @@ pub async fn successions(connection: &mut AnyConnection) -> Result<Vec<String>, 
     rows.iter().map(|row| Ok(row.try_get("note")?)).collect()
 }
 
-/// Adds a succession, under [`locked`].
+/// Adds a key succession; requires [`locked`].
 pub async fn add_succession(tx: &mut Tx, note: &str, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "insert into log_key_succession (position, note, at)
@@ -191,12 +189,12 @@ pub async fn add_succession(tx: &mut Tx, note: &str, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// The signed note of the head.
+/// Returns the head's signed note.
 pub async fn checkpoint(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
     Ok(head(connection).await?.and_then(|head| head.checkpoint))
 }
 
-/// Moves the head on.
+/// Replaces the head.
 pub async fn set_head(
     tx: &mut Tx,
     head: &Checkpoint,
@@ -220,7 +218,7 @@ pub async fn set_head(
     Ok(())
 }
 
-/// Gives entries their places, from `first` on.
+/// Assigns consecutive positions to entries, starting at `first`.
 pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
@@ -235,6 +233,7 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
         let rows: Vec<String> = (0..entries.len()).map(row).collect();
         rows.join(", ")
     };
+    // Two statements for all entries instead of two for each.
     let insert = format!(
         "insert into ledger_leaf (bucket, envelope_id, sequence, leaf_index) values {}",
         rows(4)
@@ -263,7 +262,7 @@ pub async fn place(tx: &mut Tx, entries: &[Pending], first: u64) -> Result<(), S
     Ok(())
 }
 
-/// The places of a ledger's entries: sequence and index, in order.
+/// Returns the log positions of a ledger's entries: sequence and leaf index, in order.
 pub async fn places(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,
@@ -285,7 +284,7 @@ pub async fn places(
         .collect()
 }
 
-/// These tiles, as far as they are there.
+/// Returns those of these tiles that exist.
 pub async fn tiles(
     connection: &mut AnyConnection,
     ids: impl IntoIterator<Item = TileId>,
@@ -312,7 +311,7 @@ pub async fn tiles(
     Ok(tiles)
 }
 
-/// Writes a tile that has grown.
+/// Writes a new or extended tile.
 pub async fn set_tile(tx: &mut Tx, id: TileId, hashes: &[Hash]) -> Result<(), StoreError> {
     sqlx::query(
         "insert into ledger_tile (level, tile, hashes) values ($1, $2, $3)

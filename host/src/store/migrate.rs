@@ -1,9 +1,8 @@
-//! Bringing the schema up to date.
+//! Schema migrations.
 //!
-//! Each migration runs once, in order, in one transaction with the others. A
-//! row in `migration` is the lock, so that nodes that start together wait for
-//! each other; no advisory lock is used, because not every PostgreSQL-like
-//! database has one.
+//! Each migration runs once, in order, in one transaction with the others. A row in `migration` is
+//! the lock that makes nodes starting together wait for each other. An advisory lock is not used,
+//! because not every PostgreSQL-like database has one.
 
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Row as _};
@@ -45,18 +44,18 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     26 "0026_browsers_of_signers",
 ];
 
-/// The row that is the lock.
+/// Version of the row that serves as the lock.
 const LOCK: i64 = 0;
 
-/// Tables are changed beside nodes that write them: one of two that wait for each other
-/// is undone by the database, and may be this.
+/// Runs the missing migrations. Other nodes may be writing to the tables meanwhile; if the database
+/// resolves a deadlock by rolling this transaction back, it is retried.
 pub(super) async fn run(store: &Store) -> Result<(), StoreError> {
     prepare(store).await?;
     let mut attempts = 0;
     loop {
         match apply(store).await {
             Err(error) if attempts < 10 && error.is_rolled_back() => {
-                tracing::warn!(%error, "migrating once more");
+                tracing::warn!(%error, "migration was rolled back by the database, retrying");
                 attempts += 1;
             }
             result => return result,
@@ -82,24 +81,25 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
             .await?;
         match applied {
             Some(row) if row.try_get::<String, _>("sha256")? == sha256 => {}
+            // Released migrations are immutable; a changed one means a wrong or modified program.
             Some(_) => return Err(StoreError::ChangedMigration(*version)),
             None => {
+                // Raw, because a migration contains several statements.
                 sqlx::raw_sql(*text).execute(&mut *tx).await?;
                 sqlx::query("insert into migration (version, sha256) values ($1, $2)")
                     .bind(version)
                     .bind(&sha256)
                     .execute(&mut *tx)
                     .await?;
-                tracing::info!(version, "applied a migration");
+                tracing::info!(version, "migration applied");
             }
         }
     }
     tx.commit().await
 }
 
-/// The table and its lock row. Two nodes creating the table at the same moment
-/// can collide inside PostgreSQL, whatever `if not exists` says: the second try
-/// then finds it.
+/// Creates the table and its lock row. Despite `if not exists`, two nodes creating the table at the
+/// same moment can collide inside PostgreSQL; the retry then finds it.
 async fn prepare(store: &Store) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {

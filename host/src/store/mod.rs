@@ -1,8 +1,8 @@
-//! Every line of SQL, one file per aggregate.
+//! All SQL of the service, one file per aggregate.
 //!
-//! One text serves SQLite and PostgreSQL. Functions take a connection, which a
-//! transaction is too: `envelopes::get(&mut tx, &org, &id)`. Every function on
-//! tenant data names the organization.
+//! The same SQL serves SQLite and PostgreSQL. Functions take a
+//! connection, which a transaction dereferences to: `envelopes::get(&mut
+//! tx, &org, &id)`. Every function on tenant data names the organization.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -65,29 +65,29 @@ use turns::{Turn, Turns};
 pub use wakeups::run as share_wakeups;
 use webhooks::OwnedEndpoint;
 
-/// Something the database did not do.
+/// Error of the database.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database refused or could not be reached.
+    /// The database returned an error or could not be reached.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),
-    /// A row does not hold what its table promises.
+    /// A row violates the expectations of its table.
     #[error("inconsistent database: {table} {id}: {why}")]
     Inconsistent {
         table: &'static str,
         id: String,
         why: String,
     },
-    /// Somebody else changed the row first.
+    /// Another writer changed the row first.
     #[error("changed by somebody else in the meantime")]
     Conflict,
-    /// A migration that was applied before reads differently now.
+    /// A migration's text differs from when it was applied.
     #[error("migration {0} was changed after it had been applied")]
     ChangedMigration(i64),
 }
 
 impl StoreError {
-    /// A unique key was already taken.
+    /// Returns whether a unique key was taken already.
     pub fn is_unique_violation(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Database(error)) => error.is_unique_violation(),
@@ -95,15 +95,15 @@ impl StoreError {
         }
     }
 
-    /// The database undid the transaction because of another, and asks for it once more:
-    /// class 40 of PostgreSQL's appendix A (a deadlock; a conflict where an engine of its
-    /// kind isolates transactions by more than reading what is committed).
+    /// Returns whether the database rolled the transaction back because of a concurrent one, so
+    /// that it must be retried: class 40 of PostgreSQL's appendix A (a deadlock, or a serialization
+    /// failure on PostgreSQL-like databases with stricter isolation).
     pub fn is_rolled_back(&self) -> bool {
         self.class().as_deref() == Some("40")
     }
 
-    /// The database could not be reached, or does not serve: it may well, soon. Its own
-    /// codes are classes 08, 57 and 53 of PostgreSQL's appendix A.
+    /// Returns whether the database was unreachable or unavailable, so that a retry may succeed.
+    /// Includes classes 08, 53 and 57 of PostgreSQL's appendix A.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Database(
@@ -117,12 +117,12 @@ impl StoreError {
         }
     }
 
-    /// The database has no room left on its disk.
+    /// Returns whether the database's disk is full.
     pub fn is_full(&self) -> bool {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
-        // SQLite extends its codes in higher bits: SQLITE_FULL is 13 in the lowest eight.
+        // SQLite's extended codes use the higher bits: SQLITE_FULL is 13 in the lowest eight.
         let code = error.code().unwrap_or_default();
         code == POSTGRES_DISK_FULL
             || (code.len() < 5
@@ -131,12 +131,12 @@ impl StoreError {
                     .is_ok_and(|code: u32| code & 0xff == SQLITE_FULL))
     }
 
-    /// The same may well succeed soon.
+    /// Returns whether a retry may succeed.
     pub(crate) fn is_outage(&self) -> bool {
         self.is_unreachable() || self.is_rolled_back()
     }
 
-    /// The first two characters of an SQLSTATE; SQLite's codes are numbers.
+    /// Returns the class of an SQLSTATE, its first two characters; none for SQLite's numeric codes.
     fn class(&self) -> Option<String> {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return None;
@@ -146,52 +146,52 @@ impl StoreError {
     }
 }
 
-/// Connections of PostgreSQL that write for work that nobody waits for.
+/// Maximum number of PostgreSQL connections that write for batch work.
 const BATCH_WRITERS: usize = 4;
 
 /// `disk_full` of PostgreSQL's appendix A.
 const POSTGRES_DISK_FULL: &str = "53100";
 const SQLITE_FULL: u32 = 13;
 
-/// How long a connection is waited for.
+/// Time to wait for a connection.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How old a connection to a server may be when somebody uses it once more: its memory
-/// there, and what its name once stood for, are looked at anew in time.
+/// Maximum age of a connection to a database server. Renewing connections frees the server's memory
+/// and follows changes of its DNS name.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(1800);
 
-/// The database.
+/// Handle to the database; cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     readers: AnyPool,
-    /// SQLite has one writer; for PostgreSQL this is the same pool.
+    /// Pool of SQLite's single writer; on PostgreSQL the same pool as `readers`.
     writers: AnyPool,
-    /// For what must not wait behind requests: a few connections of their own on
-    /// PostgreSQL, the next turn on SQLite.
+    /// Connections for work that must not wait behind requests: a separate pool on PostgreSQL, the
+    /// writer pool on SQLite, where urgent work takes the next turn.
     urgent: AnyPool,
     dialect: Dialect,
-    /// Where there is one writer.
+    /// Queue for the single writer (SQLite only).
     turns: Option<Turns>,
-    /// Where there are several: how many are for work that nobody waits for.
+    /// Limits the connections for batch work (PostgreSQL only).
     batch: Arc<Semaphore>,
-    /// Of the transactions that are begun with this.
+    /// Priority of the transactions begun with this handle.
     priority: Priority,
     work: Arc<Notify>,
     fresh: Arc<Fresh>,
-    /// For who listens beside the pools.
+    /// URL for the connection that listens for notifications, outside the pools.
     url: Arc<str>,
     wakeups: wakeups::Wakeups,
 }
 
-/// Endpoints for which deliveries were committed, or whose settings were changed.
+/// Endpoints with newly committed deliveries or settings.
 type FreshEndpoints = BTreeMap<OwnedEndpoint, Touch>;
 
-/// What was committed about an endpoint.
+/// Commit that concerns an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
-    /// Its settings, too.
+    /// Whether its settings changed.
     pub changed: bool,
-    /// By this process, which may be the first to know of it.
+    /// Whether this process made the commit, so that other nodes may not know of it yet.
     pub here: bool,
 }
 
@@ -202,7 +202,7 @@ struct Fresh {
 }
 
 impl Store {
-    /// Connects; does not migrate.
+    /// Connects, without migrating.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url);
@@ -212,17 +212,17 @@ impl Store {
             AnyPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(ACQUIRE_TIMEOUT)
-                // sqlx's own keeper of idle connections can count below zero and then
-                // never rests (transact-rs/sqlx#3645): connections end when given back.
+                // sqlx's reaper of idle connections can count below zero and then spins
+                // (transact-rs/sqlx#3645), so connections expire when they are released instead.
                 .idle_timeout(None)
                 .max_lifetime(None)
                 .after_release(move |_, about| {
                     let worn = dialect == Dialect::Postgres && about.age > CONNECTION_LIFETIME;
                     Box::pin(async move { Ok(!worn) })
                 })
-                // A connection to a file does not break while it is idle.
+                // A connection to a local file does not break while idle.
                 .test_before_acquire(dialect == Dialect::Postgres)
-                // One whose commit failed believes to be in a transaction for ever.
+                // After a failed commit, a connection counts as being in a transaction forever.
                 .before_acquire(|connection, _| {
                     let usable = !connection.is_in_transaction();
                     Box::pin(async move { Ok(usable) })
@@ -263,17 +263,17 @@ impl Store {
         })
     }
 
-    /// Brings the schema up to date. Safe when several nodes start at once.
+    /// Brings the schema up to date. Several nodes may call this at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         migrate::run(self).await
     }
 
-    /// A connection for reading.
+    /// Returns a connection for reading.
     pub async fn read(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
         Ok(self.readers.acquire().await?)
     }
 
-    /// Asks the database a question that has an answer when its tables are there.
+    /// Checks that the database answers and has its tables.
     pub async fn check(&self) -> Result<(), StoreError> {
         let mut connection = self.read().await?;
         sqlx::query("select org_id from organization limit 1")
@@ -282,7 +282,7 @@ impl Store {
         Ok(())
     }
 
-    /// The database's own time (PostgreSQL only).
+    /// Returns the database server's time (PostgreSQL only).
     pub async fn time(&self) -> Result<Timestamp, StoreError> {
         let mut connection = self.read_urgently().await?;
         let text = "select cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
@@ -290,7 +290,7 @@ impl Store {
         Ok(Timestamp::from_millis(millis))
     }
 
-    /// Writes the database as it is now into a new file, while others go on (SQLite only).
+    /// Writes a consistent snapshot of the running database to a new file (SQLite only).
     pub async fn snapshot_into(&self, file: &Path) -> Result<(), StoreError> {
         let mut connection = self.read().await?;
         sqlx::query("vacuum into $1")
@@ -300,7 +300,7 @@ impl Store {
         Ok(())
     }
 
-    /// The same database, for work of another priority.
+    /// Returns a handle to the same database with another priority.
     pub fn at(&self, priority: Priority) -> Self {
         Self {
             priority,
@@ -308,18 +308,19 @@ impl Store {
         }
     }
 
-    /// Of the work that this is for.
+    /// Returns the priority of this handle.
     pub fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// A transaction that may write.
+    /// Begins a write transaction.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         self.begin_in(&self.writers, self.priority).await
     }
 
-    /// A connection for reading, whatever else is being asked for.
+    /// Returns a connection for reading, even if requests use up the shared pool.
     pub async fn read_urgently(&self) -> Result<sqlx::pool::PoolConnection<Any>, StoreError> {
+        // SQLite readers never wait for requests that write, so its shared pool is good enough.
         let pool = match self.dialect {
             Dialect::Sqlite => &self.readers,
             Dialect::Postgres => &self.urgent,
@@ -327,13 +328,13 @@ impl Store {
         Ok(pool.acquire().await?)
     }
 
-    /// As [`Store::begin`], before everybody else who waits.
+    /// Like [`Store::begin`], ahead of all other waiting writers.
     pub async fn begin_urgently(&self) -> Result<Tx, StoreError> {
         self.begin_in(&self.urgent, Priority::Urgent).await
     }
 
-    /// As [`Store::begin`], beside requests where there are connections for it, and
-    /// in turn with them where there is one writer.
+    /// Like [`Store::begin`], with connections separate from those of requests on PostgreSQL, and
+    /// in the same queue as requests on SQLite.
     pub async fn begin_apart(&self) -> Result<Tx, StoreError> {
         self.begin_in(&self.urgent, Priority::Request).await
     }
@@ -346,10 +347,13 @@ impl Store {
         let turn = match &self.turns {
             None => None,
             Some(turns) => {
+                // The same limit as for a pooled connection,
+                // so that callers see one kind of timeout.
                 let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turns.wait(priority));
                 Some(turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?)
             }
         };
+        // The turn comes first: waiting writers must queue by priority, not in the pool.
         let inner = pool.begin_with(self.dialect.begin_write()).await?;
         Ok(Tx {
             inner,
@@ -364,16 +368,16 @@ impl Store {
         })
     }
 
-    /// Resolves when a committed transaction added jobs: of this process, or of another
-    /// that said so ([`share_wakeups`]).
+    /// Resolves when a committed transaction has added jobs, in this process or in another one that
+    /// announced it ([`share_wakeups`]).
     pub async fn work_added(&self) {
         self.work.notified().await;
     }
 
-    /// Waits until a committed transaction had to do with webhook endpoints, and returns
-    /// those.
+    /// Waits for commits that concern webhook endpoints, and returns these endpoints.
     pub async fn fresh_endpoints(&self) -> FreshEndpoints {
         loop {
+            // Register before checking, so that a commit in between is not missed.
             let added = self.fresh.added.notified();
             let fresh = std::mem::take(&mut *self.fresh.lock());
             if !fresh.is_empty() {
@@ -383,12 +387,12 @@ impl Store {
         }
     }
 
-    /// Which database this is.
+    /// Returns the database engine.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Lets open connections finish and closes.
+    /// Waits for open connections to finish and closes the pools.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
@@ -396,7 +400,7 @@ impl Store {
     }
 }
 
-/// A write transaction. Dropping it without [`Tx::commit`] rolls it back.
+/// Write transaction; dropping it without [`Tx::commit`] rolls it back.
 pub struct Tx {
     inner: Transaction<'static, Any>,
     dialect: Dialect,
@@ -404,9 +408,9 @@ pub struct Tx {
     added_jobs: bool,
     committed: Arc<Fresh>,
     wakeups: wakeups::Wakeups,
-    /// Those that this touches, and whether it changes their settings.
+    /// Endpoints concerned, and whether their settings change.
     fresh: BTreeMap<OwnedEndpoint, bool>,
-    /// Handed on once the connection is given back.
+    /// Dropped after the connection, so that the next writer finds the connection free.
     _turn: Option<Turn>,
     _batch: Option<OwnedSemaphorePermit>,
 }
@@ -431,9 +435,10 @@ impl Fresh {
 }
 
 impl Tx {
-    /// Makes the changes durable and wakes the worker when there is work.
+    /// Commits, then wakes the workers and dispatchers concerned.
     pub async fn commit(self) -> Result<(), StoreError> {
         if let Err(error) = self.inner.commit().await {
+            // Whether the commit is durable is unknown now; the restart reads the actual state.
             abort_on_io_error(self.dialect, &error);
             return Err(error.into());
         }
@@ -441,6 +446,7 @@ impl Tx {
             self.work.notify_one();
         }
         if self.dialect == Dialect::Postgres && (self.added_jobs || !self.fresh.is_empty()) {
+            // Only after the commit: other nodes would not see the rows before.
             self.wakeups.tell(self.added_jobs, &self.fresh);
         }
         if !self.fresh.is_empty() {
@@ -449,19 +455,19 @@ impl Tx {
         Ok(())
     }
 
-    /// Tells the dispatcher of an endpoint, once this is committed: that there is a
-    /// delivery for it, or that its settings have `changed`.
+    /// Marks an endpoint as concerned: when this commits, its dispatcher is woken for a new
+    /// delivery or for `changed` settings.
     fn touch(&mut self, endpoint: OwnedEndpoint, changed: bool) {
         *self.fresh.entry(endpoint).or_default() |= changed;
     }
 }
 
-/// Where an owner's rows are: bucket and `org_id`. None is the installation.
+/// Returns bucket and `org_id` of an owner's rows; `None` is the installation.
 fn owned(org: Option<&OrgId>) -> (i64, &str) {
     org.map_or((0, ""), |org| (org.bucket(), org.as_str()))
 }
 
-/// SQLite could not bring a commit to the disk.
+/// Aborts the process if SQLite failed to write a commit to the disk.
 fn abort_on_io_error(dialect: Dialect, error: &sqlx::Error) {
     const SQLITE_IOERR: u32 = 10;
     let code = match error {

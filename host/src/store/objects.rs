@@ -1,16 +1,15 @@
-//! Whether any row points to a stored object.
+//! References from rows to stored objects.
 //!
-//! Rows hold a file as JSON with its key in it, so a key is looked for as a part
-//! of the text. Its underscores stand for any character there, which can only
-//! find a row too many.
+//! Rows store a file as JSON that contains its key, so keys are searched as substrings with `like`.
+//! Underscores in a key match any character, which can only produce false positives.
 
 use sqlx::AnyConnection;
 
 use super::StoreError;
 use crate::domain::id::OrgId;
 
-/// Whether the organization is one of this database at all. Objects of others are
-/// another installation's, or this is not the database that belongs to them.
+/// Returns whether the organization exists in this database. Objects of unknown organizations
+/// belong to another installation, or this is the wrong database.
 pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, StoreError> {
     let found = sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
         .bind(org.bucket())
@@ -20,13 +19,13 @@ pub async fn knows(connection: &mut AnyConnection, org: &OrgId) -> Result<bool, 
     Ok(found.is_some())
 }
 
-/// Of an envelope's file.
+/// Returns whether an envelope's file is still referenced.
 ///
-/// One that is being vaulted wants all of its files. Until then it wants every
-/// upload, and until its release every archive: the same bytes may be about to be
-/// stored again. Envelopes vaulted before steps were recorded name their executed
-/// document nowhere, and keep all there is. What a job of the kind `removal` is to
-/// remove is that job's, which first looks at what stands for it.
+/// While an envelope is being vaulted, it needs all of its files. Before that it needs every
+/// upload, and before its release every archive, because the same bytes may be about to be stored
+/// again. Envelopes vaulted before steps were recorded do not reference their executed document, so
+/// all of theirs are kept. Files scheduled for a job of the kind `removal` are left to that job,
+/// which checks first what replaced them.
 pub async fn envelope_wants(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -61,7 +60,7 @@ pub async fn envelope_wants(
     Ok(found.is_some())
 }
 
-/// Of a template's document.
+/// Returns whether a template's document is still referenced.
 pub async fn template_wants(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -78,7 +77,7 @@ pub async fn template_wants(
     Ok(found.is_some())
 }
 
-/// Of a document of the signing room.
+/// Returns whether a document of the signing room is still referenced.
 pub async fn room_wants(
     connection: &mut AnyConnection,
     org: &OrgId,

@@ -39,8 +39,8 @@ pub async fn get(
         .transpose()
 }
 
-/// Has whoever else changes what the organization has a limited number of wait until
-/// the transaction ends.
+/// Locks the organization until the transaction ends,
+/// which serializes changes that count against its quotas.
 pub async fn lock(tx: &mut Tx, org: &OrgId) -> Result<(), StoreError> {
     let text = format!(
         "select org_id from organization where bucket = $1 and org_id = $2 {}",

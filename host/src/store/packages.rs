@@ -44,7 +44,7 @@ pub async fn get(
     .transpose()
 }
 
-/// A page of packages, newest first, and how many there are in all.
+/// Returns a page of packages, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -63,7 +63,7 @@ pub async fn list(
     Ok((rows.iter().map(package).collect::<Result<_, _>>()?, total))
 }
 
-/// Writes name and members, expecting that they are still those of `before`.
+/// Replaces name and members, expecting those of `before` (compare-and-swap).
 pub async fn replace(
     connection: &mut AnyConnection,
     before: &Package,

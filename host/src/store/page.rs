@@ -1,26 +1,26 @@
-//! Lists in pages, newest first.
+//! Paged lists, newest first.
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::StoreError;
 
-/// What a list is of.
+/// Query of a paged list.
 pub(super) struct List<'a> {
-    /// `select … from table …`: what it joins has columns of the same names.
+    /// `select … from table …`; joined tables may have columns of the same names.
     pub select: &'a str,
     pub table: &'a str,
-    /// Sorts by age.
+    /// Column to sort by; ids sort by age.
     pub id: &'a str,
     pub bucket: i64,
-    /// What columns have to hold, where it is asked for.
+    /// Required values of columns; `None` means any.
     pub wanted: &'a [(&'a str, Option<&'a str>)],
-    /// Further conditions: ` and …`.
+    /// Additional conditions: ` and …`.
     pub also: &'a str,
 }
 
 impl List<'_> {
-    /// The rows of a page, the first of which is 1, and how many there are in all.
+    /// Returns the rows of a page, counted from 1, and the total number.
     pub async fn page(
         &self,
         connection: &mut AnyConnection,
@@ -33,13 +33,13 @@ impl List<'_> {
         for (column, value) in self.wanted {
             if let Some(value) = value {
                 values.push(*value);
+                // `$1` is the bucket.
                 conditions += &format!(" and {table}.{column} = ${}", values.len() + 1);
             }
         }
         conditions += self.also;
         let order = format!("order by {table}.{id} desc");
-        // In their order, they are counted in the index that the page is found in: one
-        // part of the database is read for both.
+        // The order makes the count use the page's index, so that both read the same part of it.
         let count = format!(
             "select count(*) as total from
              (select {id} from {table} where {conditions} {order}) as counted"
@@ -55,7 +55,7 @@ impl List<'_> {
         let text = if page == 1 {
             format!("{select} where {conditions} {order} {range}")
         } else {
-            // The rows of the pages before are passed over in the index, and not read.
+            // The subquery skips the rows of earlier pages in the index, without reading them.
             format!(
                 "{select} where {table}.bucket = $1 and {table}.{id} in
                  (select {id} from {table} where {conditions} {order} {range}) {order}"

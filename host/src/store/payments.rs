@@ -1,4 +1,4 @@
-//! What the payer of an envelope owes, and how far that is.
+//! Payments of envelopes and their status.
 
 use sqlx::AnyConnection;
 
@@ -10,22 +10,22 @@ use crate::domain::envelope::Envelope;
 use crate::domain::id::{EnvelopeId, OrgId, PaymentId};
 use crate::domain::organization::PaymentSettings;
 
-/// What has to be paid before an envelope can be vaulted.
+/// Payment that must be made before an envelope can be vaulted.
 #[derive(Clone, Debug)]
 pub struct Payment {
     pub id: PaymentId,
     pub org: OrgId,
     pub envelope: EnvelopeId,
     pub asked: PaymentSettings,
-    /// The envelope asked for it itself; else its organization always does.
+    /// Whether the envelope itself requested the payment, and not its organization's settings.
     pub own: bool,
-    /// How often it was begun at a provider.
+    /// Number of times it was started at a provider.
     pub begun: i64,
-    /// The instance that collects it and its id there, once the payer was asked.
+    /// Provider instance and the payment's id there, once the payer was asked to pay.
     pub intent: Option<(String, String)>,
 }
 
-/// Notes what has to be paid before the envelope can be vaulted.
+/// Adds the payment required before the envelope can be vaulted.
 pub async fn insert(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -58,7 +58,7 @@ fn cents(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
-/// An envelope's payment.
+/// Returns an envelope's payment.
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -75,7 +75,7 @@ pub async fn get(
         .transpose()
 }
 
-/// The payment with this id at a provider.
+/// Returns the payment with this id at a provider.
 pub async fn by_intent(
     connection: &mut AnyConnection,
     instance: &str,
@@ -97,6 +97,7 @@ fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
         table: "payment",
         id: "payment_id",
     };
+    // Stored amounts are never negative.
     let amount = |value: i64| u64::try_from(value).unwrap_or_default();
     let instance = columns.optional_text("instance")?;
     let intent = columns.optional_text("intent_id")?;
@@ -117,8 +118,8 @@ fn payment(row: &sqlx::any::AnyRow) -> Result<Payment, StoreError> {
     })
 }
 
-/// Notes where the payment is collected, instead of where it was before. False when that
-/// is noted already: two asked at once.
+/// Records where the payment is collected, replacing an earlier provider intent. Returns false if a
+/// concurrent call was faster.
 pub async fn set_intent(
     tx: &mut Tx,
     payment: &Payment,
@@ -143,7 +144,7 @@ pub async fn set_intent(
     Ok(noted == 1)
 }
 
-/// Notes that it was paid. False when that is noted already.
+/// Records that it was paid. Returns false if that was recorded already.
 pub async fn set_paid(tx: &mut Tx, payment: &Payment, now: Timestamp) -> Result<bool, StoreError> {
     let noted = sqlx::query(
         "update payment set paid_at = $3
@@ -158,9 +159,8 @@ pub async fn set_paid(tx: &mut Tx, payment: &Payment, now: Timestamp) -> Result<
     Ok(noted == 1)
 }
 
-/// Takes up to `limit` payments that were begun since `begun`, are not paid, and were
-/// not looked at since `since`; the longest forgotten first. Taking one counts as the
-/// look.
+/// Claims up to `limit` unpaid payments that were started after `begun` and not polled since
+/// `since`, the longest unpolled first. The claim itself counts as a poll.
 pub async fn claim(
     store: &Store,
     begun: Timestamp,

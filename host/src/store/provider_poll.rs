@@ -1,5 +1,4 @@
-//! Open envelopes at their providers: which was not read back for the longest
-//! time, and what was seen there.
+//! Polling of open envelopes at their providers: which is due, and what the last poll found.
 
 use sqlx::{AnyConnection, Row as _};
 
@@ -9,9 +8,9 @@ use super::{Store, StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::envelope::Envelope;
 
-/// Takes up to `limit` open envelopes that were not looked at since `since`, the
-/// longest forgotten first. Taking one counts as the look: who dies with it, or
-/// finds its provider away, leaves it to the next turn.
+/// Claims up to `limit` open envelopes that were not polled since `since`, the longest unpolled
+/// first. The claim itself counts as a poll: if the worker dies or the provider is unreachable, the
+/// envelope waits for the next round.
 pub async fn claim(
     store: &Store,
     since: Timestamp,
@@ -40,7 +39,7 @@ pub async fn claim(
         .collect()
 }
 
-/// When the last look was noted.
+/// Returns the time of the last recorded poll.
 pub async fn looked_at(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -54,8 +53,8 @@ pub async fn looked_at(
     Ok(at.as_deref().and_then(Timestamp::parse))
 }
 
-/// Notes a look at the provider and whether it held the submission archived;
-/// returns since when it has been seen so.
+/// Records a poll and whether the provider reported the submission as archived; returns the time
+/// since which it has been archived.
 pub async fn looked(
     tx: &mut Tx,
     envelope: &Envelope,

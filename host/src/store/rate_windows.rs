@@ -1,4 +1,4 @@
-//! The request windows of API keys, shared by all nodes.
+//! Rate limit windows of API keys, shared by all nodes.
 
 use sqlx::AnyConnection;
 
@@ -7,16 +7,16 @@ use super::row::Columns;
 use crate::domain::clock::Timestamp;
 use crate::domain::organization::ApiKeyRecord;
 
-/// A window after a node has leased its share.
+/// Window after a node has leased a share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedWindow {
     pub started_at: Timestamp,
-    /// Of all nodes together; may exceed the key's limit by a share.
+    /// Requests leased by all nodes; may exceed the key's limit by one share.
     pub leased: i64,
 }
 
-/// Leases `share` requests in the running window, or in a new one when it began
-/// at or before `expired`.
+/// Leases `share` requests in the current window, or in a new one if the current window began at or
+/// before `expired`.
 pub async fn lease(
     connection: &mut AnyConnection,
     key: &ApiKeyRecord,

@@ -1,4 +1,4 @@
-//! The signing room's templates, submissions and submitters.
+//! Templates, submissions and submitters of the signing room.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::domain::envelope::StoredFile;
 use crate::domain::field::{Area, is_signature};
 use crate::domain::id::OrgId;
 
-/// A template's role; `uuid` is what its fields refer to.
+/// Role of a template; fields refer to its `uuid`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoomRole {
     pub name: String,
     pub uuid: String,
 }
 
-/// A field of a template or submission; pages are 1-based here.
+/// Field of a template or submission; pages are 1-based.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoomField {
     pub uuid: String,
@@ -36,13 +36,13 @@ pub struct RoomField {
 }
 
 impl RoomField {
-    /// Filled by signing, and not by typing a value.
+    /// Returns whether the field takes a signature rather than a typed value.
     pub fn is_signature(&self) -> bool {
         is_signature(&self.field_type)
     }
 
-    /// Its signer cannot change it. Nobody else could sign instead, so that a
-    /// signature is never locked.
+    /// Returns whether the signer cannot change the field. A signature field is never locked,
+    /// because only its signer can fill it.
     pub fn is_locked(&self) -> bool {
         self.readonly && !self.is_signature()
     }
@@ -62,7 +62,7 @@ pub struct RoomTemplate {
     pub archived_at: Option<Timestamp>,
 }
 
-/// A document sent out: the template's document and fields as they were then.
+/// Document sent for signing, with copies of the template's document and fields at that time.
 #[derive(Clone, Debug)]
 pub struct RoomSubmission {
     pub id: i64,
@@ -81,7 +81,7 @@ pub struct RoomSubmission {
 }
 
 impl RoomSubmission {
-    /// The document that is being signed. Its size is not kept.
+    /// Returns the document to be signed. Its size is not recorded.
     pub fn file(&self) -> StoredFile {
         let (key, sha256) = self.document.clone();
         StoredFile {
@@ -107,7 +107,7 @@ pub struct RoomSubmitter {
     pub values: BTreeMap<String, String>,
     pub opened_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
-    /// When consent to signing electronically was given (15 U.S.C. 7001(c)).
+    /// Time of the consent to signing electronically (15 U.S.C. 7001(c)).
     pub consented_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
     pub declined_at: Option<Timestamp>,
@@ -117,14 +117,14 @@ pub struct RoomSubmitter {
 }
 
 impl RoomSubmitter {
-    /// Nothing more can be done by this submitter.
+    /// Returns whether the submitter has completed or declined.
     pub fn is_done(&self) -> bool {
         self.completed_at.is_some() || self.declined_at.is_some()
     }
 }
 
-/// Creates a template, or replaces the one with the same external id. What is archived
-/// stays so.
+/// Creates a template, or replaces the one with the same
+/// external id. An archived template stays archived.
 pub async fn put_template(tx: &mut Tx, template: &RoomTemplate) -> Result<(), StoreError> {
     sqlx::query(
         "insert into room_template (bucket, template_id, org_id, name, external_id, document_key,
@@ -239,8 +239,8 @@ pub async fn submission(
     .transpose()
 }
 
-/// The submission with its row locked, so that two signers who finish at the
-/// same moment see each other.
+/// Returns a submission with its row locked, so that two signers who finish at the same moment see
+/// each other's changes.
 pub async fn lock_submission(
     tx: &mut Tx,
     org: &OrgId,
@@ -260,7 +260,7 @@ pub async fn lock_submission(
         .transpose()
 }
 
-/// Writes what has become of a submission.
+/// Writes the mutable columns of a submission.
 pub async fn update_submission(tx: &mut Tx, submission: &RoomSubmission) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submission set signed_key = $3, completed_at = $4, archived_at = $5
@@ -298,7 +298,7 @@ pub async fn insert_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<
     Ok(())
 }
 
-/// The submitters of a submission in signing order.
+/// Returns the submitters of a submission in signing order.
 pub async fn submitters(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -335,7 +335,7 @@ pub async fn submitter(
     .transpose()
 }
 
-/// The newest submission with this external id that is not archived.
+/// Returns the newest unarchived submission with this external id.
 pub async fn submission_by_external_id(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -356,7 +356,7 @@ pub async fn submission_by_external_id(
     .transpose()
 }
 
-/// Writes what a submitter has done.
+/// Writes the mutable columns of a submitter.
 pub async fn update_submitter(tx: &mut Tx, submitter: &RoomSubmitter) -> Result<(), StoreError> {
     sqlx::query(
         "update room_submitter set field_values = $3, opened_at = $4, started_at = $5,

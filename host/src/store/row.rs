@@ -1,5 +1,4 @@
-//! Reading columns: text to domain values, with the row named when one does
-//! not hold what it must.
+//! Conversion of columns to domain values; errors name the inconsistent row.
 
 use serde::de::DeserializeOwned;
 use sqlx::Row as _;
@@ -10,18 +9,18 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{KeptFile, StoredFile};
 use crate::domain::id::{EnvelopeId, OrgId};
 
-/// An envelope, and whose it is: for work that goes over all organizations.
+/// Envelope with its organization, for work across all organizations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedEnvelope {
     pub org: OrgId,
     pub envelope: EnvelopeId,
 }
 
-/// A row and the table it is from.
+/// Row with the name of its table.
 pub(super) struct Columns<'r> {
     pub row: &'r AnyRow,
     pub table: &'static str,
-    /// The column that identifies the row in an error.
+    /// Column that identifies the row in errors.
     pub id: &'static str,
 }
 
@@ -54,7 +53,7 @@ impl Columns<'_> {
         self.optional_parsed(column, Timestamp::parse)
     }
 
-    /// Unknown text is an inconsistency, never a default.
+    /// Parses a column. Unknown text is an inconsistency, never a default.
     pub fn parsed<T>(
         &self,
         column: &str,
@@ -99,7 +98,7 @@ impl Columns<'_> {
         Ok(file.map(|file| file.0))
     }
 
-    /// Whose envelope the row is of.
+    /// Returns the envelope that the row belongs to.
     pub fn envelope(&self) -> Result<OwnedEnvelope, StoreError> {
         Ok(OwnedEnvelope {
             org: self.parsed("org_id", OrgId::parse)?,
@@ -110,18 +109,19 @@ impl Columns<'_> {
     fn inconsistent(&self, why: String) -> StoreError {
         StoreError::Inconsistent {
             table: self.table,
+            // Best effort: the error must not hide behind a second one.
             id: self.row.try_get(self.id).unwrap_or_default(),
             why,
         }
     }
 }
 
-/// How a stored file is written into a row.
+/// Serializes a stored file for a column.
 pub(super) fn file_json(file: Option<&StoredFile>) -> Option<String> {
     file.map(|file| json_text(&KeptFile(file.clone())))
 }
 
-/// A value that is serialized into a text column.
+/// Serializes a value for a text column.
 pub(super) fn json_text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".into())
 }

@@ -8,21 +8,21 @@ use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::OrgId;
 
-/// A payment that the sandbox was asked to collect.
+/// Payment that the sandbox collects.
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub id: String,
     pub org: OrgId,
-    /// Whose repetition is the same payment.
+    /// Payment id of the request; it makes repeated requests idempotent.
     pub payment: String,
-    /// Minor units.
+    /// Amount in minor units.
     pub amount: i64,
-    /// ISO 4217.
+    /// Currency code (ISO 4217).
     pub currency: String,
     pub paid: bool,
 }
 
-/// Adds a payment; returns the one that is there already for the same payment id.
+/// Adds a payment, or returns the existing one for the same payment id.
 pub async fn insert(tx: &mut Tx, intent: Intent, now: Timestamp) -> Result<Intent, StoreError> {
     sqlx::query(
         "insert into sandbox_intent (bucket, intent_id, org_id, payment_id, amount, currency,
@@ -39,6 +39,7 @@ pub async fn insert(tx: &mut Tx, intent: Intent, now: Timestamp) -> Result<Inten
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+    // Reads back, because on a conflict the existing row counts and not the new one.
     let row = sqlx::query(
         "select * from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
     )
@@ -50,7 +51,7 @@ pub async fn insert(tx: &mut Tx, intent: Intent, now: Timestamp) -> Result<Inten
     read(&row)
 }
 
-/// The payment of this id.
+/// Returns the payment with this id.
 pub async fn get(
     connection: &mut AnyConnection,
     bucket: i64,
@@ -66,7 +67,7 @@ pub async fn get(
         .transpose()
 }
 
-/// False when it was paid before.
+/// Marks a payment as paid. Returns false if it was paid before.
 pub async fn set_paid(tx: &mut Tx, intent: &Intent) -> Result<bool, StoreError> {
     let changed = sqlx::query(
         "update sandbox_intent set status = 'paid'

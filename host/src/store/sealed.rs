@@ -1,25 +1,25 @@
-//! Texts that stay sealed for long, wherever they are kept: to seal them with another key.
+//! Long-lived encrypted columns, listed so that they can be sealed again with another key.
 
 use sqlx::{AnyConnection, AssertSqlSafe, Row as _};
 
 use super::{StoreError, Tx};
 
-/// A column of sealed texts.
+/// Column of sealed texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Secrets of webhook endpoints.
     Webhook,
-    /// The ones before, while they still sign.
+    /// Previous secrets of webhook endpoints, during their grace period.
     PreviousWebhook,
     /// Settings of organizations' provider instances.
     Instance,
 }
 
 impl Place {
-    /// All of them.
+    /// All columns.
     pub const ALL: [Self; 3] = [Self::Webhook, Self::PreviousWebhook, Self::Instance];
 
-    /// Table, its id, the column, and what names the instance.
+    /// Returns the table, its id column, the sealed column, and the expression for the instance.
     fn columns(self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {
             Self::Webhook => ("webhook_endpoint", "endpoint_id", "secret", "''"),
@@ -34,18 +34,18 @@ impl Place {
     }
 }
 
-/// A sealed text and where it belongs.
+/// Sealed text with its location.
 #[derive(Clone, Debug)]
 pub struct Text {
     bucket: i64,
     pub id: String,
-    /// Empty: the installation.
+    /// Empty for the installation.
     pub org: String,
     pub instance: String,
     pub sealed: String,
 }
 
-/// All texts of a place, of every organization.
+/// Returns all texts of a column, of every organization.
 pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Text>, StoreError> {
     let (table, id, column, instance) = place.columns();
     let text = format!(
@@ -68,7 +68,7 @@ pub async fn list(connection: &mut AnyConnection, place: Place) -> Result<Vec<Te
         .collect()
 }
 
-/// Replaces a text that has not changed since. False when it has.
+/// Replaces a text; returns false if it has changed since it was read.
 pub async fn replace(
     tx: &mut Tx,
     place: Place,

@@ -1,4 +1,4 @@
-//! Candidates that run beside active components, and what they said.
+//! Shadow runs: candidate components evaluated beside the active ones, and the differences found.
 
 use serde_json::Value;
 use sqlx::any::AnyRow;
@@ -10,7 +10,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::component::Slot;
 use crate::domain::id::{ComponentId, OrgId, ShadowId};
 
-/// A candidate beside the active component of an organization.
+/// Candidate evaluated beside an organization's active component.
 #[derive(Clone, Debug)]
 pub struct Shadow {
     pub id: ShadowId,
@@ -24,7 +24,7 @@ pub struct Shadow {
     pub counts: Counts,
 }
 
-/// How often.
+/// Numbers of comparisons by result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub compared: i64,
@@ -52,7 +52,7 @@ pub async fn insert(tx: &mut Tx, shadow: &Shadow) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends the one that runs; false when there is none.
+/// Ends the running shadow; returns false if there is none.
 pub async fn end(tx: &mut Tx, org: &OrgId, slot: Slot, now: Timestamp) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "update component_shadow set ended_at = $4
@@ -67,7 +67,7 @@ pub async fn end(tx: &mut Tx, org: &OrgId, slot: Slot, now: Timestamp) -> Result
     Ok(done.rows_affected() > 0)
 }
 
-/// Those that run, of everybody.
+/// Returns the running shadows of all organizations.
 pub async fn running(connection: &mut AnyConnection) -> Result<Vec<Shadow>, StoreError> {
     sqlx::query("select * from component_shadow where ended_at is null order by shadow_id")
         .fetch_all(connection)
@@ -77,7 +77,7 @@ pub async fn running(connection: &mut AnyConnection) -> Result<Vec<Shadow>, Stor
         .collect()
 }
 
-/// The last of a slot.
+/// Returns the latest shadow of a slot.
 pub async fn last(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -96,7 +96,7 @@ pub async fn last(
     .transpose()
 }
 
-/// Adds to its counts.
+/// Adds to the shadow's counts.
 pub async fn count(
     tx: &mut Tx,
     org: &OrgId,
@@ -120,8 +120,8 @@ pub async fn count(
     Ok(())
 }
 
-/// Notes a difference, as long as there are fewer than `most`. The first of a record
-/// and check is kept.
+/// Records a difference unless `most` are recorded already.
+/// Only the first one per record and check is kept.
 pub async fn insert_difference(
     tx: &mut Tx,
     org: &OrgId,
@@ -152,7 +152,7 @@ pub async fn insert_difference(
     Ok(())
 }
 
-/// Record, check, and both answers: the last ones first.
+/// Returns record, check, and both results of each difference, latest first.
 pub async fn differences(
     connection: &mut AnyConnection,
     org: &OrgId,

@@ -35,7 +35,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Forgets who was to sign an envelope that was not sent.
+/// Deletes the signers of an envelope that was not sent.
 pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
         .bind(envelope.org.bucket())
@@ -45,7 +45,7 @@ pub async fn forget(connection: &mut AnyConnection, envelope: &Envelope) -> Resu
     Ok(())
 }
 
-/// The signers of an envelope in signing order.
+/// Returns the signers of an envelope in signing order.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -65,7 +65,7 @@ pub async fn list(
     .collect()
 }
 
-/// Writes what a signer has become.
+/// Writes the mutable columns of a signer.
 pub async fn update(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -119,7 +119,7 @@ pub async fn custodians(
         .collect()
 }
 
-/// Gives a custodian permission; one that exists keeps its status.
+/// Adds a custodian; an existing one keeps its status.
 pub async fn assign_custodian(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -142,7 +142,7 @@ pub async fn assign_custodian(
     Ok(())
 }
 
-/// Where a signing link leads.
+/// Target of a signing link.
 #[derive(Clone, Debug)]
 pub struct LinkTarget {
     pub org: OrgId,
@@ -151,8 +151,8 @@ pub struct LinkTarget {
     pub expires_at: Timestamp,
 }
 
-/// Notes that a signer is mailed a fresh link or a copy. False when one was mailed after
-/// `before`.
+/// Claims the right to mail a signer a new link or a copy. Returns false if one was mailed after
+/// `before`, which limits the mails per signer.
 pub async fn claim_renewal(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -200,7 +200,7 @@ pub async fn insert_link(
     Ok(())
 }
 
-/// Ends the time of every link a signer has been given.
+/// Expires all links of a signer.
 pub async fn expire_links(
     connection: &mut AnyConnection,
     envelope: &Envelope,

@@ -48,7 +48,7 @@ pub async fn insert(connection: &mut AnyConnection, template: &Template) -> Resu
     Ok(())
 }
 
-/// A template that was not deleted.
+/// Returns a template unless it was deleted.
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -58,7 +58,7 @@ pub async fn get(
     Ok(found.filter(|template| template.deleted_at.is_none()))
 }
 
-/// A template, also one that was deleted.
+/// Returns a template, even if it was deleted.
 pub async fn find(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -74,7 +74,7 @@ pub async fn find(
         .transpose()
 }
 
-/// What was made for this owner of this source.
+/// Returns the template made for this owner from this source.
 pub async fn made_for(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -94,7 +94,7 @@ pub async fn made_for(
     .transpose()
 }
 
-/// A page of the library, newest first, and how many there are in all.
+/// Returns a page of the library, newest first, and the total number.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -116,7 +116,7 @@ pub async fn list(
     Ok((rows.iter().map(template).collect::<Result<_, _>>()?, total))
 }
 
-/// Whether an envelope that was sent of the template waits for signatures.
+/// Returns whether an envelope sent from the template is still out for signing.
 pub async fn is_out_for_signing(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -135,7 +135,7 @@ pub async fn is_out_for_signing(
     Ok(found.is_some())
 }
 
-/// Templates with these ids, deleted ones too, in no order.
+/// Returns the templates with these ids, including deleted ones, in no particular order.
 pub async fn by_ids(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -183,8 +183,8 @@ pub async fn rename(
     Ok(())
 }
 
-/// Deletes a template for everybody but those who have its id on record. What it
-/// was made for can be made anew.
+/// Soft-deletes a template: records that refer to its id keep it. Clearing the owner lets a new
+/// template be made for the same owner and source.
 pub async fn delete(
     connection: &mut AnyConnection,
     template: &Template,
@@ -202,7 +202,7 @@ pub async fn delete(
     Ok(())
 }
 
-/// Gives a copy what its source has by now. The provider does not have it yet.
+/// Updates a copy from its current source and marks it as stale at the provider.
 pub async fn copy_anew(
     connection: &mut AnyConnection,
     copy: &Template,
@@ -228,7 +228,7 @@ pub async fn copy_anew(
     Ok(())
 }
 
-/// The documents of an organization's newest templates.
+/// Returns the documents of an organization's newest templates.
 pub async fn last_documents(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -251,7 +251,7 @@ pub async fn last_documents(
     Ok(found)
 }
 
-/// Replaces the fields, expecting that they are still `before`.
+/// Replaces the fields, expecting those of `template` (compare-and-swap).
 pub async fn set_fields(
     connection: &mut AnyConnection,
     template: &Template,
@@ -272,8 +272,8 @@ pub async fn set_fields(
     super::envelopes::one_row(changed.rows_affected())
 }
 
-/// Replaces document and fields, expecting that nobody has changed them since
-/// `before` was read. The provider does not have them yet.
+/// Replaces document and fields, expecting those of `before` (compare-and-swap), and marks the
+/// template as stale at the provider.
 pub async fn replace(
     connection: &mut AnyConnection,
     before: &Template,
@@ -301,8 +301,8 @@ pub async fn replace(
     super::envelopes::one_row(changed.rows_affected())
 }
 
-/// Notes that the provider has the document and the fields of `template`. False when
-/// they are others by now; then it may have got the old ones after the new.
+/// Records that the provider has the document and fields of `template`. Returns false if they have
+/// changed meanwhile; the provider may then have received the updates in the wrong order.
 pub async fn note_synced(
     connection: &mut AnyConnection,
     template: &Template,
@@ -323,7 +323,7 @@ pub async fn note_synced(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Notes that the provider may have another document or other fields.
+/// Records that the provider's document or fields may be outdated.
 pub async fn note_stale(
     connection: &mut AnyConnection,
     template: &Template,

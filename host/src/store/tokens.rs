@@ -1,4 +1,4 @@
-//! Web-app tokens that were revoked before they ended.
+//! Web-app tokens revoked before their expiry.
 
 use sqlx::AnyConnection;
 
@@ -6,7 +6,8 @@ use super::{StoreError, Tx};
 use crate::domain::clock::Timestamp;
 use crate::domain::id::{OrgId, TokenId};
 
-/// Revokes a token for all nodes, from their next request on. False when it was before.
+/// Revokes a token on all nodes, from their next
+/// request on. Returns false if it was revoked already.
 pub async fn revoke(
     tx: &mut Tx,
     org: &OrgId,
@@ -29,7 +30,7 @@ pub async fn revoke(
     Ok(revoked == 1)
 }
 
-/// Whether a token of the organization was revoked.
+/// Returns whether a token of the organization was revoked.
 pub async fn is_revoked(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -47,7 +48,7 @@ pub async fn is_revoked(
     Ok(found.is_some())
 }
 
-/// Forgets tokens that have ended by themselves.
+/// Deletes the revocations of expired tokens.
 pub async fn forget(tx: &mut Tx, ended_before: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from revoked_token where expires_at < $1")
         .bind(ended_before.to_string())

@@ -1,9 +1,8 @@
-//! Whose turn it is to write, where there is one writer.
+//! Priority queue for the single writer of SQLite.
 //!
-//! SQLite has one writer, and a queue of requests in front of it is as long as
-//! there are clients. What has been delivered is recorded before they are served:
-//! the longer that waits, the more is delivered twice after a crash. Work that nobody
-//! waits for, a bulk batch or its mails, goes behind them.
+//! The queue of requests grows with the number of clients. Urgent work, such as recording webhook
+//! deliveries, goes first: the longer that waits, the more deliveries are repeated after a crash.
+//! Batch work, such as bulk sends and their mails, goes last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +11,13 @@ use tokio::sync::oneshot;
 
 use crate::domain::priority::Priority;
 
-/// Hands the one turn from one writer to the next.
+/// Passes the write turn from one writer to the next.
 #[derive(Clone, Default)]
 pub(super) struct Turns {
     state: Arc<Mutex<State>>,
 }
 
-/// So many others go before one of a batch.
+/// Number of other writers that may pass a waiting batch writer, so that batches do not starve.
 const BEFORE_BATCH: u32 = 8;
 
 #[derive(Default)]
@@ -27,16 +26,17 @@ struct State {
     urgent: VecDeque<oneshot::Sender<Turn>>,
     usual: VecDeque<oneshot::Sender<Turn>>,
     batch: VecDeque<oneshot::Sender<Turn>>,
-    /// Others that went while one of a batch waited.
+    /// Number of other writers that passed since a batch writer began to wait.
     passed: u32,
 }
 
 impl State {
-    /// Who is next; they may have stopped waiting.
+    /// Returns the next waiter, which may have given up.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(urgent);
         }
+        // Urgent writers are not counted: they are few and must never wait for a batch.
         if self.passed < BEFORE_BATCH
             && let Some(usual) = self.usual.pop_front()
         {
@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// The right to write. Whoever drops it hands it on.
+/// Right to write; dropping it passes the turn on.
 pub(super) struct Turn {
     turns: Turns,
 }
@@ -72,7 +72,7 @@ impl Turns {
         };
         match handed.await {
             Ok(turn) => turn,
-            // The queue lives as long as somebody waits in it.
+            // Unreachable: the queue outlives its waiters.
             Err(_) => self.turn(),
         }
     }
@@ -93,15 +93,16 @@ impl Drop for Turn {
         let mut state = self.turns.lock();
         let next = loop {
             match state.next() {
-                // Has stopped waiting.
+                // The waiter has given up.
                 Some(next) if next.is_closed() => {}
                 next => break next,
             }
         };
         state.taken = next.is_some();
+        // Released before sending, because a failed send drops a turn, which locks again.
         drop(state);
         if let Some(next) = next {
-            // Whoever stops waiting now drops it, which hands it on.
+            // If the waiter gives up right now, dropping the turn in the channel passes it on.
             drop(next.send(self.turns.turn()));
         }
     }
@@ -113,7 +114,7 @@ mod tests {
 
     use super::Priority::{Batch, Request, Urgent};
 
-    /// In which order these get their turns when all wait at once.
+    /// Returns the order in which writers that wait together get their turns.
     async fn order(waiting: &[(&'static str, Priority)]) -> Vec<&'static str> {
         let turns = Turns::default();
         let first = turns.wait(Request).await;
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_urgent_go_first_batches_last_and_each_in_order() {
+    async fn writes_are_ordered_by_priority_and_arrival() {
         let waiting = [
             ("a", Request),
             ("x", Batch),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn batches_are_not_forgotten() {
+    async fn low_priority_writes_are_not_starved() {
         let mut waiting = vec![("x", Batch), ("y", Batch)];
         waiting.extend([("a", Request); 20]);
         let order = order(&waiting).await;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_waiting_holds_up_nobody() {
+    async fn a_cancelled_waiter_does_not_block_other_writers() {
         let turns = Turns::default();
         let first = turns.wait(Request).await;
         let other = turns.clone();

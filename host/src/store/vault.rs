@@ -1,4 +1,4 @@
-//! Vault intents and their steps, stored evaluations and releases.
+//! Vault intents and their steps, evaluations, and releases.
 
 use serde_json::Value;
 use sqlx::AnyConnection;
@@ -11,34 +11,35 @@ use crate::domain::clock::Timestamp;
 use crate::domain::envelope::{Envelope, StoredFile};
 use crate::domain::id::{EnvelopeId, IntentId, OrgId};
 
-/// The decision to vault an envelope, made once.
+/// Decision to vault an envelope; made once per envelope.
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub id: IntentId,
     /// `vault_in_signed` or `vault_in_upload`.
     pub trigger: String,
     pub requested_by: String,
-    /// The only time the stored files may contain.
+    /// The only timestamp that the stored files may
+    /// contain, so that repeated steps give equal bytes.
     pub frozen_at: Timestamp,
-    /// How the installation calls itself in them.
+    /// Installation's name as issuer in the files.
     pub issuer: String,
-    /// The last ledger entry the custody record tells of.
+    /// Sequence of the last ledger entry that the custody record covers.
     pub ledger_sequence: i64,
-    /// The signed head of the log of all ledgers, as a note.
+    /// Signed head of the log of all ledgers, as a note.
     pub checkpoint: Option<String>,
 }
 
-/// Why the pipeline of an envelope does not get on.
+/// Failure of an envelope's vault pipeline.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub step: String,
     pub message: String,
     pub at: Timestamp,
-    /// In a row.
+    /// Number of consecutive failures.
     pub count: i64,
 }
 
-/// Records the intent, or finds the one that was recorded before.
+/// Records the intent, or returns the one recorded before.
 pub async fn intend(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -72,13 +73,14 @@ pub async fn intend(
         frozen_at: columns.time("frozen_at")?,
         issuer: columns
             .optional_text("issuer")?
+            // Intents older than this column have no issuer.
             .unwrap_or_else(|| intent.issuer.clone()),
         ledger_sequence: columns.number("ledger_sequence")?,
         checkpoint: columns.optional_text("checkpoint")?,
     })
 }
 
-/// Gives up an intent whose document was replaced: the next one starts anew.
+/// Deletes an unfinished intent because its document was replaced; the next one starts anew.
 pub async fn forget_intent(tx: &mut Tx, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query(
         "delete from vault_intent
@@ -91,8 +93,7 @@ pub async fn forget_intent(tx: &mut Tx, envelope: &Envelope) -> Result<(), Store
     Ok(())
 }
 
-/// Gives up an intent that nobody but the service itself had. True when nothing is
-/// intended any more.
+/// Deletes an unfinished intent unless a user requested it. Returns true if no intent is left.
 pub async fn forget_unattended_intent(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -109,8 +110,8 @@ pub async fn forget_unattended_intent(
     Ok(select_intent(tx, envelope).await?.is_none())
 }
 
-/// Notes that the pipeline has ended, and forgets what only it needed. An
-/// intent that was given up, or that another pipeline ended, is a conflict.
+/// Marks the intent as finished and deletes its intermediate results, except the step `keep`. Fails
+/// with a conflict if the intent was deleted or is finished already.
 pub async fn finish_intent(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -129,6 +130,7 @@ pub async fn finish_intent(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+    // Before the deletion, so that a lost race removes nothing.
     one_row(finished.rows_affected())?;
     sqlx::query(
         "delete from vault_step
@@ -143,7 +145,7 @@ pub async fn finish_intent(
     Ok(())
 }
 
-/// Notes why the pipeline stopped.
+/// Records why the pipeline stopped.
 pub async fn note_failure(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -168,7 +170,7 @@ pub async fn note_failure(
     Ok(())
 }
 
-/// Why the pipeline of an envelope does not get on; none when nothing is wrong.
+/// Returns the failure of an envelope's pipeline, if there is one.
 pub async fn failure(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -188,7 +190,7 @@ pub async fn failure(
     }))
 }
 
-/// What a step of this intent gave, if it is done.
+/// Returns the result of a step of this intent, if it is done.
 pub async fn step(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -208,8 +210,8 @@ pub async fn step(
     row.map(|row| step_columns(&row).json("result")).transpose()
 }
 
-/// Records what a step gave, unless another pipeline was first; returns what is
-/// recorded.
+/// Records the result of a step, unless a concurrent
+/// pipeline was first; returns the recorded result.
 pub async fn record_step(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -232,12 +234,13 @@ pub async fn record_step(
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
+    // Reads back: of two concurrent pipelines both must continue with the same result.
     step(tx, envelope, intent, name)
         .await?
         .ok_or(StoreError::Conflict)
 }
 
-/// The head of the log that an envelope's certificate holds, as a note.
+/// Returns the log head contained in an envelope's certificate, as a note.
 pub async fn checkpoint(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -255,8 +258,8 @@ pub async fn checkpoint(
     Ok(note.transpose()?.flatten())
 }
 
-/// The executed document that an envelope was vaulted from: what the step
-/// `fetch` gave.
+/// Returns the executed document from which an envelope
+/// was vaulted: the result of the step `fetch`.
 pub async fn source(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -306,7 +309,7 @@ fn intent_columns(row: &AnyRow) -> Columns<'_> {
     }
 }
 
-/// Keeps the record a certificate was made from.
+/// Records the facts from which a certificate was made.
 pub async fn insert_evaluation(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -329,7 +332,7 @@ pub async fn insert_evaluation(
     Ok(())
 }
 
-/// Keeps the release form as it was signed.
+/// Records the release form as signed.
 pub async fn insert_release(
     tx: &mut Tx,
     envelope: &Envelope,

@@ -1,8 +1,8 @@
-//! Telling other nodes that there is work (PostgreSQL only).
+//! Notifies other nodes of new work (PostgreSQL only).
 //!
-//! Never in a transaction that changes something: PostgreSQL lets those commit one after
-//! the other. What was committed is collected for a moment and told in one notification
-//! over a connection of its own. It may be lost: each node looks by itself every second.
+//! `NOTIFY` is never part of a transaction with changes, because PostgreSQL serializes the commits
+//! of such transactions. Commits are collected for a moment and announced in one notification over
+//! a separate connection. Notifications may be lost, so every node also polls once a second.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,17 +18,18 @@ use super::{Dialect, Store};
 use crate::domain::id::{EndpointId, OrgId, RequestId};
 
 const CHANNEL: &str = "holdfast";
-/// So long what is committed is collected.
+/// Window in which commits share one `NOTIFY`.
 const COLLECT: Duration = Duration::from_millis(20);
-/// A notification holds 8000 bytes: more endpoints than this are left to the next look.
+/// Maximum number of endpoints in a notification, as its payload is limited to 8000 bytes. Further
+/// endpoints are found by polling.
 const ENDPOINTS: usize = 80;
-/// Between attempts to connect.
+/// Delay between attempts to connect.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What is to be told.
+/// Announcements that have not been sent yet.
 #[derive(Clone)]
 pub(super) struct Wakeups {
-    /// How this process calls itself: it does not wake itself.
+    /// Id of this process, with which it ignores its own notifications.
     node: Arc<str>,
     waiting: Arc<Mutex<Waiting>>,
     added: Arc<Notify>,
@@ -40,7 +41,7 @@ struct Waiting {
     endpoints: BTreeMap<OwnedEndpoint, bool>,
 }
 
-/// One notification.
+/// Payload of a notification.
 #[derive(Serialize, Deserialize)]
 struct Told {
     node: String,
@@ -64,7 +65,7 @@ impl Wakeups {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something was committed.
+    /// Queues the announcement of a commit.
     pub(super) fn tell(&self, jobs: bool, endpoints: &BTreeMap<OwnedEndpoint, bool>) {
         let mut waiting = self.lock();
         waiting.jobs |= jobs;
@@ -79,7 +80,7 @@ impl Wakeups {
     }
 }
 
-/// Tells other nodes what this one commits, and hears what they tell, until told to stop.
+/// Announces this node's commits to other nodes, and receives theirs, until `stop` is cancelled.
 pub async fn run(store: Store, stop: CancellationToken) {
     if store.dialect() != Dialect::Postgres {
         return;
@@ -105,13 +106,14 @@ async fn tell(store: &Store) {
                 .collect(),
         };
         if let Err(error) = notify(store, &told).await {
-            tracing::debug!(%error, "other nodes were not told of work");
+            tracing::debug!(%error, "new work could not be announced to other nodes");
         }
     }
 }
 
 async fn notify(store: &Store, told: &Told) -> Result<(), super::StoreError> {
     let payload = serde_json::to_string(told).unwrap_or_default();
+    // Announcements must not wait behind the requests that caused them.
     let mut connection = store.read_urgently().await?;
     sqlx::query("select cast(pg_notify($1, $2) as text)")
         .bind(CHANNEL)
@@ -125,9 +127,9 @@ async fn hear(store: &Store) {
     let mut said = false;
     loop {
         if let Err(error) = listen(store).await {
-            // Databases like PostgreSQL need not have it.
+            // PostgreSQL-like databases may lack `LISTEN`. Warns once, as polling still works.
             if !said {
-                tracing::warn!(%error, "work of other nodes is looked for once a second only");
+                tracing::warn!(%error, "no notifications from other nodes, polling once a second");
             }
             said = true;
         }
@@ -145,7 +147,7 @@ async fn listen(store: &Store) -> Result<(), sqlx::Error> {
                     store.heard(told);
                 }
             }
-            // The connection broke and is there again: something may have been missed.
+            // The connection broke and was restored; notifications may have been missed.
             None => store.work.notify_one(),
         }
     }
@@ -153,6 +155,7 @@ async fn listen(store: &Store) -> Result<(), sqlx::Error> {
 
 impl Store {
     fn heard(&self, told: Told) {
+        // `NOTIFY` also reaches its sender, which has woken itself already.
         if *told.node == *self.wakeups.node {
             return;
         }

@@ -1,4 +1,4 @@
-//! Webhook endpoints, and which node delivers to them.
+//! Webhook endpoints and the leases of the nodes that deliver to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::id::{EndpointId, KeyId, OrgId};
 use crate::domain::webhook::{DisableReason, Endpoint, Health, Previous, SealedSecret};
 
-/// An endpoint, and whose it is: for work that goes over all organizations.
+/// Endpoint with its organization, for work across all organizations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnedEndpoint {
     pub org: OrgId,
@@ -51,7 +51,7 @@ pub async fn insert(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// One that was not deleted.
+/// Returns an endpoint unless it was deleted.
 pub async fn get(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -60,7 +60,7 @@ pub async fn get(
     find(connection, org, id, "").await
 }
 
-/// As [`get`], and nobody else changes it until the transaction ends.
+/// Like [`get`], with the row locked until the transaction ends.
 pub async fn lock(
     tx: &mut Tx,
     org: &OrgId,
@@ -90,7 +90,7 @@ async fn find(
         .transpose()
 }
 
-/// Whether there is one, or was before it was deleted.
+/// Returns whether the endpoint exists or existed before its deletion.
 pub async fn was_there(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -108,7 +108,7 @@ pub async fn was_there(
     Ok(row.is_some())
 }
 
-/// Those that were not deleted, oldest first; of one key only, when it is named.
+/// Returns the endpoints that were not deleted, oldest first, optionally of one API key only.
 pub async fn list(
     connection: &mut AnyConnection,
     org: &OrgId,
@@ -130,7 +130,7 @@ pub async fn list(
     .collect()
 }
 
-/// Writes everything that can change of an endpoint that is locked.
+/// Writes the mutable columns of an endpoint. The caller must hold its row lock.
 pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> {
     let (reason, disabled_at) = endpoint.health.disabled.unzip();
     sqlx::query(
@@ -159,11 +159,12 @@ pub async fn update(tx: &mut Tx, endpoint: &Endpoint) -> Result<(), StoreError> 
     .bind(disabled_at.map(|at| at.to_string()))
     .execute(&mut **tx)
     .await?;
+    // The dispatcher that holds the endpoint must drop its cached settings.
     tx.touch(OwnedEndpoint::of(endpoint), true);
     Ok(())
 }
 
-/// Deletes an endpoint; its deliveries stay.
+/// Soft-deletes an endpoint; its deliveries stay.
 pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "update webhook_endpoint set deleted_at = $3, updated_at = $3, is_active = 0,
@@ -179,16 +180,15 @@ pub async fn delete(tx: &mut Tx, endpoint: &Endpoint, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// An endpoint that this node delivers to, until its lease ends.
+/// Endpoint leased by this node.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub endpoint: Endpoint,
-    /// Settling names it, so that a node that was too slow settles nothing.
+    /// Fencing token: settling names it, so that a node with an expired lease cannot settle.
     pub epoch: i64,
 }
 
-/// Up to `limit` endpoints with something due that no node holds, those that
-/// waited longest first.
+/// Returns up to `limit` unleased endpoints with due deliveries, the longest-waiting first.
 pub async fn with_work(
     connection: &mut AnyConnection,
     now: Timestamp,
@@ -220,8 +220,8 @@ pub async fn with_work(
     .collect()
 }
 
-/// Takes an endpoint for `holder` until `until`; none when it is inactive or
-/// another node has it.
+/// Leases an endpoint to `holder` until `until`. Returns
+/// none if it is inactive or leased by another node.
 pub async fn take(
     store: &Store,
     wanted: &OwnedEndpoint,
@@ -247,14 +247,15 @@ pub async fn take(
     row.map(|row| held(&row)).transpose()
 }
 
-/// Holds everything that `holder` still holds until `until`, and returns it as it
-/// is now.
+/// Extends all leases of `holder` to `until`, and
+/// returns the endpoints with their current settings.
 pub async fn renew(
     store: &Store,
     holder: &str,
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Vec<Held>, StoreError> {
+    // Urgent, because the leases keep running while this waits.
     let mut tx = store.begin_urgently().await?;
     let buckets: Vec<i64> = sqlx::query_scalar(
         "select bucket from webhook_endpoint where holder = $1 group by bucket order by bucket",
@@ -262,7 +263,7 @@ pub async fn renew(
     .bind(holder)
     .fetch_all(&mut *tx)
     .await?;
-    // Locked in the order in which everybody else locks them.
+    // Rows are locked in key order everywhere, which prevents deadlocks.
     let text = format!(
         "with held as materialized (
              select endpoint_id from webhook_endpoint
@@ -286,18 +287,18 @@ pub async fn renew(
         rows.extend(of_bucket);
     }
     tx.commit().await?;
-    // One that cannot be read must not cost the others their lease.
+    // An unreadable endpoint must not cost the others their lease.
     let readable = |row: &AnyRow| match held(row) {
         Ok(held) => Some(held),
         Err(error) => {
-            tracing::error!(%error, "an endpoint cannot be read");
+            tracing::error!(%error, "webhook endpoint cannot be read, its lease is not used");
             None
         }
     };
     Ok(rows.iter().filter_map(readable).collect())
 }
 
-/// Lets go of an endpoint, for whichever node is next.
+/// Releases the lease of an endpoint, so that another node can take it.
 pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<(), StoreError> {
     let mut tx = store.begin_apart().await?;
     sqlx::query(
@@ -312,7 +313,7 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
     tx.commit().await
 }
 
-/// Lets go of everything that is held by somebody whose name is `like` that.
+/// Releases the leases of all holders with a name that matches the pattern `like`.
 pub async fn release_all(store: &Store, like: &str) -> Result<(), StoreError> {
     let mut tx = store.begin_apart().await?;
     sqlx::query(
@@ -324,9 +325,9 @@ pub async fn release_all(store: &Store, like: &str) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Locks endpoints until the transaction ends, in the order of their keys.
+/// Locks endpoints in key order until the transaction ends.
 pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Result<(), StoreError> {
-    // With one writer there is nobody to wait for.
+    // SQLite has one writer, so there is nothing to lock.
     if tx.dialect == Dialect::Sqlite {
         return Ok(());
     }
@@ -354,8 +355,8 @@ pub async fn lock_all(tx: &mut Tx, endpoints: &BTreeSet<OwnedEndpoint>) -> Resul
     Ok(())
 }
 
-/// Notes how the receiver at `url` does; not when the endpoint was taken over, has
-/// moved or was disabled in the meantime.
+/// Records the health of the receiver at `url`, unless the endpoint was taken over, moved to
+/// another URL, or disabled in the meantime.
 pub async fn note_health(
     tx: &mut Tx,
     noted: &OwnedEndpoint,
@@ -380,12 +381,12 @@ pub async fn note_health(
     Ok(())
 }
 
-/// Numbers for the metrics.
+/// Figures for the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointCounts {
-    /// Whose breaker is open.
+    /// Endpoints with an open circuit breaker.
     pub paused: i64,
-    /// Disabled by this service.
+    /// Endpoints disabled by this service.
     pub disabled: i64,
 }
 

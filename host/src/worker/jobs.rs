@@ -32,17 +32,17 @@ use crate::store::jobs::{self, ClaimedJob, LEASE, Lease};
 use crate::traces;
 
 const RENEWAL: Duration = Duration::from_secs(5);
-/// Jobs in hand at once, by queue.
+/// Maximum number of concurrent jobs, by queue.
 const SLOTS: [(Queue, usize); 3] = [(Queue::Other, 8), (Queue::Mail, 4), (Queue::Bulk, 4)];
-/// How long a lost wake-up can go unnoticed.
+/// Poll interval, in case a wake-up is lost.
 const SWEEP: Duration = Duration::from_secs(1);
-/// While nodes are upgraded one after the other, those to come know more kinds.
+/// Delay of a job of unknown kind. During a rolling upgrade, newer nodes know more kinds.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(5);
-/// Waits between the attempts of a failing job.
+/// Back-off of a failing job, in seconds.
 const RETRY_SECONDS: &[u64] = &[1, 5, 15, 60, 300, 900, 3600, 3600, 3600, 3600];
 
-/// Attempts while a dependency is unreachable: hourly in the end, for five days, as for mail
-/// (RFC 5321, section 4.5.4.1).
+/// Attempts while a dependency is unreachable: hourly in the end, for five days, as recommended for
+/// mail (RFC 5321, section 4.5.4.1).
 const OUTAGE_ATTEMPTS: usize = RETRY_SECONDS.len() + 5 * 24;
 
 /// Runs jobs until `stop` is cancelled, then finishes the jobs in progress.
@@ -51,11 +51,14 @@ pub(super) async fn run(app: &App, stop: &CancellationToken) {
     let slots = SLOTS.map(|(queue, count)| (queue, Arc::new(Semaphore::new(count))));
     let sweep = app.config.sweep_interval.unwrap_or(SWEEP).min(SWEEP);
     while !stop.is_cancelled() {
+        // Removes finished tasks from the set.
         while in_hand.try_join_next().is_some() {}
         let mut found_work = false;
         for (queue, slots) in &slots {
             for job in claim(app, *queue, slots.available_permits()).await {
                 found_work = true;
+                // Always succeeds: a claim takes at most the available permits, and only here are
+                // they acquired.
                 let slot = slots.clone().try_acquire_owned().ok();
                 let priority = match queue {
                     Queue::Other => Priority::Job,
@@ -90,7 +93,7 @@ async fn claim(app: &App, queue: Queue, limit: usize) -> Vec<ClaimedJob> {
         })
 }
 
-/// Does a job and settles it; it holds its slot until then.
+/// Performs a job and settles it; holds its slot until then.
 async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
     let span = traces::span!(
         "job",
@@ -116,8 +119,9 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
             tracing::warn!(
                 job_id = job.id.as_str(),
                 kind = job.kind,
-                "a job was taken over"
+                "job lease lost to another worker"
             );
+            // The new holder of the lease settles the job.
             count("lost");
             Ok(())
         }
@@ -135,12 +139,13 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) {
         }
     };
     if let Err(error) = settled {
-        // The lease runs out and the job is done again.
-        tracing::error!(job_id = job.id.as_str(), %error, "a job could not be settled");
+        // The lease expires and the job runs again.
+        tracing::error!(job_id = job.id.as_str(), %error, "job could not be settled");
     }
 }
 
-/// Seconds until a job is tried again that failed for the nth time, from 0. None: never.
+/// Returns the seconds until the next try after failure number `attempt`, from 0. None gives the
+/// job up.
 fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
     let retries = Kind::named(kind).map_or(Retries::Limited, |kind| kind.retries);
     if error.is_final() && retries != Retries::EvenRefused {
@@ -152,7 +157,7 @@ fn wait(kind: &str, attempt: i64, error: &JobError) -> Option<u64> {
     RETRY_SECONDS.get(attempt).or(last).copied()
 }
 
-/// Why a job failed.
+/// Reason why a job failed.
 #[derive(Debug, thiserror::Error)]
 enum JobError {
     #[error("payload: {0}")]
@@ -173,7 +178,7 @@ enum JobError {
 }
 
 impl JobError {
-    /// A dependency could not be reached.
+    /// Returns whether a dependency could not be reached.
     fn is_outage(&self) -> bool {
         match self {
             Self::Service(error) => error.is_outage(),
@@ -183,7 +188,7 @@ impl JobError {
         }
     }
 
-    /// Trying again would not help.
+    /// Returns whether a retry cannot succeed.
     fn is_final(&self) -> bool {
         match self {
             Self::Payload(_) => true,
@@ -195,7 +200,7 @@ impl JobError {
     }
 }
 
-/// Does a job and meanwhile keeps its lease.
+/// Performs a job while renewing its lease.
 async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
     let work = std::pin::pin!(perform(app, job));
     let renewals = async {
@@ -211,7 +216,7 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
                     return JobError::Lost;
                 }
                 Err(error) => {
-                    tracing::warn!(job_id = job.id.as_str(), %error, "a lease was not renewed");
+                    tracing::warn!(job_id = job.id.as_str(), %error, "job lease was not renewed");
                 }
             }
         }
@@ -222,7 +227,7 @@ async fn perform_leased(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
     }
 }
 
-/// Runs the jobs of one kind.
+/// Work of the jobs of one kind.
 trait Work: Job {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<Next, JobError>;
 }
@@ -264,10 +269,12 @@ impl Work for ArchiveTemplate {
 
 impl Work for DeleteObject {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
+        // A running backup may still have to copy the object.
         if let Some(until) = orphans::held(app).await? {
             return Ok(Next::Again(until));
         }
         if let Some(KeptFile(instead)) = &self.instead {
+            // Verify the replacement first: the object may be the last intact copy.
             app.files.verify(instead).await?;
         }
         app.files.delete(&self.key).await?;
@@ -338,7 +345,7 @@ impl Work for FollowSubmission {
 
 impl Work for PaidInSandbox {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<Next, JobError> {
-        // Left over from before the installation went into production.
+        // Left over from before the installation became a production one.
         if app.config.is_production() {
             return Ok(Next::Done);
         }
@@ -356,7 +363,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<Next, JobError> {
             match job.kind.as_str() {
                 $($job::NAME => read_and_run::<$job>(app, job).await,)*
                 unknown => {
-                    tracing::warn!(kind = unknown, "a job is left to nodes that know its kind");
+                    tracing::warn!(kind = unknown, "unknown job kind, leaving it to newer nodes");
                     Ok(Next::Again(app.clock.now() + UNKNOWN_WAIT))
                 }
             }
@@ -380,7 +387,7 @@ mod tests {
     const INVITE: &str = MailInvitation::NAME;
 
     #[test]
-    fn what_fails_is_tried_for_some_hours_and_what_is_precious_for_ever() {
+    fn jobs_are_retried_for_hours_and_vaulting_jobs_for_ever() {
         let failure = || JobError::Service(ServiceError::Internal("a defect".into()));
         assert_eq!(wait(INVITE, 0, &failure()), Some(1));
         assert_eq!(wait(INVITE, 9, &failure()), Some(3600));
@@ -393,9 +400,9 @@ mod tests {
         assert_eq!(wait(SendBatch::NAME, 0, &gone), Some(1));
     }
 
-    /// A night without a mail server, object store or provider loses nothing.
+    /// A night without a mail server, object store or provider must lose nothing.
     #[test]
-    fn what_is_away_is_waited_for_five_days() {
+    fn retries_for_five_days_while_storage_is_unreachable() {
         let unreachable = || ProviderError::Unreachable("no route".into());
         for away in [
             JobError::Mail(MailError::Late(Duration::from_secs(60)).into()),

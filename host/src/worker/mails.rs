@@ -1,4 +1,4 @@
-//! A due mail: read what it is about, write it, send it.
+//! Mails of due jobs: reads the records, writes the letter and sends it.
 
 use crate::components::providers::ProviderError;
 use crate::domain::envelope::{Envelope, Signer, SignerStatus};
@@ -14,11 +14,11 @@ use crate::service::{App, ServiceError};
 use crate::store::jobs::ClaimedJob;
 use crate::store::{StoreError, envelopes, organizations, signers, webhooks};
 
-/// Largest copy that travels with a mail, in bytes: many servers take 10 MB, and
-/// in a mail a file grows by a third.
+/// Size limit of an attached copy in bytes. Many servers take mails of 10 MB, and base64 adds a
+/// third to a file.
 const COPY_LIMIT: usize = 5 * 1024 * 1024;
 
-/// Why a mail did not go out.
+/// Reason why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error(transparent)]
@@ -30,7 +30,7 @@ pub(super) enum DeliveryError {
 }
 
 impl DeliveryError {
-    /// Something that it needs could not be reached, or asks to come again.
+    /// Returns whether a dependency could not be reached or asked for a later try.
     pub(super) fn is_outage(&self) -> bool {
         match self {
             Self::Store(error) => error.is_outage(),
@@ -39,7 +39,7 @@ impl DeliveryError {
         }
     }
 
-    /// Trying again would not help.
+    /// Returns whether a retry cannot succeed.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::Store(_) => false,
@@ -49,7 +49,7 @@ impl DeliveryError {
     }
 }
 
-/// What a mail tells of.
+/// Subject of a mail about an envelope.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum About {
     Invitation,
@@ -59,29 +59,29 @@ pub(super) enum About {
     Withdrawal,
 }
 
-/// What a mail says of an endpoint.
+/// State of an endpoint that a mail reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Health {
     Failing,
     Disabled,
 }
 
-/// The envelope that a mail is about.
+/// Envelope of a mail, with its addressee.
 struct Matter {
     envelope: Envelope,
     signers: Vec<Signer>,
     look: Look,
-    /// Which of the signers is written to; none: the creator.
+    /// Position of the addressed signer; none addresses the creator.
     position: Option<i64>,
 }
 
-/// A letter and its attachment.
+/// Letter with its attachment.
 struct Written {
     letter: Letter,
     attachment: Option<Pdf>,
 }
 
-/// Sends the mail of a job, unless there is nothing left to say.
+/// Sends the mail of a job, unless it is obsolete by now.
 pub(super) async fn deliver(
     app: &App,
     job: &ClaimedJob,
@@ -106,9 +106,10 @@ pub(super) async fn deliver(
     };
     let with_copy = written.attachment.is_some();
     match matter.send(app, job, to, written).await {
-        // Too large for that server, as likely as not: what has to be told is told.
+        // The server probably rejects the size. The signer must learn of the completion in any
+        // case.
         Err(DeliveryError::Mail(MailError::Server(error))) if with_copy && error.is_permanent() => {
-            tracing::warn!(envelope = %matter.envelope.id, %error, "a mail goes without its copy");
+            tracing::warn!(envelope = %matter.envelope.id, %error, "sending mail without its copy");
             let written = matter.told_of_completion(app, None).await?;
             matter.send(app, job, to, written).await
         }
@@ -116,7 +117,7 @@ pub(super) async fn deliver(
     }
 }
 
-/// Sends a mail about a webhook endpoint to whoever made it.
+/// Sends a mail about a webhook endpoint to its creator.
 pub(super) async fn about_endpoint(
     app: &App,
     job: &ClaimedJob,
@@ -130,7 +131,8 @@ pub(super) async fn about_endpoint(
     let (Some(endpoint), Some(organization)) = (endpoint, organization) else {
         return Ok(());
     };
-    // Put right since, or made by a key that nobody can be written to about.
+    // Nothing to send if the endpoint has recovered, or was created by a key without an e-mail
+    // address.
     let letter = match health {
         Health::Disabled if !endpoint.is_active => letters::endpoint_disabled(&endpoint),
         Health::Failing if endpoint.is_active => letters::endpoint_failing(&endpoint),
@@ -188,10 +190,11 @@ impl Matter {
             attachment,
             at: app.clock.now(),
         };
+        // The job's id becomes the `Message-ID`, so that a repeat is recognizable.
         Ok(mailer.send(&job.id, &draft.message()?).await?)
     }
 
-    /// The signer who is written to.
+    /// Returns the addressed signer.
     fn signer(&self) -> Option<&Signer> {
         let position = self.position?;
         let mut signers = self.signers.iter();
@@ -205,13 +208,13 @@ impl Matter {
         }
     }
 
-    /// Signers answer to the creator.
+    /// Replies to mails of signers go to the creator.
     fn reply_to(&self) -> Option<&str> {
         self.position?;
         self.envelope.creator_email()
     }
 
-    /// Nothing for who cannot sign any more.
+    /// Writes a letter with a signing link; none for a signer who can no longer sign.
     async fn with_link(
         &self,
         app: &App,
@@ -292,8 +295,8 @@ impl Written {
     }
 }
 
-/// The signer's copy; none when it is too large for a mail, or can never be
-/// had. The mail has to tell that all have signed in any case.
+/// Returns the copy to attach; none if it is too large or permanently unavailable. The mail reports
+/// the completion in any case.
 async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, DeliveryError> {
     let known_size = envelope
         .record
@@ -314,7 +317,7 @@ async fn attachable_copy(app: &App, envelope: &Envelope) -> Result<Option<Pdf>, 
             | ServiceError::Unreadable { .. }
             | ServiceError::Provider(ProviderError::NotFound)),
         ) => {
-            tracing::warn!(envelope = %envelope.id, %error, "a copy cannot be mailed");
+            tracing::warn!(envelope = %envelope.id, %error, "copy cannot be attached to mail");
             Ok(None)
         }
         Err(error) => Err(error.into()),

@@ -26,10 +26,10 @@ use crate::store;
 /// Runs all background tasks until `stop` is cancelled, then finishes the jobs in progress.
 pub async fn run(app: App, stop: CancellationToken) {
     if let Err(error) = store::jobs::forget_leases(&app.store, app.clock.now()).await {
-        tracing::error!(%error, "leases of an earlier run could not be taken back");
+        tracing::error!(%error, "job leases of an earlier run could not be released");
     }
     if let Err(error) = store::bulk::forget_leases(&app.store, app.clock.now()).await {
-        tracing::error!(%error, "bulk items of an earlier run could not be taken back");
+        tracing::error!(%error, "bulk item leases of an earlier run could not be released");
     }
     let node = Arc::new(Node::of(&app.config.data_dir));
     let periodic = tokio::spawn(periodic::run(app.clone(), stop.clone()));
@@ -56,7 +56,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("time", time),
     ] {
         if let Err(error) = work.await {
-            tracing::error!(what, %error, "background work did not end well");
+            tracing::error!(what, %error, "background task failed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who holds endpoints: one run of one node.
+//! Identity of one run of one node, for leases of endpoints.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -6,19 +6,19 @@ use std::path::Path;
 
 use crate::domain::id::RequestId;
 
-/// A run of a node. `run` is `<node>/<run>`: the first half stays in the data folder,
-/// the second is new each time, so that even a node whose data folder was copied
-/// from another's never takes the other's work for its own.
+/// Run of a node. `run` is `<node>/<run>`: the first half is stored in the data folder, the second
+/// is new for each run, so that a node with a copied data folder never mistakes another node's
+/// leases for its own.
 pub struct Node {
     pub run: String,
-    /// The node's own half, and the lock on its file. The lock ends with its process:
-    /// what earlier runs still hold, nobody holds.
+    /// The node's persistent name, with the lock on its file. The lock ends with the process, so
+    /// leases of earlier runs are free once it is acquired.
     kept: Option<(String, File)>,
 }
 
 impl Node {
-    /// By the name in the data folder; where that is in use or cannot be kept, by a
-    /// name for this run only.
+    /// Reads the name from the data folder. If it is in use or cannot be stored, uses a name for
+    /// this run only.
     pub fn of(folder: &Path) -> Self {
         let run = RequestId::new();
         match kept(&folder.join("node")) {
@@ -27,7 +27,7 @@ impl Node {
                 kept: Some((name, lock)),
             },
             Err(error) => {
-                tracing::warn!(%error, "this node has no name that lasts");
+                tracing::warn!(%error, "node has no persistent name");
                 Self {
                     run: format!("{run}/{run}"),
                     kept: None,
@@ -36,7 +36,8 @@ impl Node {
         }
     }
 
-    /// A pattern for all runs of this node, if no other can be under way.
+    /// Returns a pattern of all earlier runs of this node; none if another process may be running
+    /// under its name.
     pub fn earlier_runs(&self) -> Option<String> {
         let (name, _) = self.kept.as_ref()?;
         Some(format!("{name}/%"))
@@ -50,9 +51,11 @@ fn kept(path: &Path) -> std::io::Result<(String, File)> {
         .create(true)
         .truncate(false)
         .open(path)?;
+    // Fails if another process uses the same data folder.
     file.try_lock()?;
     let mut name = String::new();
     file.read_to_string(&mut name)?;
+    // A new file is empty; a crash may have cut the name off.
     if RequestId::parse(&name).is_none() {
         name = RequestId::new().to_string();
         file.set_len(0)?;
@@ -67,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_keeps_its_name_and_every_run_has_its_own() {
+    fn a_node_keeps_its_name_and_each_run_has_a_new_id() {
         let folder = crate::test_folder();
         let first = Node::of(folder.path());
         let beside = Node::of(folder.path());
@@ -84,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_cut_off_is_made_anew() {
+    fn a_truncated_node_name_file_is_replaced() {
         let folder = crate::test_folder();
         std::fs::write(folder.path().join("node"), "req_01jdk7").unwrap();
         let node = Node::of(folder.path());

@@ -1,7 +1,7 @@
-//! What is due by time: expiry, use of keys, kept answers, the sealing key, and
-//! looking after what is in the vault and what is open at providers.
+//! Periodic tasks: expiry, last use of keys, idempotent answers, the sealing key, integrity of the
+//! vault, and polling of providers.
 //!
-//! Everything here may run on several nodes at once, and may be missed.
+//! Every task may run on several nodes at once, and may be skipped.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::service::webhooks::deliveries;
 use crate::service::{App, ServiceError, access, idempotency, kba, payments};
 use crate::store;
 
-/// Period of all periodic work, unless a setting says otherwise.
+/// Interval of periodic tasks, unless configured.
 const PERIOD: Duration = Duration::from_secs(10);
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// A sealing key that ends sooner is said each day.
+/// Remaining validity of the sealing certificate below which a daily warning is logged.
 const SEAL_WARNING: Duration = Duration::from_secs(30 * 86_400);
 
-/// Works until told to stop.
+/// Runs short tasks until `stop` is cancelled.
 pub(super) async fn run(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
@@ -48,24 +48,25 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
     }
 }
 
-/// Re-reads what is in the vault, and looks for bytes that nobody needs: slow
-/// work, beside everything else.
+/// Verifies the vault and removes orphaned objects. These tasks are slow, so they have a loop of
+/// their own.
 pub(super) async fn sweep(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
         let looked = match integrity::sweep(&app).await {
             Ok(looked) => looked.len(),
             Err(error) => {
-                tracing::error!(%error, "the vault could not be re-read");
+                tracing::error!(%error, "vault could not be re-read");
                 0
             }
         };
         if let Err(error) = deliveries::tidy(&app.at(Priority::Batch), &stop).await {
-            tracing::error!(%error, "webhooks could not be tidied up");
+            tracing::error!(%error, "webhook log could not be pruned");
         }
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
-            tracing::error!(%error, "orphaned objects could not be looked for");
+            tracing::error!(%error, "orphaned objects could not be searched");
         }
+        // More files may be due, so the next round follows without a pause.
         if looked > 0 {
             continue;
         }
@@ -76,16 +77,16 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
     }
 }
 
-/// Reads open envelopes back from their providers: a provider may take its time,
-/// so this too is beside everything else.
+/// Polls providers for open envelopes and payments. A provider may be slow, so this too has a loop
+/// of its own.
 pub(super) async fn poll(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
         if let Err(error) = provider_poll::round(&app).await {
-            tracing::error!(%error, "no envelope could be chosen to be read back");
+            tracing::error!(%error, "open envelopes could not be polled");
         }
         if let Err(error) = payments::round(&app).await {
-            tracing::error!(%error, "no payment could be chosen to be read back");
+            tracing::error!(%error, "open payments could not be polled");
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -94,17 +95,18 @@ pub(super) async fn poll(app: App, stop: CancellationToken) {
     }
 }
 
-/// A key that is about to end is said each day, and one that has ended each day
-/// again: nothing is sealed with it.
+/// Once a day, warns about a sealing certificate that expires soon and fails for an expired one,
+/// with which nothing can be sealed.
 async fn check_seal(app: &App) -> Result<(), ServiceError> {
     let now = app.clock.now();
+    // One node a day is enough.
     if !store::chores::claim(&app.store, "seal", now, now + DAY).await? {
         return Ok(());
     }
     app.vault.sealing.check(now)?;
     if app.vault.sealing.check(now + SEAL_WARNING).is_err() {
         let ends = app.vault.sealing.expires_at();
-        tracing::warn!(%ends, "the sealing key's certificate ends soon");
+        tracing::warn!(%ends, "sealing certificate expires soon");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ import { componentize } from "@bytecodealliance/componentize-js";
 const { component } = await componentize(await readFile("plugin.js", "utf8"), {
   witPath: "wit",
   worldName: "signing-provider",
-  // A plugin asks and is not asked.
+  // A plugin sends requests but does not serve any.
   disableFeatures: ["fetch-event"],
 });
 await writeFile("example-sign.wasm", component);

@@ -1,8 +1,8 @@
-// A signing provider: what holdfast asks, in the words of one vendor's API. The vendor
-// is Example Sign, which nobody offers: put yours in its place.
+// A signing provider: implements the world of holdfast on top of the API of one vendor.
+// The vendor, Example Sign, is fictitious: replace it with yours.
 //
-// The host makes a fresh instance for every call, so nothing is kept between two. What
-// is thrown is an error of the world: `{ tag, val }`.
+// The host makes a fresh instance for every call, so no state survives a call. Thrown
+// values are errors of the world: `{ tag, val }`.
 
 import { fetch as fetchBlob, send } from "holdfast:host/http@1.0.0";
 import { open } from "holdfast:host/secrets@1.0.0";
@@ -17,7 +17,7 @@ function address(path) {
   return base.replace(/\/+$/, "") + path;
 }
 
-// What an answer's status means to the host.
+// Maps the status of a response to an error of the world.
 function check(status, header, body) {
   if (status >= 200 && status < 300) return;
   if (status === 401 || status === 403) throw notConfigured("the vendor does not accept api_key");
@@ -34,7 +34,8 @@ function check(status, header, body) {
   throw { tag: "rejected", val: typeof why === "string" ? why : `answered ${status}` };
 }
 
-// Sends JSON with `fetch`. The host puts the secret in place of its name, on the way out.
+// Sends JSON with `fetch`. The host replaces the name of the secret by its value when the request
+// leaves.
 async function ask(method, path, body) {
   const url = address(path);
   if (open("api_key") === undefined) throw notConfigured("secret api_key");
@@ -52,14 +53,15 @@ async function ask(method, path, body) {
     ({ status, headers } = answer);
     text = await answer.text();
   } catch {
-    // Why, `fetch` does not say. The host's log does: a host that is not allowed, perhaps.
+    // `fetch` gives no reason. The log of the host has it, for example a host name that is not
+    // allowed.
     throw unreachable("no answer");
   }
   check(status, (name) => headers.get(name), text);
   return text;
 }
 
-// Sends or fetches a document, which stays with the host and never comes through here.
+// Sends or fetches a document, which stays with the host and never passes through this memory.
 function pass(call, method, path, body) {
   const key = open("api_key");
   if (key === undefined) throw notConfigured("secret api_key");
@@ -98,7 +100,8 @@ const sent = (field) => ({
   areas: field.areas,
 });
 
-// A value of another type than the world's ends the whole call: each is looked at.
+// Checks a type: the host ends the whole call if a returned value has another type than the world
+// declares.
 function is(type, value) {
   if (typeof value !== type) throw new TypeError(`${value} is no ${type}`);
   return value;
@@ -124,7 +127,8 @@ const received = (field) => ({
   attributes: [],
 });
 
-// A member that is missing, or something else, makes it an answer that is not understood.
+// Parses a response. A missing or malformed member gives `unreachable`, because the response is not
+// understood.
 function understood(text, make) {
   try {
     return make(JSON.parse(text));
@@ -174,7 +178,7 @@ const submission = (text) =>
     })),
   }));
 
-// What is gone already is as good as archived.
+// Treats a missing object as archived.
 async function archive(path) {
   try {
     await ask("DELETE", path);
@@ -184,7 +188,7 @@ async function archive(path) {
 }
 
 export const signing = {
-  // The vendor gives the same template again for an `external_id` that it knows.
+  // The vendor returns the existing template for a known `external_id`.
   createTemplate(name, externalId, document, fields) {
     const begin = JSON.stringify({ external_id: externalId, name, fields: fields.map(sent) });
     const body = pass(send, "POST", "/templates", [
@@ -199,7 +203,8 @@ export const signing = {
     return template(await ask("GET", `/templates/${id}`));
   },
 
-  // The host repeats a call whose end it did not see: what is there is not added again.
+  // The host retries a call after a lost response, so fields that exist already are not added
+  // again.
   async addFields(id, fields) {
     const there = template(await ask("GET", `/templates/${id}`)).fields;
     const known = new Set(there.map((field) => JSON.stringify(sent(field))));
@@ -266,7 +271,7 @@ export const signing = {
   },
 };
 
-// Compares without stopping at the first difference.
+// Compares in constant time.
 function equal(left, right) {
   let difference = left.length ^ right.length;
   for (let at = 0; at < left.length; at++) difference |= left.charCodeAt(at) ^ right.charCodeAt(at);

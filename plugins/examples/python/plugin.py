@@ -1,8 +1,8 @@
-"""A signing provider: what holdfast asks, in the words of one vendor's API. The vendor
-is Example Sign, which nobody offers: put yours in its place.
+"""A signing provider: implements the world of holdfast on top of the API of one vendor.
+The vendor, Example Sign, is fictitious: replace it with yours.
 
-The host makes a fresh instance for every call, so nothing is kept between two. What is
-raised is an error of the world: ``Err(ProviderError_…)``.
+The host makes a fresh instance for every call, so no state survives a call. Raised
+errors are errors of the world: ``Err(ProviderError_…)``.
 """
 
 import hmac
@@ -63,7 +63,7 @@ def exchange(call: Callable[[http.Request], Any], method: str, path: str, body: 
 
 
 def check(status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-    """What an answer's status means to the host."""
+    """Maps the status of a response to an error of the world."""
     if 200 <= status < 300:
         return
     if status in (401, 403):
@@ -95,7 +95,7 @@ def answered(method: str, path: str, parts: list) -> bytes:
 
 
 def not_understood() -> NoReturn:
-    # The text of the error is left out: it may quote the answer.
+    # The error text is left out, because it may quote the response.
     raise unreachable("the answer is not understood")
 
 
@@ -127,7 +127,7 @@ T = TypeVar("T")
 
 
 def an(kind: type[T], value: Any) -> T:
-    """A value of another type than the world's ends the whole call: each is looked at."""
+    """Checks a type: the host ends the whole call if a returned value has another type than the world declares."""
     if type(value) is not kind:
         raise TypeError(f"no {kind.__name__}")
     return value
@@ -152,7 +152,7 @@ def received(field: Json) -> types.Field:
     )
 
 
-# A member that is missing, or something else.
+# Errors of a missing or malformed member.
 MISUNDERSTOOD = (AttributeError, KeyError, TypeError, ValueError)
 
 
@@ -204,7 +204,7 @@ def submitter(one: Json) -> types.Submitter:
 
 
 def archive(path: str) -> None:
-    """What is gone already is as good as archived."""
+    """Treats a missing object as archived."""
     try:
         ask("DELETE", path)
     except Err as error:
@@ -216,9 +216,10 @@ class Signing(exports.Signing):
     def create_template(
         self, name: str, external_id: str, document: blobs.Blob, fields: list[types.Field]
     ) -> types.Template:
-        """The vendor gives the same template again for an external id that it knows."""
+        """The vendor returns the existing template for a known external id."""
         begin = json.dumps({"external_id": external_id, "name": name, "fields": [sent(field) for field in fields]})
-        # The document goes from the host to the vendor and never through this memory.
+        # The document goes directly from the host to the vendor, without passing through this
+        # memory.
         parts = [BodyPart_Text(begin[:-1] + ',"document":"'), BodyPart_BlobBase64(document), BodyPart_Text('"}')]
         return template(answered("POST", "/templates", parts))
 
@@ -226,7 +227,7 @@ class Signing(exports.Signing):
         return template(ask("GET", f"/templates/{template_id}"))
 
     def add_fields(self, template_id: str, fields: list[types.Field]) -> types.Template:
-        """The host repeats a call whose end it did not see: what is there is not added again."""
+        """The host retries a call after a lost response, so fields that exist already are not added again."""
         there = template(ask("GET", f"/templates/{template_id}")).fields
         known = [sent(field) for field in there]
         added = [field for field in map(sent, fields) if field not in known]

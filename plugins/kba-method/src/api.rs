@@ -1,4 +1,4 @@
-//! One request to Method and its answer.
+//! Requests to Method and their responses.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,12 +12,12 @@ use crate::wire::{self, Failure, Meaning};
 
 holdfast_plugin_sdk::http_failures!();
 
-/// The version of the API whose shapes are read here.
+/// Version of the API that this plugin understands.
 const VERSION: &str = "2026-03-30";
 
-/// Why there is no answer: one of Method's own errors, or something else.
+/// Error of a request: one reported by Method, or any other.
 pub(crate) enum Refused {
-    /// Method's error; the session, or the request, failed.
+    /// An error reported by Method: the session or the request failed.
     Said(Failure),
     Provider(ProviderError),
 }
@@ -64,7 +64,7 @@ fn call<T: DeserializeOwned>(method: &str, path: &str, body: Option<&Value>) -> 
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
-    // Nothing of the answer is told: it is about a person.
+    // The response is about a person, so the error contains nothing of it.
     wire::read(&response.body).ok_or_else(|| {
         let why = format!("an answer to {method} is not understood");
         ProviderError::Unreachable(why).into()

@@ -1,4 +1,4 @@
-//! The component's export.
+//! The component's exports.
 
 #![expect(unsafe_code, reason = "the export macro writes the entry points")]
 
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, ProviderError>;
 
 struct Component;
 
-/// What is handed back on the next call: whom the session is about.
+/// State passed to the next call: the person and the session.
 #[derive(Serialize, Deserialize)]
 struct State {
     entity: String,
@@ -90,7 +90,7 @@ impl Guest for Component {
             Meaning::DoneBefore => questions(state.entity),
             Meaning::Expired => Ok(state.progress(Step::Expired)),
             Meaning::TooMany => Err(ProviderError::RateLimited(None)),
-            // A code counts once: the next try is a new session with a new code.
+            // A code can be tried only once, so the next try is a new session with a new code.
             _ => send_code(state.entity, Step::CodeWrong),
         }
     }
@@ -104,7 +104,7 @@ impl Guest for Component {
         let body = json!({ "type": "identity", "method": "kba", "kba": { "answers": answers } });
         match api::put::<Session>(&state.path(), &body) {
             Ok(session) => Ok(state.progress(ending(session))),
-            // The answer to an earlier try was lost: this is what it was.
+            // The response to an earlier attempt was lost: read its result.
             Err(Refused::Said(failure)) if failure.meaning() == Meaning::DoneBefore => {
                 let session: Session = api::get(&state.path()).map_err(other)?;
                 Ok(state.progress(ending(session)))
@@ -114,9 +114,9 @@ impl Guest for Component {
     }
 }
 
-/// How a session of questions has ended.
+/// Returns the step that a finished session of questions leads to.
 fn ending(session: Session) -> Step {
-    // Both have to say so.
+    // Both members have to confirm it.
     let passed = session.status == "verified" && session.kba.authenticated == Some(true);
     match session.error.map(|failure| failure.meaning()) {
         None if passed => Step::Passed,
@@ -142,7 +142,7 @@ fn send_code(entity: String, step: Step) -> Result<Progress> {
     }
 }
 
-/// Has questions made.
+/// Starts a session of questions.
 fn questions(entity: String) -> Result<Progress> {
     let path = format!("/entities/{entity}/verification_sessions");
     let body = json!({ "type": "identity", "method": "kba", "kba": {} });
@@ -180,7 +180,7 @@ fn questions(entity: String) -> Result<Progress> {
     Ok(state.progress(Step::Questions(asked)))
 }
 
-/// What an error about questions or answers comes to.
+/// Maps an error about questions or answers to a step.
 fn refused_identity(entity: String, session: String, refused: Refused) -> Result<Progress> {
     let step = match &refused {
         Refused::Said(failure) => match failure.meaning() {
@@ -194,7 +194,8 @@ fn refused_identity(entity: String, session: String, refused: Refused) -> Result
     Ok(ended(entity, session, step))
 }
 
-/// Where there is no session the person stands for it.
+/// Returns the final progress. Without a session, the id of the person stands in for the session
+/// id.
 fn ended(entity: String, session: String, step: Step) -> Progress {
     let session = match session.is_empty() {
         true => entity.clone(),

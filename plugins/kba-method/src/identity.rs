@@ -1,8 +1,8 @@
-//! What has to be known of a signer, and how Method takes it.
+//! Identity fields of a signer, and the request that carries them to Method.
 
 use serde_json::{Map, Value, json};
 
-/// One thing to ask for.
+/// One identity field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub name: &'static str,
@@ -18,7 +18,7 @@ const fn field(name: &'static str, label: &'static str, required: bool) -> Field
     }
 }
 
-/// All that Method can use to find a person's history.
+/// All fields that Method can use to find the history of a person.
 const FIELDS: [Field; 10] = [
     field("first_name", "First name", true),
     field("last_name", "Last name", true),
@@ -32,7 +32,7 @@ const FIELDS: [Field; 10] = [
     field("zip", "ZIP code", true),
 ];
 
-/// The fields of the setting `identity_fields`; all when there is no setting.
+/// Returns the fields in the setting `identity_fields`, or all fields without that setting.
 pub(crate) fn declared(setting: Option<&str>) -> Vec<Field> {
     let Some(setting) = setting else {
         return FIELDS.to_vec();
@@ -44,7 +44,7 @@ pub(crate) fn declared(setting: Option<&str>) -> Vec<Field> {
         .collect()
 }
 
-/// The body of `POST /entities`. What nobody gave is left out.
+/// Returns the body of `POST /entities`, without the fields that were not given.
 pub(crate) fn entity(identity: &[(String, String)]) -> Value {
     let given = |name: &str| {
         identity
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_needs_less_asks_for_less() {
+    fn required_identity_fields_are_configurable() {
         assert_eq!(declared(None).len(), FIELDS.len());
         let names = |setting| -> Vec<&str> {
             let fields = declared(Some(setting));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_described_in_methods_words() {
+    fn personal_data_is_mapped_to_methods_format() {
         let body = entity(&given(&[
             ("first_name", "Kim"),
             ("last_name", "Birch"),

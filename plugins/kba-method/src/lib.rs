@@ -1,15 +1,14 @@
-//! Identity questions at signing through Method's HTTP API: a person is made known,
-//! their phone is verified by a code, then questions from their history are asked.
+//! Identity questions at signing through Method's HTTP API: the plugin registers a person, verifies
+//! their phone with a code, and then asks questions from their history.
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `api.rs` | one request and its answer: authentication, errors |
-//! | `wire.rs` | what Method answers, and what its errors mean |
-//! | `identity.rs` | what has to be known of a signer, and how Method takes it |
+//! | `api.rs` | requests and responses: authentication, errors |
+//! | `wire.rs` | responses of Method and the meaning of its errors |
+//! | `identity.rs` | identity fields of a signer |
 //!
-//! Settings: `base_url` (`https://production.methodfi.com`), `identity_fields` (names
-//! of the fields to ask for, with commas between; all of them when absent). Secret:
-//! `secret_key`.
+//! Settings: `base_url` (`https://production.methodfi.com`), `identity_fields` (comma-separated
+//! names of the fields to ask for; all fields by default). Secret: `secret_key`.
 
 #![cfg_attr(
     not(target_arch = "wasm32"),

@@ -1,11 +1,11 @@
-//! What Method answers, and what its errors mean.
+//! Responses of Method and the meaning of its errors.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An answer: the object itself, or within `{success, data, message}`. None when it is
-/// neither.
+/// Parses a response: the object itself, or `{success, data, message}` around it. Returns `None` if
+/// it is neither.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     serde_json::from_value(unwrapped(serde_json::from_slice(body).ok()?)).ok()
 }
@@ -27,7 +27,7 @@ pub(crate) struct Entity {
     pub verification: Verification,
 }
 
-/// How far a person is verified.
+/// Verification status of a person.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Verification {
     #[serde(default)]
@@ -36,12 +36,12 @@ pub(crate) struct Verification {
     pub phone: Standing,
 }
 
-/// Of identity or phone.
+/// Verification status of identity or phone.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Standing {
     #[serde(default)]
     pub verified: bool,
-    /// How it may be verified.
+    /// Methods that can verify it.
     #[serde(default)]
     pub methods: Vec<String>,
 }
@@ -74,14 +74,14 @@ pub(crate) struct Question {
     pub answers: Vec<Answer>,
 }
 
-/// What can be answered.
+/// A possible answer.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
     pub id: String,
     pub text: String,
 }
 
-/// An error, in an answer of its own or on a session.
+/// An error, as a response or within a session.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Failure {
     #[serde(default)]
@@ -92,25 +92,25 @@ pub(crate) struct Failure {
     pub kind: Option<String>,
 }
 
-/// What an error means for whoever asked.
+/// Meaning of an error for the plugin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Time over: a new session is needed.
+    /// The session timed out: a new one is needed.
     Expired,
     /// A wrong answer, or a missing one.
     WrongAnswer,
     WrongCode,
-    /// Too little is known of the person.
+    /// Too little is known about the person.
     NoHistory,
-    /// Too many codes were asked for.
+    /// Too many codes were requested.
     TooMany,
-    /// Phone or person are verified already.
+    /// Phone or person is already verified.
     DoneBefore,
     Other,
 }
 
 impl Failure {
-    /// The error of an answer; none where there is none.
+    /// Returns the error in a response, if it has one.
     pub fn of(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Wrapped {
@@ -137,7 +137,8 @@ impl Failure {
         }
     }
 
-    /// The words of the vendor's list. The message may quote what was sent.
+    /// Returns the name from the vendor's list of errors. The message is not used, as it may quote
+    /// the request.
     pub fn name(&self) -> String {
         let named = self.sub_type.clone().or_else(|| self.kind.clone());
         named.unwrap_or_else(|| "an error without a name".into())
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_bare_or_wrapped() {
+    fn responses_are_read_with_and_without_a_data_wrapper() {
         let session = r#"{"id":"evf_1","status":"in_progress","type":"identity","method":"kba",
             "kba":{"questions":[{"id":"qtn_1","text":"Which?","answers":[{"id":"ans_1","text":"This"}]}],
             "authenticated":null},"error":null}"#;
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_of_the_vendors_list_has_a_meaning() {
+    fn every_documented_vendor_error_is_mapped() {
         for (name, expected) in [
             ("VERIFICATION_SESSION_EXPIRED", Meaning::Expired),
             (

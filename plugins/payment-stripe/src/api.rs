@@ -1,4 +1,4 @@
-//! One request to Stripe and its answer.
+//! Requests to Stripe and their responses.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -12,22 +12,23 @@ use crate::form;
 
 holdfast_plugin_sdk::http_failures!();
 
-/// The version of the API whose shapes are read here; the account's own may be another.
+/// Version of the API that this plugin understands; the account's default may differ.
 const VERSION: &str = "2025-03-31.basil";
 
 pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
 
-/// A setting that has to be there.
+/// Returns a required setting.
 pub(crate) fn setting(name: &str) -> Result<String> {
     settings::get(name).ok_or_else(|| ProviderError::NotConfigured(format!("setting {name}")))
 }
 
-/// Reads JSON.
+/// Sends a GET and parses the JSON response.
 pub(crate) fn get<T: DeserializeOwned>(path: &str) -> Result<T> {
     call("GET", path, None, &[])
 }
 
-/// Sends a form and reads JSON. The same key within a day gives the same answer again.
+/// Sends a form and parses the JSON response. Within a day, Stripe returns the same response for
+/// the same key.
 pub(crate) fn post<T: DeserializeOwned>(
     path: &str,
     key: &str,
@@ -69,7 +70,7 @@ fn call<T: DeserializeOwned>(
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
-    // The place of the error and not its text: an answer holds a client secret.
+    // Only the position of the error, not its text: the response contains a client secret.
     serde_json::from_slice(&response.body).map_err(|error| {
         ProviderError::Unreachable(format!(
             "an answer to {method} is not understood at line {}, column {}",
@@ -94,8 +95,8 @@ struct Details {
 }
 
 impl Refusal {
-    /// Type, code and parameter. The message is for the account's developer and may
-    /// quote what was sent.
+    /// Returns type, code and parameter. The message is for the developer of the account and may
+    /// quote the request.
     fn reason(&self, status: u16) -> String {
         let details = [&self.error.kind, &self.error.code, &self.error.param];
         let known: Vec<&str> = details.into_iter().filter_map(Option::as_deref).collect();
@@ -114,7 +115,7 @@ fn check(response: &Response) -> Result<()> {
             "the provider does not accept the secret secret_key".into(),
         )),
         404 => Err(ProviderError::NotFound),
-        // The same request is being worked on.
+        // Stripe is still processing the same request.
         409 => Err(ProviderError::Unreachable("answered 409".into())),
         429 => Err(ProviderError::RateLimited(retry_after(response))),
         status @ 400..=499 => Err(ProviderError::Rejected(refusal().reason(status))),

@@ -1,28 +1,27 @@
 //! Verifying and reading a Stripe webhook.
 //!
-//! `Stripe-Signature: t=<unix>,v1=<hex>[,v1=…]`, where v1 is HMAC-SHA256 over `<t>.` and
-//! the raw body with the endpoint's whole secret as the key. While a secret is being
-//! rotated there is a v1 for each; other schemes are ignored. One that is older than
-//! five minutes is refused.
+//! `Stripe-Signature: t=<unix>,v1=<hex>[,v1=…]`, where v1 is HMAC-SHA256 over `<t>.` and the raw
+//! body with the whole secret of the endpoint as the key. During a rotation there is a v1 for each
+//! secret; other schemes are ignored. Signatures older than five minutes are refused.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::intent::from_stripe;
 
-/// Seconds a signature's time may be off.
+/// Tolerance for the time of a signature, in seconds.
 const TOLERANCE_SECONDS: u64 = 300;
 
-/// A signature header taken apart.
+/// A parsed signature header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Signature<'a> {
     /// Unix seconds, as text: part of the signed message.
     pub time: &'a str,
-    /// Digests in hexadecimal, one for each secret that is in force.
+    /// Digests in hexadecimal, one for each valid secret.
     pub digests: Vec<&'a str>,
 }
 
-/// None when there is no time, or no digest of the scheme that is known.
+/// Parses the header. Returns `None` without a time or without a digest of a known scheme.
 pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
     let mut time = None;
     let mut digests = Vec::new();
@@ -38,7 +37,7 @@ pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
     (digits && !digests.is_empty()).then_some(Signature { time, digests })
 }
 
-/// Whether the signature's time is near enough to `now` (Unix seconds).
+/// Returns whether the signature's time is close enough to `now` (Unix seconds).
 pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
     signature
         .time
@@ -46,13 +45,12 @@ pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
         .is_ok_and(|time| time.abs_diff(now) <= TOLERANCE_SECONDS)
 }
 
-/// `<t>.` and the body.
+/// Returns the signed message: `<t>.` and the body.
 pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
     [signature.time.as_bytes(), b".", body].concat()
 }
 
-/// Whether any of the header's digests is this one, each compared without stopping at
-/// the first difference.
+/// Returns whether any digest of the header equals this one. Each is compared in constant time.
 pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let same = |given: &&&str| {
@@ -65,7 +63,7 @@ pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
             });
         difference == 0
     };
-    // All of them, whichever it is.
+    // Compares all of them, so that the time does not reveal which one matches.
     signature.digests.iter().filter(same).count() > 0
 }
 
@@ -81,17 +79,17 @@ struct EventData {
     object: Value,
 }
 
-/// What a verified webhook is about.
+/// Subject of a verified webhook.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// Something happened to this intent.
+    /// This intent changed.
     Intent(String),
-    /// Money went back, or the payer wants it back: intent, minor units in all, its word.
+    /// A refund, or a dispute by the payer: intent, total in minor units, and Stripe's term.
     Reversal(String, u64, String),
     Ignored,
 }
 
-/// None when the body is not what Stripe documents.
+/// Parses a webhook. Returns `None` if the body is not as documented by Stripe.
 pub(crate) fn read(body: &[u8]) -> Option<Subject> {
     let event: Event = serde_json::from_slice(body).ok()?;
     let object = &event.data.object;
@@ -101,17 +99,17 @@ pub(crate) fn read(body: &[u8]) -> Option<Subject> {
     if kind.starts_with("payment_intent.") {
         return Some(Subject::Intent(text("id")?));
     }
-    // A charge that belongs to no intent is none of ours.
+    // A charge without an intent was not made by this plugin.
     let Some(intent) = text("payment_intent") else {
         return Some(Subject::Ignored);
     };
     let (amount, word) = match kind {
-        // What went back of the charge until now.
+        // Total of the refunds of the charge so far.
         "charge.refunded" => (amount("amount_refunded")?, kind.to_owned()),
         "charge.dispute.created" => (amount("amount")?, kind.to_owned()),
-        // It says who has won.
+        // `status` names the winner of the dispute.
         "charge.dispute.closed" => (amount("amount")?, format!("{kind} {}", text("status")?)),
-        // What moves meanwhile is said by how it ends.
+        // Movements during a dispute are covered by its closing event.
         _ => return Some(Subject::Ignored),
     };
     let currency = text("currency").unwrap_or_default().to_ascii_uppercase();
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_a_time_and_digests_of_the_known_scheme() {
+    fn a_stripe_signature_has_a_time_and_digests_of_the_known_scheme() {
         let header = format!("t=1763720000,v0=abc,v1={TWO}, v1={ONE}");
         let signature = parse_signature(&header).unwrap();
         assert_eq!(signature.time, "1763720000");
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_digests_is_enough() {
+    fn one_matching_digest_of_several_is_accepted() {
         let matching = |header: String| matches(&parse_signature(&header).unwrap(), &digest());
         assert!(matching(format!("t=1,v1={ONE}")));
         assert!(matching(format!("t=1,v1={TWO},v1={ONE}")));
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_for_five_minutes_either_way() {
+    fn a_signature_is_valid_for_five_minutes_in_both_directions() {
         let header = format!("t=1000,v1={ONE}");
         let signature = parse_signature(&header).unwrap();
         assert!(is_fresh(&signature, 700) && is_fresh(&signature, 1300));
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_about_an_intent_or_money_that_went_back() {
+    fn only_payment_intents_and_reversals_are_read_from_events() {
         let subject = |text: &str| read(text.as_bytes());
         assert_eq!(
             subject(r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_1"}}}"#),

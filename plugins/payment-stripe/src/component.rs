@@ -1,4 +1,4 @@
-//! The component's export.
+//! The component's exports.
 
 #![expect(unsafe_code, reason = "the export macro writes the entry points")]
 
@@ -30,7 +30,8 @@ impl Guest for Component {
     }
 
     fn read_intent(intent_id: String) -> Result<Intent> {
-        // What comes from a callback goes into a path: only an id may.
+        // The id may come from a callback and becomes part of a path, so only id characters are
+        // allowed.
         let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         if intent_id.is_empty() || !intent_id.bytes().all(is_id) {
             return Err(ProviderError::NotFound);
@@ -71,7 +72,7 @@ fn unfit(request: &IntentRequest) -> ProviderError {
     ProviderError::Rejected(format!("no amount that {} has there", request.currency))
 }
 
-/// Stripe's library for browsers.
+/// Stripe's JavaScript library.
 const SCRIPT: &str = "https://js.stripe.com/v3/";
 
 fn ours(answer: Answer) -> Result<Intent> {
@@ -84,7 +85,8 @@ fn ours(answer: Answer) -> Result<Intent> {
         script: page.is_none().then_some(script),
         page,
         status: match answer.status.as_str() {
-            // Money has arrived; that it is on its way, or reserved, is not enough.
+            // `succeeded` means that the money has arrived; processing or reserved money is not
+            // enough.
             "succeeded" => PaymentStatus::Paid,
             "canceled" => PaymentStatus::Canceled,
             _ => PaymentStatus::RequiresPayment,

@@ -1,7 +1,6 @@
-//! Bodies as Stripe takes them: `application/x-www-form-urlencoded`, with brackets for
-//! what is nested.
+//! Request bodies for Stripe: `application/x-www-form-urlencoded`, with brackets for nested values.
 
-/// A body of names and values, each percent-encoded.
+/// Encodes names and values into a body, each percent-encoded.
 pub(crate) fn encoded(pairs: &[(&str, String)]) -> String {
     let mut body = String::new();
     for (name, value) in pairs {
@@ -15,7 +14,7 @@ pub(crate) fn encoded(pairs: &[(&str, String)]) -> String {
     body
 }
 
-/// What RFC 3986 does not reserve stays as it is.
+/// Appends a percent-encoded text. The unreserved characters of RFC 3986 stay as they are.
 fn push(body: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
@@ -32,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_values_are_encoded() {
+    fn form_parameter_names_and_values_are_encoded() {
         let pairs = [
             ("metadata[envelope_id]", "env_1".to_owned()),
             ("receipt_email", "kim+1@birch.example".to_owned()),

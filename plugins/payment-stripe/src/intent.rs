@@ -1,8 +1,8 @@
-//! Payment intents: what is asked of Stripe, and what its answers mean.
+//! Payment intents: request parameters and responses.
 
 use serde::Deserialize;
 
-/// A payment as the host asks for it.
+/// A payment requested by the host.
 pub(crate) struct Wanted<'a> {
     pub payment_id: &'a str,
     pub envelope_id: &'a str,
@@ -15,8 +15,8 @@ pub(crate) struct Wanted<'a> {
     pub payer_email: Option<&'a str>,
 }
 
-/// The parameters of `POST /v1/payment_intents`. With a connected account it is a
-/// destination charge: the money goes there, less the platform's fee.
+/// Returns the parameters of `POST /v1/payment_intents`. A connected account makes it a destination
+/// charge: that account receives the money, less the platform's fee.
 pub(crate) fn parameters(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
     let mut pairs = vec![
         ("amount", wanted.amount.to_string()),
@@ -37,7 +37,7 @@ pub(crate) fn parameters(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
     pairs
 }
 
-/// A payment intent in Stripe's words.
+/// A payment intent as returned by Stripe.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
     pub id: String,
@@ -50,9 +50,9 @@ pub(crate) struct Answer {
     pub currency: String,
 }
 
-/// Where Stripe counts otherwise than ISO 4217 does: how many of its units one of ours is,
-/// or how many of ours one of its is. ISK and UGX have two digits there for what they
-/// once were, MGA has none.
+/// Returns Stripe's units for one ISO 4217 minor unit, as a fraction (numerator, denominator), for
+/// the currencies in which they differ. For historical reasons Stripe uses two digits for ISK and
+/// UGX, and it uses none for MGA.
 fn scale(currency: &str) -> (u64, u64) {
     match currency {
         "ISK" | "UGX" => (100, 1),
@@ -61,8 +61,8 @@ fn scale(currency: &str) -> (u64, u64) {
     }
 }
 
-/// An amount in Stripe's units; none when it has no such amount: the last of three digits
-/// is always 0 there.
+/// Converts an amount to Stripe's units. Returns `None` if Stripe cannot represent it: in
+/// currencies with three digits the last digit must be 0.
 pub(crate) fn to_stripe(currency: &str, amount: u64) -> Option<u64> {
     let (more, fewer) = scale(currency);
     let three_digits = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"].contains(&currency);
@@ -73,7 +73,7 @@ pub(crate) fn to_stripe(currency: &str, amount: u64) -> Option<u64> {
         .map(|amount| amount / fewer)
 }
 
-/// An amount of Stripe's in minor units of ISO 4217.
+/// Converts an amount of Stripe to minor units of ISO 4217.
 pub(crate) fn from_stripe(currency: &str, amount: u64) -> u64 {
     let (more, fewer) = scale(currency);
     amount.saturating_mul(fewer) / more
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connected_account_gets_the_money_less_the_fee() {
+    fn a_connected_account_receives_the_amount_minus_the_fee() {
         let pairs = parameters(&WANTED);
         assert_eq!(value(&pairs, "amount"), Some("4900"));
         assert_eq!(value(&pairs, "currency"), Some("usd"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_there_is_no_fee_either() {
+    fn no_fee_is_set_without_a_connected_account() {
         let pairs = parameters(&Wanted {
             connected_account: None,
             ..WANTED
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_what_stripe_calls_them() {
+    fn amounts_use_stripes_minor_units() {
         for (currency, ours, theirs) in [
             ("USD", 4900, 4900),
             ("JPY", 500, 500),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read() {
+    fn a_payment_intent_response_is_parsed() {
         let text = r#"{"id":"pi_1","client_secret":"pi_1_secret_x","status":"succeeded","amount":1,"currency":"usd"}"#;
         let answer: Answer = serde_json::from_str(text).unwrap();
         assert_eq!(

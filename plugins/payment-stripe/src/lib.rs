@@ -1,17 +1,17 @@
-//! Payments at signing through Stripe's HTTP API: one payment intent for each
-//! payment, as a destination charge with a platform fee where the money goes to a
-//! connected account.
+//! Payments at signing through Stripe's HTTP API. Each payment has one payment intent. If the money
+//! goes to a connected account, it is a destination charge with a platform fee.
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `api.rs` | one request and its answer: authentication, idempotency, errors |
-//! | `form.rs` | bodies as Stripe takes them |
+//! | `api.rs` | requests and responses: authentication, idempotency, errors |
+//! | `form.rs` | request bodies |
 //! | `intent.rs` | creating and reading payment intents |
-//! | `callback.rs` | verifying a webhook and reading what it is about |
+//! | `callback.rs` | verifying and parsing webhooks |
 //!
-//! Settings: `base_url` (`https://api.stripe.com`), `publishable_key` (shown to payers'
-//! browsers), `script` (Stripe's library for browsers, when it is not at its own place),
-//! `payment_page` (pages for payers, by intent; then no script is needed). Secrets: `secret_key`, `webhook_secret`.
+//! Settings: `base_url` (`https://api.stripe.com`), `publishable_key` (visible in payers'
+//! browsers), `script` (URL of Stripe's JavaScript library, if not the usual one), `payment_page`
+//! (pages for payers, by intent; no script is needed then). Secrets: `secret_key`,
+//! `webhook_secret`.
 
 #[cfg(target_arch = "wasm32")]
 mod api;

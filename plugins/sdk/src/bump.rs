@@ -1,7 +1,7 @@
 //! A bump allocator over the instance's own linear memory.
 //!
-//! Freeing is a no-op apart from the last allocation, which can be grown or
-//! taken back in place: that covers a `Vec` being pushed to.
+//! Freeing is a no-op except for the last allocation, which can grow or be freed in place: that
+//! covers pushing to a `Vec`.
 
 #![expect(unsafe_code, reason = "an allocator is made of raw memory")]
 
@@ -34,7 +34,7 @@ impl Bump {
         }
     }
 
-    /// Moves the end to `end`, growing the memory when it lies past it.
+    /// Moves the end to `end`, growing the memory if necessary.
     fn move_to(&self, end: usize) -> bool {
         let have = core::arch::wasm32::memory_size(0) * PAGE;
         if end > have {

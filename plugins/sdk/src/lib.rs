@@ -1,11 +1,10 @@
-//! What a Rust component needs to be small and fast inside holdfast.
+//! Support for small and fast Rust components in holdfast.
 //!
-//! The host makes a fresh instance for every call. What an instance costs is
-//! decided here, in the guest: an allocator that never asks the operating
-//! system for anything, a small stack, and little initial memory, which the
-//! host keeps resident and resets after each call. The link arguments are set
-//! by the build (`host/default-components/build.rs` has the sizes), the
-//! allocator by the feature `bump-allocator`.
+//! The host makes a fresh instance for every call. The guest determines the cost of an instance:
+//! this crate provides an allocator that never calls the operating system, a small stack, and
+//! little initial memory, which the host keeps resident and resets after each call. The build sets
+//! the link arguments (`host/default-components/build.rs` has the sizes); the feature
+//! `bump-allocator` selects the allocator.
 
 #[cfg(all(target_arch = "wasm32", feature = "bump-allocator"))]
 mod bump;
@@ -15,7 +14,8 @@ mod bump;
 #[macro_export]
 macro_rules! http_failures {
     () => {
-        /// Seconds that an answer asks to wait (RFC 9110, section 10.2.3); dates are not read.
+        /// Returns the seconds that a response asks to wait (RFC 9110, section 10.2.3); dates are
+        /// ignored.
         fn retry_after(response: &Response) -> Option<u32> {
             let (_, seconds) = response
                 .headers
@@ -24,7 +24,7 @@ macro_rules! http_failures {
             seconds.parse().ok()
         }
 
-        /// A request that was never answered, as the world's error.
+        /// Maps a request without a response to the world's error.
         fn unreachable(error: HttpError) -> ProviderError {
             match error {
                 HttpError::Denied(why) => ProviderError::NotConfigured(why),

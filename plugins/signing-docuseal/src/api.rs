@@ -1,4 +1,4 @@
-//! One request to DocuSeal and its answer.
+//! Requests to DocuSeal and their responses.
 
 use serde::de::DeserializeOwned;
 
@@ -13,7 +13,7 @@ holdfast_plugin_sdk::http_failures!();
 
 pub(crate) type Result<T> = std::result::Result<T, ProviderError>;
 
-/// Sends JSON and reads JSON.
+/// Sends JSON and parses the JSON response.
 pub(crate) fn call<T: DeserializeOwned>(
     method: &str,
     path: &str,
@@ -46,8 +46,8 @@ pub(crate) fn call<T: DeserializeOwned>(
     };
     let response = http::send(&request).map_err(unreachable)?;
     check(&response)?;
-    // The place of the error and not its text, which may quote the answer: some
-    // URLs in it are credentials.
+    // Only the position of the error, not its text: the text may quote the response, and some URLs
+    // in it are credentials.
     serde_json::from_slice(&response.body).map_err(|error| {
         ProviderError::Unreachable(format!(
             "an answer to {method} is not understood at line {}, column {}",
@@ -57,7 +57,7 @@ pub(crate) fn call<T: DeserializeOwned>(
     })
 }
 
-/// Fetches a PDF. The URL is a credential of its own: no token is sent.
+/// Fetches a PDF. The URL is itself a credential, so no token is sent.
 pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
     let request = Request {
         method: "GET".into(),
@@ -72,7 +72,7 @@ pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
             "the document's URL answered {status}"
         )));
     }
-    // A storage that is down may answer 200 with a page that says so.
+    // A storage in trouble may answer 200 with an error page.
     let head = response.body.read(0, PDF_HEADER_WITHIN);
     if !head.windows(5).any(|bytes| bytes == b"%PDF-") {
         return Err(ProviderError::Unreachable(
@@ -82,17 +82,18 @@ pub(crate) fn fetch_pdf(url: &str) -> Result<Blob> {
     Ok(response.body)
 }
 
-/// ISO 32000-1, implementation note 13.
+/// Bytes within which the header of a PDF must begin (ISO 32000-1, implementation note 13).
 const PDF_HEADER_WITHIN: u32 = 1024;
 
-/// A JSON value as a request's body.
+/// Returns a JSON value as a request body.
 pub(crate) fn json(value: &impl serde::Serialize) -> Vec<BodyPart<'static>> {
     vec![BodyPart::Bytes(
         serde_json::to_vec(value).unwrap_or_default(),
     )]
 }
 
-/// Another account's id is answered with 403: to us both mean "not found".
+/// Maps an error status. DocuSeal answers 403 for an id of another account, which to this plugin
+/// means "not found".
 fn check(response: &Response) -> Result<()> {
     let refusal = || serde_json::from_slice::<Refusal>(&response.body).unwrap_or_default();
     match response.status {

@@ -1,4 +1,4 @@
-//! The WIT contract in Rust.
+//! Bindings generated from the WIT contract.
 
 #![allow(
     missing_docs,

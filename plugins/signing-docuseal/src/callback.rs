@@ -1,17 +1,17 @@
 //! Verifying and reading a DocuSeal webhook.
 //!
-//! `X-Docuseal-Signature: <unix>.<hex>`, where hex is HMAC-SHA256 over
-//! `<unix>.` and the raw body with the whole secret string as the key. The
-//! time is that of the attempt; five minutes either way are tolerated.
+//! `X-Docuseal-Signature: <unix>.<hex>`, where hex is HMAC-SHA256 over `<unix>.` and the raw body
+//! with the whole secret string as the key. The time is that of the delivery attempt; five minutes
+//! in either direction are tolerated.
 
 use serde_json::Value;
 
 use crate::wire::Hook;
 
-/// Seconds a signature's time may be off.
+/// Tolerance for the time of a signature, in seconds.
 const TOLERANCE_SECONDS: u64 = 300;
 
-/// A signature header taken apart.
+/// A parsed signature header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Signature<'a> {
     /// Unix seconds, as text: part of the signed message.
@@ -19,7 +19,7 @@ pub(crate) struct Signature<'a> {
     pub hex: &'a str,
 }
 
-/// None when the header does not have the documented shape.
+/// Parses the header. Returns `None` if it does not have the documented shape.
 pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
     let (time, hex) = header.trim().split_once('.')?;
     let digits = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
@@ -27,7 +27,7 @@ pub(crate) fn parse_signature(header: &str) -> Option<Signature<'_>> {
     (digits && hexadecimal).then_some(Signature { time, hex })
 }
 
-/// Whether the signature's time is near enough to `now` (Unix seconds).
+/// Returns whether the signature's time is close enough to `now` (Unix seconds).
 pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
     signature
         .time
@@ -35,12 +35,12 @@ pub(crate) fn is_fresh(signature: &Signature<'_>, now: u64) -> bool {
         .is_ok_and(|time| time.abs_diff(now) <= TOLERANCE_SECONDS)
 }
 
-/// `<unix>.` and the body.
+/// Returns the signed message: `<unix>.` and the body.
 pub(crate) fn signed_message(signature: &Signature<'_>, body: &[u8]) -> Vec<u8> {
     [signature.time.as_bytes(), b".", body].concat()
 }
 
-/// Compares the digest with the header without stopping at the first difference.
+/// Compares the digest with the header in constant time.
 pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let given = signature.hex.to_ascii_lowercase();
@@ -53,7 +53,7 @@ pub(crate) fn matches(signature: &Signature<'_>, digest: &[u8]) -> bool {
     difference == 0
 }
 
-/// What a verified webhook is about.
+/// Subject of a verified webhook.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Submission(String),
@@ -62,7 +62,7 @@ pub(crate) enum Subject {
     Ignored,
 }
 
-/// None when the body is not what DocuSeal documents.
+/// Parses a webhook. Returns `None` if the body is not as documented by DocuSeal.
 pub(crate) fn read(body: &[u8]) -> Option<Subject> {
     let hook: Hook = serde_json::from_slice(body).ok()?;
     let id = |key: &str| {
@@ -91,7 +91,7 @@ mod tests {
     const HEX: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
     #[test]
-    fn a_signature_is_a_time_and_a_digest() {
+    fn a_docuseal_signature_has_a_time_and_a_digest() {
         let header = format!("1763720000.{HEX}");
         let signature = parse_signature(&header).unwrap();
         assert_eq!(signature.time, "1763720000");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_for_five_minutes_either_way() {
+    fn a_signature_is_valid_for_five_minutes_in_both_directions() {
         let header = format!("1000.{HEX}");
         let signature = parse_signature(&header).unwrap();
         assert!(is_fresh(&signature, 1000));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_matches_in_either_case_and_only_as_a_whole() {
+    fn a_digest_is_compared_case_insensitively_and_completely() {
         let header = format!("1000.{}", HEX.to_ascii_uppercase());
         let signature = parse_signature(&header).unwrap();
         let mut digest: Vec<u8> = (0..32).map(|index| (index % 16) * 0x11).collect();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn form_events_are_about_a_submitter_and_submission_events_about_the_whole() {
+    fn form_events_name_a_submitter_and_submission_events_a_submission() {
         let subject = |text: &str| read(text.as_bytes());
         assert_eq!(
             subject(r#"{"event_type":"form.completed","data":{"id":7,"submission_id":3}}"#),

@@ -1,4 +1,4 @@
-//! The component's export: each function of the world, one line each.
+//! The component's exports: one line for each function of the world.
 
 #![expect(unsafe_code, reason = "the export macro writes the entry points")]
 

@@ -2,14 +2,14 @@
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `api.rs` | one request and its answer: authentication, errors |
+//! | `api.rs` | requests and responses: authentication, errors |
 //! | `wire.rs` | the JSON shapes of DocuSeal |
-//! | `values.rs` | our texts and DocuSeal's JSON values |
-//! | `templates.rs`, `submissions.rs` | what the host asks for |
-//! | `callback.rs` | verifying a webhook |
+//! | `values.rs` | conversion between texts and DocuSeal's JSON values |
+//! | `templates.rs`, `submissions.rs` | the functions of the world |
+//! | `callback.rs` | verifying webhooks |
 //!
-//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`. An instance whose
-//! documents are on another host than its API has to allow that host too.
+//! Settings: `base_url`. Secrets: `api_key`, `webhook_secret`. If documents are on another host
+//! than the API, the instance has to allow that host too.
 
 #[cfg(target_arch = "wasm32")]
 mod api;

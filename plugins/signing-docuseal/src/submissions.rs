@@ -14,9 +14,9 @@ use crate::templates;
 use crate::values::{entered, is_signature, percent_encoded, typed};
 use crate::wire;
 
-/// DocuSeal knows no idempotency key, so a submission with our external id is
-/// looked for first, and again when the answer to the request was lost: that
-/// says nothing of the work.
+/// Creates a submission. DocuSeal has no idempotency keys, so the plugin looks for a submission
+/// with our external id first, and again after a lost response, because the request may have
+/// succeeded.
 pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
     if let Some(existing) = find(&request.external_id)? {
         return as_requested(existing, request);
@@ -45,7 +45,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
     as_requested(submission, request)
 }
 
-/// The answer is a list of submitters and not a submission.
+/// Builds a submission from the response, which is a list of submitters.
 fn created(submitters: Vec<wire::Submitter>) -> Result<Submission> {
     let id = submitters
         .first()
@@ -62,8 +62,8 @@ fn created(submitters: Vec<wire::Submitter>) -> Result<Submission> {
     }))
 }
 
-/// A role that the template has lost since it was looked at is given to another
-/// one without a word. Nobody may sign that.
+/// Refuses a submission with other roles than requested. If the template has lost a role since it
+/// was read, DocuSeal silently assigns another one; such a submission must not be signed.
 fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<Submission> {
     let invited = |requested: &SubmitterRequest| {
         submission
@@ -80,7 +80,7 @@ fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<S
     ))
 }
 
-/// With the fields, because a value comes without its type.
+/// Reads a submission with its fields, because values come without their types.
 pub(crate) fn read(submission_id: &str) -> Result<Submission> {
     let mut submission: wire::Submission = call(
         "GET",
@@ -100,8 +100,8 @@ pub(crate) fn archive(submission_id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Before everybody has signed, the documents are a preview that changes with
-/// every value: it must never be taken for the contract.
+/// Fetches the executed document. Until all signers have completed, the documents are a preview
+/// that changes with every value and must never be mistaken for the contract.
 pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
     let submission: wire::Submission =
         call("GET", &format!("/submissions/{submission_id}"), Vec::new())?;
@@ -124,8 +124,8 @@ pub(crate) fn signed_document(submission_id: &str) -> Result<Blob> {
     }
 }
 
-/// The newest submission with our external id. One that is archived was given
-/// up, and cannot be signed.
+/// Returns the newest submission with our external id, unless it is archived. An archived
+/// submission was given up and cannot be signed.
 fn find(external_id: &str) -> Result<Option<Submission>> {
     let query = percent_encoded(external_id);
     let page: wire::Page<wire::Submitter> = call(
@@ -145,9 +145,9 @@ fn find(external_id: &str) -> Result<Option<Submission>> {
     Ok(Some(submission).filter(|submission| !submission.archived))
 }
 
-/// A submitter as it is requested. An unknown role would become the one at its
-/// place in the list, so it is compared with the template first; a prefill goes
-/// where an unknown name is an error, only into a field of its own role, and never
+/// Builds a submitter for the request. DocuSeal would replace an unknown role by the role at its
+/// position in the list, so roles are compared with the template first. Prefilled values go into
+/// the member in which DocuSeal rejects unknown names, only into fields of the own role, and never
 /// into a signature.
 fn submitted(
     template: &wire::Template,
@@ -211,9 +211,9 @@ fn ours(submission: wire::Submission) -> Submission {
     }
 }
 
-/// From where a signer has completed is told in webhooks and in this feed of the
-/// newest completions only, which is no part of the published API: without it
-/// the rest of the submission is as good.
+/// Adds the address and browser from which a signer completed. DocuSeal reports them only in
+/// webhooks and in this feed of the newest completions, which is not part of the published API. The
+/// rest of the submission is valid without it.
 fn add_origins(submission: &mut wire::Submission) {
     let lacks_origin =
         |submitter: &wire::Submitter| submitter.status == "completed" && submitter.ip.is_none();
@@ -266,7 +266,7 @@ fn submitter(submitter: &wire::Submitter, submission: &wire::Submission) -> Subm
         _ if submitter.opened_at.is_some() => SignerStatus::Viewed,
         _ => SignerStatus::Pending,
     };
-    // Somebody with the API's token can complete a form that its signer never saw.
+    // Anyone with the API token can complete a form that its signer never opened.
     let method = if event("api_complete_form").is_some() {
         Some("api")
     } else {

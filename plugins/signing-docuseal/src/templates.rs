@@ -10,8 +10,8 @@ use crate::bindings::holdfast::signing::types::Area;
 use crate::values::{is_signature, percent_encoded, text, typed, uuid_of};
 use crate::wire::{self, FieldOption, StoredArea, TemplateField, TemplateRole};
 
-/// An existing `external_id` gets its document replaced, so a repeat does not
-/// make a second template. `shared_link` would let anybody start a submission.
+/// Creates a template. DocuSeal replaces the document of an existing `external_id`, so a retry does
+/// not make a second template. A `shared_link` would let anyone start a submission.
 pub(crate) fn create(
     name: &str,
     external_id: &str,
@@ -32,7 +32,7 @@ pub(crate) fn create(
         BodyPart::Text(r#""}]}"#.into()),
     ];
     let created: wire::Template = call("POST", "/templates/pdf", body)?;
-    // Read back, because only reading is sure to give 0-based pages.
+    // Read back, because only reading reliably returns 0-based pages.
     let template = private(fetch(&created.id.to_string())?)?;
     Ok(ours(&with_defaults(template, fields)?))
 }
@@ -41,8 +41,8 @@ pub(crate) fn read(template_id: &str) -> Result<Template> {
     Ok(ours(&fetch(template_id)?))
 }
 
-/// DocuSeal has no call that adds fields: read, append, write the whole back. What a call that
-/// broke off has appended already is left as it is.
+/// Adds fields. DocuSeal has no call for that: read the template, append, write it back. Fields
+/// that an interrupted call has already added are skipped.
 pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template> {
     let template = fetch(template_id)?;
     let attachment = template
@@ -61,7 +61,7 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
         {
             continue;
         }
-        // What a signer enters is kept by this key: no two fields may share one.
+        // DocuSeal stores values under this key, so no two fields may share one.
         let number = all.len().to_string();
         let parts = [template_id, &submitter_uuid, &field.name, &number];
         all.push(TemplateField {
@@ -74,7 +74,8 @@ pub(crate) fn add_fields(template_id: &str, fields: &[Field]) -> Result<Template
     read(template_id)
 }
 
-/// A clone is no upsert: one that was made before is looked for.
+/// Clones a template. DocuSeal makes a new clone for every call, so an existing one is looked for
+/// first.
 pub(crate) fn clone(template_id: &str, name: &str, external_id: &str) -> Result<Template> {
     if let Some(existing) = find(external_id)? {
         return Ok(ours(&private(fetch(&existing)?)?));
@@ -110,8 +111,8 @@ fn find(external_id: &str) -> Result<Option<String>> {
     Ok(found.map(|template| template.id.to_string()))
 }
 
-/// Whoever has a template's link can start a submission. A clone inherits the
-/// setting of its source, so it is looked at, switched off, and looked at again.
+/// Makes sure that a template is not shared. Anyone with a shared link can start a submission, and
+/// a clone inherits the setting, so the plugin switches it off and checks the result.
 fn private(template: wire::Template) -> Result<wire::Template> {
     if template.shared_link != Some(true) {
         return Ok(template);
@@ -129,8 +130,8 @@ fn private(template: wire::Template) -> Result<wire::Template> {
     Ok(template)
 }
 
-/// The call that creates a template drops `readonly` and `default_value` without
-/// a word; the one that replaces the fields keeps them.
+/// Restores `readonly` and `default_value`, which DocuSeal silently drops when it creates a
+/// template but keeps when it replaces the fields.
 fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Template> {
     let mut all = template.fields.clone();
     let mut dropped = false;
@@ -156,7 +157,7 @@ fn with_defaults(template: wire::Template, fields: &[Field]) -> Result<wire::Tem
     fetch(&id)
 }
 
-/// Nobody signs for somebody else: a signature has no default.
+/// Returns the default of a field. Signatures have none, because each signer signs in person.
 fn default_of(field: &Field) -> Option<Value> {
     let default = field
         .default_value
@@ -180,8 +181,8 @@ fn is_same(known: &TemplateField, field: &Field, submitter_uuid: &str) -> bool {
         })
 }
 
-/// A field as it is requested: 1-based pages, `required` always said because
-/// DocuSeal's default is the opposite of ours.
+/// Builds a field for the request, with 1-based pages. `required` is always explicit, because the
+/// default of DocuSeal is the opposite of ours.
 fn requested(field: &Field) -> Value {
     let mut value = json!({
         "name": field.name,
@@ -206,7 +207,7 @@ fn requested(field: &Field) -> Value {
     value
 }
 
-/// A field as it is written back: 0-based pages.
+/// Builds a field for writing back, with 0-based pages.
 fn stored(field: &Field, submitter_uuid: String, attachment: &str) -> TemplateField {
     TemplateField {
         uuid: None,

@@ -1,8 +1,8 @@
-//! Our texts and DocuSeal's JSON values, and texts inside URLs.
+//! Conversion between texts and DocuSeal's JSON values, and encoding of texts for URLs.
 
 use serde_json::{Number, Value};
 
-/// A JSON value as the text a person would have typed.
+/// Returns a JSON value as the text that a person would have typed.
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -12,8 +12,8 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// A text as the JSON value that a field of this type takes. What does not fit
-/// stays a text: DocuSeal says what it thinks of it.
+/// Converts a text to the JSON value for a field of this type. A text that does not convert is sent
+/// unchanged, and DocuSeal decides.
 pub(crate) fn typed(field_type: &str, text: &str) -> Value {
     let typed = match field_type {
         "number" => number(text).map(Value::Number),
@@ -31,8 +31,8 @@ fn number(text: &str) -> Option<Number> {
     }
 }
 
-/// What a signer entered, as text. Files come as URLs that are credentials, and
-/// expire: of them only that they are there is told.
+/// Returns a signer's input as text. Files come as URLs that are credentials and expire, so for
+/// them only their presence is reported.
 pub(crate) fn entered(field_type: &str, value: &Value) -> String {
     let given = text(value);
     match field_type {
@@ -43,12 +43,12 @@ pub(crate) fn entered(field_type: &str, value: &Value) -> String {
     }
 }
 
-/// Filled by signing, and not by typing a value.
+/// Returns whether a field is filled by signing, not by typing a value.
 pub(crate) fn is_signature(field_type: &str) -> bool {
     matches!(field_type, "signature" | "initials")
 }
 
-/// A text as part of a query string.
+/// Encodes a text for a query string.
 pub(crate) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -61,9 +61,9 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     encoded
 }
 
-/// A UUID (RFC 9562, version 8) that is always the same for the same parts.
+/// Returns a UUID (RFC 9562, version 8) that is always the same for the same parts.
 pub(crate) fn uuid_of(parts: &[&str]) -> String {
-    // FNV-1a with 128 bits: equal parts are told apart by their separator.
+    // FNV-1a with 128 bits; a separator keeps different splits of the same text apart.
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     for part in parts {
         for byte in part.bytes().chain([0xff]) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_is_a_text_and_never_a_url_of_a_file() {
+    fn entered_values_are_texts_and_never_file_urls() {
         let url = json!("https://example.com/file/secret");
         for (field_type, value, expected) in [
             ("signature", &url, "signed"),
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_a_query_means_itself() {
+    fn query_parameter_texts_are_escaped() {
         assert_eq!(percent_encoded("env_01h-455.vb~4"), "env_01h-455.vb~4");
         assert_eq!(percent_encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
     }
 
     #[test]
-    fn equal_parts_give_equal_uuids_and_others_give_others() {
+    fn derived_uuids_depend_only_on_their_parts() {
         let uuid = uuid_of(&["1", "Buyer"]);
         assert_eq!(uuid, uuid_of(&["1", "Buyer"]));
         assert_ne!(uuid, uuid_of(&["1B", "uyer"]));

@@ -1,8 +1,7 @@
 //! DocuSeal's JSON, as far as this plugin uses it.
 //!
-//! Requests send areas with 1-based pages; answers give them 0-based. Both are
-//! converted in `templates.rs` and nowhere else. What is read to be written back
-//! keeps the members this plugin does not know.
+//! Requests use 1-based pages in areas, responses 0-based ones; only `templates.rs` converts
+//! between them. Objects that are read and written back keep members unknown to this plugin.
 
 #![cfg_attr(
     not(target_arch = "wasm32"),
@@ -74,7 +73,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Options are written as text and read back as objects.
+/// An option, written as text and read back as an object.
 #[derive(Deserialize, Serialize, Clone)]
 #[serde(untagged)]
 pub(crate) enum FieldOption {
@@ -94,7 +93,7 @@ impl FieldOption {
     }
 }
 
-/// An area as it is stored and returned: `page` is 0-based.
+/// An area as stored and returned: `page` is 0-based.
 #[derive(Deserialize, Serialize, Clone)]
 pub(crate) struct StoredArea {
     pub x: f64,
@@ -122,7 +121,7 @@ pub(crate) struct Submission {
     pub submitters: Vec<Submitter>,
     #[serde(default)]
     pub submission_events: Vec<SubmissionEvent>,
-    /// With `?include=fields` only.
+    /// Present with `?include=fields` only.
     #[serde(default)]
     pub fields: Vec<SubmissionField>,
 }
@@ -132,7 +131,7 @@ pub(crate) struct Submitter {
     pub id: i64,
     #[serde(default)]
     pub submission_id: Option<i64>,
-    /// Its role, as the fields' `submitter_uuid` names it.
+    /// Id of its role, to which the fields' `submitter_uuid` refers.
     #[serde(default)]
     pub uuid: Option<String>,
     #[serde(default)]
@@ -153,18 +152,18 @@ pub(crate) struct Submitter {
     pub opened_at: Option<String>,
     #[serde(default)]
     pub completed_at: Option<String>,
-    /// Not told by every version; the event of the decline tells it too.
+    /// Not reported by every version; the event of the decline has it too.
     #[serde(default)]
     pub decline_reason: Option<String>,
     #[serde(default)]
     pub values: Vec<SubmittedValue>,
-    /// Told by the built-in room; DocuSeal has it in its feed of completions.
+    /// Reported by the built-in room; DocuSeal has it in its feed of completions.
     #[serde(default)]
     pub ip: Option<String>,
     #[serde(default)]
     pub ua: Option<String>,
-    /// What was given when the submitter was made. The built-in room keeps here when
-    /// consent to signing electronically was given.
+    /// Metadata given when the submitter was created. The built-in room stores here the time of the
+    /// consent to signing electronically.
     #[serde(default)]
     pub metadata: Value,
 }
@@ -174,12 +173,12 @@ pub(crate) struct SubmittedValue {
     pub field: String,
     #[serde(default)]
     pub value: Value,
-    /// Told by the built-in room; DocuSeal tells it of the field.
+    /// Reported by the built-in room; DocuSeal reports it with the field.
     #[serde(default, rename = "type")]
     pub field_type: Option<String>,
 }
 
-/// A field as a submission shows it.
+/// A field in a submission.
 #[derive(Deserialize)]
 pub(crate) struct SubmissionField {
     #[serde(default)]
@@ -222,19 +221,18 @@ pub(crate) struct Hook {
     pub data: Value,
 }
 
-/// What an answer that is an error says. Every member may be missing.
+/// Body of an error response. Any member may be missing.
 #[derive(Default, Deserialize)]
 pub(crate) struct Refusal {
     #[serde(default)]
     pub error: Option<String>,
-    /// Of a call that the free build does not have.
+    /// Reported by calls that the free edition does not have.
     #[serde(default)]
     pub message: Option<String>,
 }
 
 impl Refusal {
-    /// Whether a token of the testing account was used for the real one, or the
-    /// other way round.
+    /// Returns whether a token of the testing account was used for the real one, or vice versa.
     pub fn names_other_mode(&self) -> bool {
         let text = self.error.as_deref().unwrap_or_default().to_lowercase();
         text.contains("testing") || text.contains("production")

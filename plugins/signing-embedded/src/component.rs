@@ -1,4 +1,4 @@
-//! The component's export: each function of the world, one line each.
+//! The component's exports: one line for each function of the world.
 
 #![expect(unsafe_code, reason = "the export macro writes the entry points")]
 
@@ -62,22 +62,22 @@ impl Guest for Component {
     }
 }
 
-/// The number that an id of the room is.
+/// Parses an id of the room as a number.
 pub(crate) fn number(id: &str) -> Result<u64> {
     id.parse().map_err(|_| ProviderError::NotFound)
 }
 
-/// Ids have 52 bits.
+/// Mask of the 52 bits of an id.
 const ID: u64 = (1 << 52) - 1;
 
-/// A new numeric id.
+/// Returns a random numeric id.
 pub(crate) fn new_id() -> u64 {
     let bytes = random::bytes(8);
     let number = |number, byte: &u8| number << 8 | u64::from(*byte);
     bytes.iter().fold(0, number) & ID
 }
 
-/// The numeric id for an external id (FNV-1a with 64 bits): two requests at the same time get
+/// Returns the numeric id for an external id (FNV-1a with 64 bits), so that concurrent requests get
 /// the same template.
 pub(crate) fn id_of(external_id: &str) -> u64 {
     let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

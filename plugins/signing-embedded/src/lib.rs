@@ -1,13 +1,13 @@
-//! Signing in the built-in signing room: what stands behind instance `embedded`.
+//! Signing in the built-in signing room: the component of instance `embedded`.
 //!
-//! The host keeps the room's records and lends them (`holdfast:host/room`); which template or
-//! submission a request may make of them is decided here.
+//! The host stores the room's records and provides access to them (`holdfast:host/room`). This
+//! component decides which templates and submissions a request may make of them.
 //!
 //! | File | Holds |
 //! |---|---|
 //! | `component.rs` | the functions of the world |
 //! | `templates.rs` | templates and their fields |
-//! | `submissions.rs` | who is invited to sign what, and how it stands |
+//! | `submissions.rs` | submissions, their invitations and their status |
 
 #[cfg(target_arch = "wasm32")]
 mod bindings;

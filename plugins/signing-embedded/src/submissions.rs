@@ -13,7 +13,7 @@ use crate::bindings::holdfast::signing::types::{
 use crate::component::{Result, new_id, number};
 use crate::templates::{self, is_signature};
 
-/// One that was made before is returned.
+/// Creates a submission, or returns the existing one with this external id.
 pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
     if let Some(known) = room::find_submission_of(&request.external_id) {
         return Ok(shown(known));
@@ -63,7 +63,7 @@ pub(crate) fn create(request: SubmissionRequest) -> Result<Submission> {
     }))
 }
 
-/// Fields of one role with one name are one field in several places.
+/// Merges the areas of fields with the same role and name into one field.
 fn merged(fields: Vec<room::Field>) -> Vec<room::Field> {
     let mut merged: Vec<room::Field> = Vec::new();
     for field in fields {
@@ -109,12 +109,12 @@ fn invitation(
         name: submitter.name,
         email: submitter.email,
         role: role.clone(),
-        // Of two values for one field the later counts.
+        // If a field has two values, the later one counts.
         values: defaults.chain(submitter.values).collect(),
     })
 }
 
-/// 14 letters and digits.
+/// Returns 14 hexadecimal digits.
 fn new_slug() -> String {
     let mut slug = String::new();
     for byte in random::bytes(7) {
@@ -143,7 +143,7 @@ pub(crate) fn signed_document(id: &str) -> Result<Blob> {
     document.ok_or_else(|| ProviderError::Rejected("the submission is not completed".into()))
 }
 
-/// The public view of a submission. It is completed only after the executed document is
+/// Returns the public view of a submission. It is completed only after the executed document is
 /// stored.
 pub(crate) fn shown(submission: room::Submission) -> Submission {
     let declined = |submitter: &room::Submitter| submitter.declined_at.is_some();
@@ -203,7 +203,7 @@ fn submitter(submitter: room::Submitter, fields: &[room::Field]) -> Submitter {
     Submitter {
         submitter_id: invitation.id.to_string(),
         status,
-        // Signers are shown the host's own page.
+        // Signers use the host's own page.
         signing_url: String::new(),
         completed_at: submitter.completed_at,
         decline_reason: submitter.decline_reason,

@@ -6,7 +6,7 @@ use crate::bindings::holdfast::host::room;
 use crate::bindings::holdfast::signing::types::Area;
 use crate::component::{Result, id_of, number};
 
-/// The template with this external id gets another document and other fields.
+/// Creates a template, or replaces document and fields of the one with this external id.
 pub(crate) fn create(
     name: String,
     external_id: String,
@@ -36,7 +36,7 @@ pub(crate) fn find(id: &str) -> Result<room::Template> {
     room::find_template(number(id)?).ok_or(ProviderError::NotFound)
 }
 
-/// What a call that broke off has added already is left as it is.
+/// Adds fields. Fields that an interrupted call has already added are skipped.
 pub(crate) fn add_fields(id: &str, fields: Vec<Field>) -> Result<Template> {
     let mut template = find(id)?;
     for field in fields {
@@ -48,7 +48,7 @@ pub(crate) fn add_fields(id: &str, fields: Vec<Field>) -> Result<Template> {
     Ok(shown(template))
 }
 
-/// One that was made before is returned.
+/// Clones a template, or returns the existing one with this external id.
 pub(crate) fn clone(id: &str, name: String, external_id: String) -> Result<Template> {
     if let Some(known) = room::find_template_of(&external_id).filter(|known| !known.archived) {
         return Ok(shown(known));
@@ -79,7 +79,7 @@ fn append(template: &mut room::Template, field: Field) {
     if !template.roles.contains(&field.role) {
         template.roles.push(field.role.clone());
     }
-    // A signature has no default: each signer signs in person.
+    // Signatures have no default: each signer signs in person.
     let default_value = field
         .default_value
         .filter(|_| !is_signature(&field.field_type));
@@ -117,12 +117,12 @@ fn is_same(known: &room::Field, field: &Field) -> bool {
         })
 }
 
-/// Filled by signing, and not by typing a value.
+/// Returns whether a field is filled by signing, not by typing a value.
 pub(crate) fn is_signature(field_type: &str) -> bool {
     matches!(field_type, "signature" | "initials")
 }
 
-/// The public view of a template.
+/// Returns the public view of a template.
 pub(crate) fn shown(template: room::Template) -> Template {
     let area = |area: room::Area| Area {
         page: area.page,

@@ -1,11 +1,11 @@
-//! Components that the tests need and nobody else.
+//! Components that only the tests use.
 
-/// A signing plugin that does what its setting `behaviour` says, and without one
-/// refuses everything.
+/// A signing plugin that misbehaves as its setting `behaviour` asks; without the setting it
+/// refuses every call.
 pub const MISBEHAVING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/misbehaving.wasm"));
 
-/// Compliance rules that want an identifier of the secured party, and waive every check of an
-/// envelope that is called `Waived…`.
+/// Compliance rules that demand an identifier of the secured party, and waive every check of an
+/// envelope with a name that starts with `Waived`.
 pub const OPINIONATED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/opinionated.wasm"));
 
 /// Lifecycle rules that let an unsigned document into the vault.

@@ -1,4 +1,4 @@
-//! The operator's commands, as a program.
+//! The operator's commands, run as a program.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -70,7 +70,7 @@ fn organizations_keys_and_tokens_are_managed_from_the_command_line() {
 }
 
 #[test]
-fn what_an_operator_mistypes_is_answered_with_what_is_known() {
+fn a_mistyped_command_argument_lists_the_known_values() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
     let org = json(data, &["org", "create", "--name", "Maple"]);
@@ -105,7 +105,7 @@ fn what_an_operator_mistypes_is_answered_with_what_is_known() {
 }
 
 #[test]
-fn an_organization_has_a_brand() {
+fn the_brand_of_an_organization_is_set_and_cleared_from_the_command_line() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
     let org = json(data, &["org", "create", "--name", "Maple"]);
@@ -182,7 +182,7 @@ fn an_unknown_setting_stops_every_command_and_is_named() {
 }
 
 #[test]
-fn doctor_looks_at_everything() {
+fn doctor_checks_every_dependency() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let checks = json(data.path(), &["doctor"]);
@@ -207,7 +207,7 @@ fn doctor_looks_at_everything() {
 }
 
 #[test]
-fn doctor_names_what_a_provider_lacks() {
+fn doctor_names_missing_provider_settings() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let file = data.path().join("holdfast.toml");
@@ -247,7 +247,7 @@ fn doctor_names_what_a_provider_lacks() {
     );
 }
 
-/// A far end that answers every request with 404.
+/// Starts a server that responds 404 to every request.
 fn answering() -> String {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -258,7 +258,7 @@ fn answering() -> String {
             let _ = stream.write_all(
                 b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
             );
-            // What is closed with bytes unread is reset, and the answer with it.
+            // Closing a socket with unread bytes would reset it, and the response would be lost.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         }
@@ -313,7 +313,7 @@ async fn verify_accepts_a_released_bundle_and_refuses_every_changed_one() {
     .unwrap();
     expect_failure(&folder, "ledger");
 
-    // Cut off at its end it is a whole chain still.
+    // Without its last entries the chain is still valid.
     let mut cut = ledger.clone();
     let released = |entry: &Value| entry["action"] == "vault.released";
     let entries = cut["entries"].as_array_mut().unwrap();

@@ -1,5 +1,5 @@
-//! The plugin development kit: what `holdfast component new` begins builds, passes its
-//! tests, and signs a contract.
+//! The plugin development kit: projects that `holdfast component new` scaffolds build, pass
+//! their tests, and sign a contract.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ fn target() -> PathBuf {
     tmp.parent().unwrap().to_path_buf()
 }
 
-/// What the operator's tool prints.
+/// Runs the operator's tool; returns whether it succeeded, and its output.
 fn holdfast(arguments: &[&str]) -> (bool, String) {
     let nowhere = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
@@ -47,7 +47,7 @@ fn holdfast(arguments: &[&str]) -> (bool, String) {
     )
 }
 
-/// A folder as an author begins it.
+/// Scaffolds a plugin and returns its folder.
 fn begun(language: &str, within: &Path) -> PathBuf {
     let folder = within.join("acme-sign");
     let (began, said) = holdfast(&[
@@ -73,8 +73,8 @@ fn run(command: &mut Command) {
     );
 }
 
-/// The component that `build` makes in a folder as it was begun; kept for the next
-/// run while nothing of it has changed.
+/// Builds the component of a freshly scaffolded plugin. The result is cached for later test
+/// runs until the scaffold changes.
 fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
     let within = tempfile::tempdir().unwrap();
     let folder = begun(language, within.path());
@@ -115,7 +115,7 @@ fn in_python() -> Vec<u8> {
         let tools = target().join("plugin-tools/venv");
         assert!(tools.exists(), "run tests/set-up test");
         std::os::unix::fs::symlink(tools, folder.join(".venv")).unwrap();
-        // What is in the folder counts as installed.
+        // The shared virtual environment is already installed: keep `make` from rebuilding it.
         run(Command::new("make")
             .args(["--silent", "--old-file=.venv", "build"])
             .current_dir(folder));
@@ -128,7 +128,7 @@ fn plugin(bytes: Vec<u8>) -> Artifact {
     Artifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
 }
 
-/// Goes through the script that every beginning has.
+/// Runs the test script that every scaffold contains.
 async fn as_written(bytes: Vec<u8>) {
     let artifact = plugin(bytes);
     let components = node_with(artifact.clone());
@@ -139,20 +139,20 @@ async fn as_written(bytes: Vec<u8>) {
     }
 }
 
-/// A template and an envelope of an organization whose own provider is this plugin,
-/// from its upload to the vault.
+/// Uploads the plugin as an organization's own provider, then takes a template and an envelope
+/// through signing to the vault.
 async fn signs_a_contract(bytes: Vec<u8>) {
     let vendor = ExampleSign::start().await;
     let patient = |config: &mut Config| {
         config.providers.allow_insecure = true;
-        // Megabytes are compiled, beside other tests.
+        // Compiling megabytes takes long next to other tests.
         config.components.compile_limit = Duration::from_secs(600);
     };
     let app = TestApp::with(patient, OrgSettings::default()).await;
     let admin = app.admin();
     let upload = app.upload_component(&admin, "acme-sign", "1.0.0", &bytes);
     let component = upload.await.data(201);
-    // Its examination is its author's, and no alarm of the operator's.
+    // Problems found at admission go to the plugin's author and are not counted for the operator.
     let metrics = app.metrics().await;
     assert!(!metrics.contains("acme-sign"), "{metrics}");
     let activate = json!({
@@ -189,7 +189,7 @@ async fn signs_a_contract(bytes: Vec<u8>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_beginning_in_rust_builds_and_signs() {
+async fn a_scaffolded_rust_plugin_builds_and_signs() {
     let bytes = built("rust", |folder| {
         let builder = Builder::at(folder.into(), target().join("guests")).unwrap();
         let module = builder.module(&Guest {
@@ -213,7 +213,7 @@ async fn a_beginning_in_rust_builds_and_signs() {
     assert!(admitted, "{said}");
     assert_eq!(said.matches("went as the script says").count(), 1, "{said}");
 
-    // A script that says something else.
+    // A script that expects another message.
     let other = FAR_END.replace("This template is too old", "It is full");
     let other = other.replacen("It is full", "This template is too old", 1);
     fs::write(script, other).unwrap();
@@ -271,14 +271,14 @@ async fn a_beginning_in_rust_builds_and_signs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_beginning_in_javascript_builds_and_signs() {
+async fn a_scaffolded_javascript_plugin_builds_and_signs() {
     let bytes = in_javascript();
     as_written(bytes.clone()).await;
     signs_a_contract(bytes).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_beginning_in_python_builds_and_signs() {
+async fn a_scaffolded_python_plugin_builds_and_signs() {
     let bytes = in_python();
     as_written(bytes.clone()).await;
     let vendor = ExampleSign::start().await;
@@ -298,7 +298,7 @@ async fn a_beginning_in_python_builds_and_signs() {
     assert_eq!(vendor.document(), CONTRACT);
 }
 
-/// What an instance is lent that may ask this vendor and nobody else.
+/// Returns the resources of an instance that may connect only to this vendor.
 fn lease(base_url: &str, key: &str) -> ProviderLease {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let insecure = base_url.starts_with("http:");
@@ -330,10 +330,10 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
     }
 }
 
-/// `fetch` goes the same way as the host's own interface: one allow-list, one address
-/// guard, no redirects, and secrets that the plugin can name and not read.
+/// `fetch` takes the same path as the host's own interface: one allow-list, one address guard,
+/// no redirects, and secrets that the plugin can name but not read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plugins_fetch_is_let_out_as_any_other_request() {
+async fn a_plugins_fetch_obeys_the_egress_policy() {
     let vendor = ExampleSign::start().await;
     let components = node_with(plugin(in_javascript()));
     let plugin = components.signing(None, "bad");
@@ -352,7 +352,7 @@ async fn a_plugins_fetch_is_let_out_as_any_other_request() {
     for (base_url, key) in [
         // Not on the list.
         ("https://elsewhere.example", KEY),
-        // Inside, literally and by name.
+        // Internal addresses, literally and by name.
         ("https://127.0.0.1:1", KEY),
         ("https://localhost:1", KEY),
         ("https://169.254.169.254", KEY),
@@ -369,9 +369,9 @@ async fn a_plugins_fetch_is_let_out_as_any_other_request() {
     assert_eq!(vendor.asked().len(), asked + 1);
 }
 
-/// A folder that is there is not written into, and a name must be one.
+/// An existing folder is left unchanged, and the plugin's name has to be valid.
 #[test]
-fn a_beginning_overwrites_nothing() {
+fn scaffolding_a_plugin_overwrites_no_folder() {
     let within = tempfile::tempdir().unwrap();
     let folder = begun("rust", within.path());
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
@@ -400,9 +400,9 @@ fn a_beginning_overwrites_nothing() {
     );
 }
 
-/// What is no core module becomes no component.
+/// Input that is not a core module is refused.
 #[test]
-fn only_a_module_is_encoded() {
+fn only_a_core_module_is_encoded_as_a_component() {
     let within = tempfile::tempdir().unwrap();
     let (module, component) = (within.path().join("a.wasm"), within.path().join("b.wasm"));
     fs::write(&module, "no module").unwrap();
@@ -415,26 +415,26 @@ fn only_a_module_is_encoded() {
     assert!(!component.exists());
 }
 
-/// The plugins that come with the binary have scripts too.
+/// The built-in plugins have test scripts too.
 #[tokio::test(flavor = "multi_thread")]
-async fn docuseal_is_spoken_to_as_written() {
+async fn the_docuseal_plugin_follows_its_test_script() {
     let text = include_str!("../../../plugins/signing-docuseal/far-end.json");
-    speaks_as_written(Slot::Signing, text).await;
+    follows_its_test_script(Slot::Signing, text).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stripe_is_spoken_to_as_written() {
+async fn the_stripe_plugin_follows_its_test_script() {
     let text = include_str!("../../../plugins/payment-stripe/far-end.json");
-    speaks_as_written(Slot::Payment, text).await;
+    follows_its_test_script(Slot::Payment, text).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn method_is_spoken_to_as_written() {
+async fn the_method_plugin_follows_its_test_script() {
     let text = include_str!("../../../plugins/kba-method/far-end.json");
-    speaks_as_written(Slot::Kba, text).await;
+    follows_its_test_script(Slot::Kba, text).await;
 }
 
-async fn speaks_as_written(slot: Slot, text: &str) {
+async fn follows_its_test_script(slot: Slot, text: &str) {
     let artifact = embedded().find(|artifact| artifact.slot == slot);
     let artifact = artifact.unwrap();
     let components = node_with(artifact.clone());

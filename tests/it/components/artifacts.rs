@@ -1,4 +1,4 @@
-//! The built artifacts: what they import, and that they answer like their source.
+//! The built artifacts: their imports, and that they behave like their source.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn imports(component: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn rules_import_types_alone_and_providers_what_their_world_grants() {
+fn rules_import_only_types_and_providers_only_their_world() {
     let slots: Vec<String> = embedded()
         .map(|artifact| artifact.slot.to_string())
         .collect();
@@ -59,7 +59,7 @@ fn rules_import_types_alone_and_providers_what_their_world_grants() {
 }
 
 #[test]
-fn artifacts_name_no_folder_of_the_machine_that_built_them() {
+fn artifacts_contain_no_build_paths() {
     let home = std::env::var("HOME").unwrap();
     for artifact in embedded() {
         let found = artifact
@@ -75,9 +75,9 @@ fn components() -> Components {
     Components::with_defaults(cache, [9; 32]).unwrap()
 }
 
-/// The vectors of the specification's table, run against the built component.
+/// Runs the vectors of the specification's table against the built component.
 #[test]
-fn the_compliance_component_answers_the_vectors() {
+fn the_compliance_component_passes_the_vectors() {
     let components = components();
     let all: Value =
         serde_json::from_str(include_str!("../../../wit/compliance/vectors.json")).unwrap();
@@ -111,10 +111,10 @@ struct Vector {
     score: u32,
 }
 
-/// Every status, trigger and combination of facts: the component and the same
-/// source compiled natively give the same answer.
+/// For every status, trigger and combination of facts, the component and the natively compiled
+/// source return the same result.
 #[test]
-fn the_lifecycle_component_answers_like_its_source() {
+fn the_lifecycle_component_behaves_like_its_source() {
     use holdfast::domain::envelope::EnvelopeStatus;
     use holdfast_lifecycle::types as native;
     let components = components();
@@ -207,7 +207,7 @@ fn native_status(
     }
 }
 
-/// The facts of the vectors: name, kind, template, upload, file, vault file, payment.
+/// Facts of the vectors: name, kind, template, upload, file, vault file, payment.
 const SITUATIONS: [(&str, bool, [bool; 4], &str); 7] = [
     (
         "sent from a template",
@@ -253,10 +253,10 @@ const SITUATIONS: [(&str, bool, [bool; 4], &str); 7] = [
     ),
 ];
 
-/// What admission asks of lifecycle rules is what the source answers. With
-/// `UPDATE_VECTORS` set the file is written anew.
+/// The conformance vectors of lifecycle rules match the source. `UPDATE_VECTORS=1` rewrites the
+/// file.
 #[test]
-fn the_lifecycle_vectors_are_those_of_the_source() {
+fn the_lifecycle_vectors_match_the_source() {
     use holdfast::domain::envelope::EnvelopeStatus;
     use holdfast_lifecycle::types as native;
     use std::fmt::Write as _;
@@ -318,7 +318,7 @@ fn the_lifecycle_vectors_are_those_of_the_source() {
             moves.join(",\n")
         ));
     }
-    // The way that has to stay open.
+    // The path from creation to release that every lifecycle has to allow.
     let way = [
         (0, "create", "-"),
         (0, "view", "sent"),
@@ -339,7 +339,7 @@ fn the_lifecycle_vectors_are_those_of_the_source() {
     );
 }
 
-/// `EnvelopeTrigger::VaultInSigned` as `vault-in-signed`.
+/// Turns `EnvelopeTrigger::VaultInSigned` into `vault-in-signed`.
 fn kebab(name: &str) -> String {
     let name = name.rsplit("::").next().unwrap_or(name);
     let mut text = String::new();
@@ -383,8 +383,7 @@ const TRIGGERS: [(
     DownloadCopy,
 ];
 
-/// The schemas of released packages can only grow: what a component was built
-/// against stays valid.
+/// Released packages can only grow, so that components built against them stay valid.
 #[test]
 fn every_wit_package_parses_and_states_its_version() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");

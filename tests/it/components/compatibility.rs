@@ -1,5 +1,5 @@
-//! What a component may be built against: the table of what works across versions,
-//! and the guard that keeps it true.
+//! Compatibility of components with WIT versions: the table of supported combinations, and the
+//! check that frozen packages do not change.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ fn wit(package: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// How a component that traps in every function fares: `trapped` means that it was
-/// linked, instantiated and called.
+/// Loads and calls a component that traps in every function, and returns the outcome. `trapped`
+/// means that it was linked, instantiated and called.
 fn fares(components: &Components, slot: Slot, bytes: Vec<u8>) -> String {
     let artifact = Artifact::uploaded(slot, "dummy", "1.0.0", bytes.into());
     match components.add(&artifact) {
@@ -30,7 +30,7 @@ fn fares(components: &Components, slot: Slot, bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn what_rules_may_be_built_against() {
+fn rules_of_every_supported_wit_version_load() {
     let components = components();
     let compliance = wit("compliance");
     let version = |version: &str| compliance.replace("@1.0.0;", &format!("@{version};"));
@@ -82,7 +82,7 @@ fn what_rules_may_be_built_against() {
 }
 
 #[test]
-fn what_a_provider_may_be_built_against() {
+fn providers_of_every_supported_wit_version_load() {
     let components = components();
     let (host, signing) = (wit("host"), wit("signing"));
     let at = |text: &str| {
@@ -131,15 +131,15 @@ fn what_a_provider_may_be_built_against() {
     }
 }
 
-/// The packages as they were released.
+/// Returns the folder with the released packages.
 fn released() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/released-1.0.0")
 }
 
-/// A component that was built against a released package runs on this host: nothing
-/// was taken away from its world, and nothing that it exports is asked for otherwise.
+/// Components built against a released package run on this host: no import of their world was
+/// removed, and no export is called with another type.
 #[test]
-fn every_world_is_what_it_was_when_it_was_released() {
+fn every_world_is_compatible_with_its_released_version() {
     for (package, world) in [
         ("compliance", "compliance-rules"),
         ("lifecycle", "lifecycle-rules"),
@@ -152,7 +152,7 @@ fn every_world_is_what_it_was_when_it_was_released() {
         semver_check(package, world, &wit(package), &wit("host"))
             .unwrap_or_else(|why| panic!("{package}: {why:#}"));
     }
-    // And it would be noticed.
+    // The comparison has to detect a change.
     let wider = wit("compliance").replace(
         "envelope-name: string,",
         "envelope-name: string, more: string,",
@@ -164,7 +164,7 @@ fn every_world_is_what_it_was_when_it_was_released() {
 fn semver_check(package: &str, world: &str, now: &str, host: &str) -> Result<(), String> {
     let before = std::fs::read_to_string(released().join(format!("{package}.wit"))).unwrap();
     let host_before = std::fs::read_to_string(released().join("host.wit")).unwrap();
-    // Both stand side by side, so that one needs another version.
+    // Both packages are in one resolve, so one of them needs another version.
     let later = |text: &str| text.replace("@1.0.0", "@1.0.1");
     let mut resolve = wit_parser::Resolve::default();
     let mut push = |name: &str, text: &str| resolve.push_source(name, text).unwrap();
@@ -177,7 +177,7 @@ fn semver_check(package: &str, world: &str, now: &str, host: &str) -> Result<(),
     wit_component::semver_check(resolve, before, now).map_err(|error| format!("{error:#}"))
 }
 
-/// Components that were handed out are instantiated for ever.
+/// Released components stay supported for ever.
 #[test]
 fn every_released_component_still_runs() {
     let components = components();

@@ -1,5 +1,5 @@
-//! Awkward and hostile documents, through the API and the real components. What
-//! makes the files of `tests/fixtures` says where their texts stand.
+//! Awkward and hostile documents, through the API and the real components. The program that
+//! makes the files in `tests/fixtures` documents the positions of their texts.
 
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,9 @@ fn anchor(text: &str) -> Value {
     }])
 }
 
-/// Whatever way a page is turned and wherever its boxes lie: people see the
-/// same page, and the field stands at the same place on it.
+/// For every page rotation and page box, the field is at the same place on the displayed page.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_anchor_is_where_people_see_it_in_every_rotation_and_box() {
+async fn an_anchor_matches_the_displayed_page_for_every_rotation_and_box() {
     const PAGES: u32 = 18;
     let app = TestApp::start().await;
     let fields: Vec<Value> = (1..=PAGES)
@@ -75,9 +74,9 @@ async fn an_anchor_is_where_people_see_it_in_every_rotation_and_box() {
     }
 }
 
-/// Tags become fields and leave the page; every other word stays.
+/// Tags become fields and are removed from the page; all other words stay.
 #[tokio::test(flavor = "multi_thread")]
-async fn tags_become_fields_and_leave_the_page() {
+async fn tags_become_fields_and_are_removed_from_the_page() {
     let app = TestApp::start().await;
     let original = fixture("synth-tags.pdf");
     let name = [("name", "Contract")];
@@ -120,9 +119,9 @@ async fn tags_become_fields_and_leave_the_page() {
     assert!(!raw.contains("{{"), "no earlier revision keeps them");
 }
 
-/// Each hostile file ends as a result or as a 422 that says why.
+/// Each hostile file is either processed or refused with a 422 and a reason.
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_documents_are_survived_or_refused_with_a_reason() {
+async fn hostile_documents_are_processed_or_refused_with_a_reason() {
     let app = TestApp::start().await;
     let rows = [
         ("hostile-form-self.pdf", "after", None),
@@ -152,9 +151,9 @@ async fn hostile_documents_are_survived_or_refused_with_a_reason() {
     );
 }
 
-/// Documents damaged at random through the whole template endpoint: a template,
-/// or a refusal. `HOLDFAST_MUTATED` says how many; `make fuzz-pdf` takes 5,000
-/// and the shared corpus.
+/// Sends randomly damaged documents to the template endpoint, which either creates a template or
+/// refuses the file. `HOLDFAST_MUTATED` sets their number; `make fuzz-pdf` sends 5,000 and the
+/// shared corpus.
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_documents_never_make_the_service_fail() {
     let rounds: usize = match std::env::var("HOLDFAST_MUTATED") {
@@ -196,7 +195,7 @@ async fn damaged_documents_never_make_the_service_fail() {
     assert!(grown < 65_536, "{grown} KiB more after the second half");
 }
 
-/// Memory of this process, KiB.
+/// Returns the resident memory of this process in KiB.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -204,7 +203,7 @@ fn resident_kib() -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// As many short pages as a document may have.
+/// Returns a document with this number of short pages.
 fn with_pages(count: usize) -> Vec<u8> {
     let mut document = PdfBuilder::new();
     for page in 1..=count {
@@ -232,7 +231,7 @@ async fn a_document_of_five_thousand_pages_is_signed_and_vaulted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_document_of_more_pages_is_refused_with_the_limit() {
+async fn a_document_with_too_many_pages_is_refused_with_the_limit() {
     let app = TestApp::start().await;
     let answer = upload(&app, &with_pages(5_001), &json!([])).await;
     let reason = answer.json()["details"]["reason"].to_string();

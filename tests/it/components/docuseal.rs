@@ -1,5 +1,5 @@
-//! The signing plugin against a stand-in for DocuSeal, and one contract for it and
-//! the built-in room.
+//! The signing plugin against a fake DocuSeal, and a contract that both it and the built-in room
+//! have to meet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const LINES: [&str; 6] = [
     "{{Seller signature;type=signature;role=Seller;required=true}}",
 ];
 
-/// A service and the provider behind it: the stand-in, or the built-in room.
+/// A service and its provider: the fake DocuSeal, or the built-in room.
 struct Setup {
     app: TestApp,
     docuseal: Option<Docuseal>,
@@ -68,7 +68,7 @@ impl Setup {
         }
     }
 
-    /// The stand-in; the room does not have what is asked of it.
+    /// Returns the fake DocuSeal. Panics when the provider is the room.
     fn at(&self) -> &Docuseal {
         self.docuseal.as_ref().unwrap()
     }
@@ -86,7 +86,7 @@ impl Setup {
             .data(200)
     }
 
-    /// A body for an envelope of that template.
+    /// Returns the request body for an envelope of this template.
     fn body(template: &Value) -> Value {
         let mut body = envelope_body(&template["template_id"]);
         body["signers"] = buyer_and_seller();
@@ -94,7 +94,7 @@ impl Setup {
         body
     }
 
-    /// The envelope's id.
+    /// Sends an envelope and returns its id.
     async fn sent(&self) -> String {
         let template = self.template().await;
         let body = Self::body(&template);
@@ -102,7 +102,7 @@ impl Setup {
         envelope["envelope_id"].as_str().unwrap().to_owned()
     }
 
-    /// Fresh links of all signers.
+    /// Requests fresh links for all signers.
     async fn links(&self, id: &str) -> Vec<String> {
         let path = format!("/partner/envelopes/{id}/signing-links");
         let links = self.app.get(&path).await.data(200);
@@ -125,7 +125,7 @@ impl Setup {
         answer.headers["location"].to_str().unwrap().to_owned()
     }
 
-    /// Signs as a person does who was given this link.
+    /// Signs like a person who received this link.
     async fn sign(&self, url: &str) {
         let Some(docuseal) = &self.docuseal else {
             let page = form::open(&self.app, url).await;
@@ -168,7 +168,7 @@ impl Setup {
         assert_eq!(self.call_back(&hook).await.status, 200);
     }
 
-    /// Whether the provider holds the envelope's submission archived.
+    /// Returns whether the envelope's submission is archived at the provider.
     async fn is_archived(&self, id: &str) -> bool {
         let mut connection = self.app.store.read().await.unwrap();
         let id = EnvelopeId::parse(id).unwrap();
@@ -186,7 +186,7 @@ impl Setup {
         }
     }
 
-    /// Sends a webhook as DocuSeal does.
+    /// Sends a webhook with DocuSeal's signature.
     async fn call_back(&self, hook: &Value) -> Answer {
         let body = hook.to_string();
         let now = Clock::default().now().as_seconds();
@@ -211,7 +211,7 @@ impl Setup {
         row.get("envelopes")
     }
 
-    /// How often something is in the ledger.
+    /// Counts the ledger entries with this action.
     async fn entries(&self, id: &str, action: &str) -> usize {
         let custody = self.app.custody(id).await;
         let entries = custody["entries"].as_array().unwrap().iter();
@@ -227,7 +227,7 @@ impl Setup {
         self.app.entry(id, action).await
     }
 
-    /// Creating an envelope fails with this status, and leaves none.
+    /// Asserts that creating an envelope fails with this status and leaves no envelope behind.
     async fn fails_to_send(&self, template: &Value, status: u16, message: &str) {
         let answer = self
             .app
@@ -262,9 +262,9 @@ macro_rules! at_both_providers {
 
 at_both_providers!(
     a_contract_is_signed_in_turn_and_vaulted,
-    a_decline_ends_it_with_its_reason,
+    a_decline_ends_the_envelope_with_its_reason,
     a_void_reaches_the_provider,
-    what_the_template_lacks_is_refused_before_it_is_sent,
+    names_missing_in_the_template_are_refused_before_sending,
 );
 
 async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
@@ -300,13 +300,13 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
     let links = setup.links(id).await;
     let early = form::open(&setup.app, &links[1]).await;
     assert!(
-        early.text().contains("Not yet your turn"),
+        early.text().contains("It's not your turn yet"),
         "{}",
         early.text()
     );
     let forced = form::press(&setup.app, &links[1], "finish", &[]).await;
     assert!(
-        forced.text().contains("Not yet your turn"),
+        forced.text().contains("It's not your turn yet"),
         "{}",
         forced.text()
     );
@@ -314,7 +314,7 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
     assert_eq!(setup.status(id).await, "viewed");
     let again = form::open(&setup.app, &links[0]).await;
     assert!(again.text().contains("You have signed"), "{}", again.text());
-    // One invitation each, and both are ours.
+    // Our own service sends the invitations, one to each signer.
     let mails = setup.app.wait_for_mails(2).await;
     assert!(
         mails.iter().all(|mail| mail.contains("/sign/")),
@@ -356,11 +356,11 @@ async fn a_contract_is_signed_in_turn_and_vaulted(setup: Setup) {
             field("Seller signature", "signature", json!("signed"), "seller"),
         ])
     );
-    let verified = setup.app.released_and_verified(id).await;
+    let verified = setup.app.release_and_verify(id).await;
     assert_eq!(verified["valid"], true, "{verified}");
 }
 
-async fn a_decline_ends_it_with_its_reason(setup: Setup) {
+async fn a_decline_ends_the_envelope_with_its_reason(setup: Setup) {
     let id = setup.sent().await;
     let links = setup.links(&id).await;
     setup.decline(&links[0], "The price is wrong").await;
@@ -388,7 +388,7 @@ async fn a_void_reaches_the_provider(setup: Setup) {
     assert_eq!(links.data(200)["status"], "voided");
 }
 
-async fn what_the_template_lacks_is_refused_before_it_is_sent(setup: Setup) {
+async fn names_missing_in_the_template_are_refused_before_sending(setup: Setup) {
     let template = setup.template().await;
     let refused = async |change: &dyn Fn(&mut Value), code: &str| {
         let mut body = Setup::body(&template);
@@ -417,10 +417,10 @@ async fn what_the_template_lacks_is_refused_before_it_is_sent(setup: Setup) {
     }
 }
 
-/// Requests name pages from 1, what is stored names them from 0, and `required`
-/// is theirs unless it is said. Nobody but the signers may start a submission.
+/// DocuSeal counts pages from 1 in requests and from 0 in stored templates, and an absent
+/// `required` means true. The shared link is off, so that only signers can start a submission.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_required_and_shared_link_are_said_as_docuseal_means_them() {
+async fn pages_required_and_shared_link_follow_docuseals_conventions() {
     let setup = Setup::docuseal().await;
     let area = json!([{ "page": 1, "x": 0.1, "y": 0.2, "w": 0.3, "h": 0.04 }]);
     let field = |name: &str, field_type: &str, role: &str| {
@@ -464,7 +464,7 @@ async fn pages_required_and_shared_link_are_said_as_docuseal_means_them() {
         assert_eq!(field["areas"][0]["attachment_uuid"], *attachment, "{field}");
     }
     assert_eq!(stored["shared_link"], false);
-    // What the plugin does not know of a field is written back as it was.
+    // Members of a field that the plugin does not know are written back unchanged.
     assert_eq!(fields[0]["preferences"], json!({ "font_size": 11 }));
     // Values are kept by these keys.
     let uuids: std::collections::BTreeSet<&str> = fields
@@ -479,7 +479,7 @@ async fn pages_required_and_shared_link_are_said_as_docuseal_means_them() {
     assert_eq!(stored["submitters"].as_array().unwrap().len(), 2);
 }
 
-/// The call that creates a template drops what it does not know.
+/// The call that creates a template drops unknown members, so the plugin needs a second call.
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_read_only_fields_reach_the_template() {
     let setup = Setup::docuseal().await;
@@ -496,14 +496,14 @@ async fn defaults_and_read_only_fields_reach_the_template() {
     let fields = &setup.at().template()["fields"];
     assert_eq!(fields[0]["readonly"], true);
     assert_eq!(fields[0]["default_value"], 12.5);
-    // Nobody signs for somebody else.
+    // A signature field must not have a default value.
     assert_eq!(fields[1].get("default_value"), None);
 }
 
-/// A prefill goes where an unknown name is an error, with the type of its field,
-/// and to the role it belongs to. DocuSeal mails nobody.
+/// Prefilled values are sent in the member in which DocuSeal refuses unknown names, with the
+/// type of their field and for their role. DocuSeal is asked to send no mails.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_cannot_be_dropped_silently() {
+async fn docuseal_cannot_drop_sent_values_silently() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let sent = &setup.at().requests("POST", "/submissions")[0].body;
@@ -526,10 +526,10 @@ async fn what_is_sent_cannot_be_dropped_silently() {
     }
 }
 
-/// A template that was changed at DocuSeal: the role would silently become the
-/// one at its place, the value would be dropped.
+/// For a template that was changed at DocuSeal, DocuSeal would silently use the role at the same
+/// position and drop the value.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_or_field_that_docuseal_has_lost_is_noticed_before_it_is_sent() {
+async fn a_role_or_field_missing_at_docuseal_is_detected_before_sending() {
     let setup = Setup::docuseal().await;
     let template = setup.template().await;
     let message = "Signing provider request failed";
@@ -545,7 +545,7 @@ async fn a_role_or_field_that_docuseal_has_lost_is_noticed_before_it_is_sent() {
         template["fields"][3]["name"] = "Note".into();
     });
     setup.fails_to_send(&template, 502, message).await;
-    // The field is there, and another role's.
+    // The field exists, but belongs to another role.
     setup.at().change_template(|template| {
         template["fields"][3]["name"] = "Remark".into();
         template["fields"][3]["submitter_uuid"] = template["submitters"][0]["uuid"].clone();
@@ -554,9 +554,9 @@ async fn a_role_or_field_that_docuseal_has_lost_is_noticed_before_it_is_sent() {
     assert_eq!(setup.at().requests("POST", "/submissions").len(), 0);
 }
 
-/// A repeat of a request whose answer was lost would be a second submission.
+/// Repeating a request after a lost response would create a second submission.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_answer_is_looked_up_and_not_repeated() {
+async fn a_submission_with_a_lost_response_is_looked_up_and_not_repeated() {
     let lost = [
         Fault::DroppedAfter,
         Fault::AnswerAfter(500, json!({ "status": 500 })),
@@ -585,7 +585,7 @@ async fn a_lost_answer_is_looked_up_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_away_leaves_no_envelope() {
+async fn an_unreachable_provider_leaves_no_envelope_behind() {
     let setup = Setup::docuseal().await;
     let template = setup.template().await;
     let message = "Signing provider request failed";
@@ -597,9 +597,9 @@ async fn a_provider_that_is_away_leaves_no_envelope() {
     }
 }
 
-/// Every error shape, and what our caller is told.
+/// Every shape of an error, and the response that our caller gets.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_error_of_docuseal_becomes_one_of_ours() {
+async fn every_docuseal_error_is_mapped_to_an_api_error() {
     let setup = Setup::docuseal().await;
     let template = setup.template().await;
     let failed = "Signing provider request failed";
@@ -620,13 +620,13 @@ async fn every_error_of_docuseal_becomes_one_of_ours() {
         setup.fails_to_send(&template, ours, message).await;
     }
     assert_eq!(setup.at().submissions(), 0);
-    // With nothing in the way it is sent.
+    // Without a fault the envelope is sent.
     let body = Setup::body(&template);
     setup.app.post("/partner/envelopes", body).await.data(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_free_build_cannot_take_a_template_and_says_so() {
+async fn the_free_docuseal_build_refuses_templates_with_a_clear_error() {
     let setup = Setup::docuseal().await;
     setup.at().be_the_free_build();
     let fields = json!([]).to_string();
@@ -638,7 +638,7 @@ async fn the_free_build_cannot_take_a_template_and_says_so() {
     assert_eq!(answer.error(503), "Provider is not configured");
 }
 
-/// DocuSeal says 403 of another account's things: to us they are not there.
+/// DocuSeal responds 403 for objects of another account; the plugin reports them as not found.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_accounts_template_is_not_found() {
     let plugin = Plugin::start().await;
@@ -668,7 +668,7 @@ async fn a_clone_is_private_and_made_once() {
     assert_eq!(plugin.docuseal.templates(), 2);
     let again = plugin.clone(&template, "copy of 1 & 2").await.unwrap();
     assert_eq!((again, plugin.docuseal.templates()), (clone, 2));
-    // One that stays shared is given up.
+    // The plugin gives up a clone that stays shared.
     plugin.docuseal.change_template(|_| {});
     let fault = Fault::Answer(200, json!({ "id": 0 }));
     plugin.docuseal.fail("PUT", "/templates/", fault, 1);
@@ -681,7 +681,7 @@ async fn a_clone_is_private_and_made_once() {
     assert_ne!(plugin.docuseal.template()["archived_at"], Value::Null);
 }
 
-/// The plugin without a service around it.
+/// The plugin on its own, without a service.
 struct Plugin {
     docuseal: Docuseal,
     components: Components,
@@ -726,7 +726,7 @@ impl Plugin {
         template.unwrap().template_id
     }
 
-    /// A template that anybody with its link can start.
+    /// Creates a template with the shared link on.
     async fn shared(&self) -> String {
         let template = self.template().await;
         self.docuseal
@@ -743,9 +743,10 @@ impl Plugin {
     }
 }
 
-/// Our link leads there; theirs is never told, as it works for ever.
+/// Our link redirects to the provider's form. The provider's link never expires, so no response
+/// contains it.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_providers_link_is_in_no_answer_of_ours() {
+async fn no_response_contains_the_providers_link() {
     let setup = Setup::docuseal().await;
     let template = setup.template().await;
     let created = setup
@@ -771,9 +772,9 @@ async fn the_providers_link_is_in_no_answer_of_ours() {
     assert!(setup.follow(&links[0]).await.ends_with(&slug));
 }
 
-/// A signer is a person: who comes while the provider is away is told so.
+/// A signer who opens the link while the provider is unreachable gets a page that explains it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
+async fn a_signer_sees_a_retry_page_while_the_provider_is_unreachable() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let links = setup.links(&id).await;
@@ -792,9 +793,10 @@ async fn a_signer_who_cannot_be_led_on_is_told_to_come_back() {
     setup.follow(&links[0]).await;
 }
 
-/// A form that is finished through the API was not finished by its signer.
+/// The ledger distinguishes forms completed by their signer from those completed through the
+/// API.
 #[tokio::test(flavor = "multi_thread")]
-async fn how_and_from_where_a_signer_completed_is_in_the_ledger() {
+async fn the_ledger_records_how_and_from_where_a_signer_completed() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -818,9 +820,9 @@ async fn how_and_from_where_a_signer_completed_is_in_the_ledger() {
     assert_eq!(completions[1].get("ip"), None);
 }
 
-/// Where a signer was is told in an undocumented place only.
+/// Only an undocumented endpoint returns the signer's IP address.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_feed_of_completions_the_rest_is_as_good() {
+async fn an_envelope_completes_without_the_completions_endpoint() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let internal = Fault::Answer(500, errors::internal().1);
@@ -833,7 +835,7 @@ async fn without_the_feed_of_completions_the_rest_is_as_good() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_fresh_signature_over_time_and_body_is_taken() {
+async fn a_callback_needs_a_recent_signature_over_time_and_body() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -884,7 +886,7 @@ async fn only_a_fresh_signature_over_time_and_body_is_taken() {
     assert_eq!(answer.status, 400);
 }
 
-/// A callback may come twice, late, and in any order, and be of something else.
+/// Callbacks can arrive twice, late, in any order, and about other submissions.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_or_reordered_callback_changes_nothing() {
     let setup = Setup::docuseal().await;
@@ -923,10 +925,10 @@ async fn a_repeated_or_reordered_callback_changes_nothing() {
     }
 }
 
-/// Two accounts may number their submissions alike: a callback is about those of
-/// the instance whose secret signed it.
+/// Two accounts can use the same submission ids: a callback concerns only the instance with the
+/// secret that signed it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_callback_of_one_instance_touches_no_other() {
+async fn a_callback_affects_only_its_own_instance() {
     let verified = |config: &mut Config| {
         let mut instance = config.providers.signing.instances["cloud"].clone();
         let secret = SecretText::new("whsec_verified");
@@ -958,9 +960,9 @@ async fn a_callback_of_one_instance_touches_no_other() {
     assert_eq!(setup.status(&id).await, "sent");
 }
 
-/// While the provider is away a callback is refused, so that it comes again.
+/// A callback that arrives while the provider is unreachable is refused, so that it is repeated.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_callback_that_cannot_be_followed_is_sent_again() {
+async fn a_callback_is_refused_for_retry_while_the_provider_is_unreachable() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -974,10 +976,10 @@ async fn a_callback_that_cannot_be_followed_is_sent_again() {
     assert_eq!(setup.status(&id).await, "viewed");
 }
 
-/// Somebody else signs: it is seen at the next look, links that were given out
-/// lead nowhere, and the new signer gets one.
+/// After a delegation the next poll finds the new signer: old links stop working, and the new
+/// signer gets one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delegated_signer_is_the_one_on_record() {
+async fn a_delegated_signer_replaces_the_original_on_record() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -988,7 +990,7 @@ async fn a_delegated_signer_is_the_one_on_record() {
         .delegate(submission, "Buyer", "carol@example.com", "Carol");
     let passed_on = form::open(&setup.app, &links[0]).await;
     assert!(
-        passed_on.text().contains("Passed on"),
+        passed_on.text().contains("Signer replaced"),
         "{}",
         passed_on.text()
     );
@@ -997,7 +999,7 @@ async fn a_delegated_signer_is_the_one_on_record() {
         details,
         json!({ "role": "Buyer", "from": "buyer@example.com", "to": "carol@example.com" })
     );
-    // The old link opens nothing any more.
+    // The old link has stopped working.
     assert_eq!(form::open(&setup.app, &links[0]).await.status, 410);
     let mails = setup.app.wait_for_mails(2).await;
     assert!(mails.iter().any(|mail| mail.contains("carol@example.com")));
@@ -1011,9 +1013,9 @@ async fn a_delegated_signer_is_the_one_on_record() {
     assert_eq!(setup.entries(&id, "signer.delegated").await, 1);
 }
 
-/// One who has completed already.
+/// The same for a signer who has already completed the form.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_who_changes_after_signing_is_seen() {
+async fn a_signer_changed_after_signing_is_detected() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -1027,9 +1029,9 @@ async fn a_signer_who_changes_after_signing_is_seen() {
     assert_eq!(details["to"], "carol@example.com");
 }
 
-/// Of two looks at once the older must not undo what the newer has found.
+/// Of two concurrent polls, the older response must not undo the newer one.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_comes_late_does_not_bring_a_signer_back() {
+async fn a_late_poll_response_does_not_restore_an_old_signer() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -1053,10 +1055,10 @@ async fn an_answer_that_comes_late_does_not_bring_a_signer_back() {
     assert_eq!(details["to"], "carol@example.com");
 }
 
-/// After the last callback nothing tells of a change but a last look. Check 4 and
-/// the custody record are about who really signed.
+/// No callback follows the last one, so only a final poll finds later changes. Check 4 and the
+/// custody record have to name the people who really signed.
 #[tokio::test(flavor = "multi_thread")]
-async fn signers_are_confirmed_right_before_vault_in() {
+async fn signers_are_confirmed_immediately_before_vault_in() {
     let setup = Setup::with(|_| {}, false).await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -1105,12 +1107,12 @@ async fn signers_are_confirmed_right_before_vault_in() {
     let record = pdf::text(&record);
     assert!(record.contains("signer.delegated"), "{record}");
     assert!(record.contains("carol@example.com"), "{record}");
-    let verified = setup.app.released_and_verified(&id).await;
+    let verified = setup.app.release_and_verify(&id).await;
     assert_eq!(verified["valid"], true, "{verified}");
 }
 
-/// Before everybody has signed, DocuSeal's documents are a preview; and whoever
-/// has a document's URL has the document.
+/// Until all signers have signed, DocuSeal returns a preview of the documents. Their URLs need
+/// no credential, so they must not leak.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_is_never_vaulted() {
     let setup = Setup::with(|_| {}, false).await;
@@ -1119,7 +1121,7 @@ async fn a_preview_is_never_vaulted() {
     let links = setup.links(&id).await;
     setup.sign(&links[0]).await;
     setup.sign(&links[1]).await;
-    // Mails with the copy have asked for it already.
+    // The mails with the copy have already fetched the document.
     setup.app.wait_until_idle().await;
     let documents = format!("/submissions/{submission}/documents");
     let mailed = setup.at().requests("GET", &documents).len();
@@ -1131,7 +1133,7 @@ async fn a_preview_is_never_vaulted() {
     assert_eq!(setup.at().requests("GET", &documents).len(), mailed);
 
     setup.at().complete_again(submission);
-    // A storage that is down may answer 200 with a page.
+    // A storage that is down may respond 200 with an HTML page.
     setup.at().fail("GET", "/file/", Fault::Garbage, 1);
     let answer = setup.app.post(&vault_in, json!({})).await;
     assert_eq!(answer.error(502), "Signing provider request failed");
@@ -1155,20 +1157,20 @@ async fn a_preview_is_never_vaulted() {
     assert!(signed[0].ends_with(b"% executed\n"));
 }
 
-/// With a short round, and no callback at all.
+/// Starts a setup that polls often and gets no callbacks.
 async fn polled() -> Setup {
     let often = |config: &mut Config| config.sweep_interval = Some(Duration::from_millis(100));
     Setup::with(often, true).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poll_finds_what_no_callback_told() {
+async fn a_poll_finds_changes_without_callbacks() {
     let setup = polled().await;
     let other = setup.sent().await;
     let lost = setup.at().submission();
     let id = setup.sent().await;
     let submission = setup.at().submission();
-    // One that cannot be read does not keep the others from it.
+    // A submission that cannot be read does not stop the poll of the others.
     setup.at().give_away(lost);
     setup.at().sign(submission, "Buyer", &[]);
     setup.app.wait_for_event(&id, "signer.completed").await;
@@ -1184,7 +1186,7 @@ async fn a_poll_finds_what_no_callback_told() {
     setup.at().take_back(lost);
     setup.at().decline(lost, "Buyer", "Too late");
     setup.app.wait_for(&other, "declined").await;
-    // What is closed is left alone.
+    // Closed submissions are not polled.
     let path = format!("/submissions/{submission}?");
     let looks = setup.at().requests("GET", &path).len();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -1201,7 +1203,7 @@ async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
     assert_eq!(setup.call_back(&hook).await.status, 200);
     assert_eq!(setup.status(&id).await, "expired");
     setup.app.wait_for_event(&id, "envelope.expired").await;
-    // It could be prolonged there: it is archived as well.
+    // DocuSeal could extend the expired submission, so it is archived as well.
     let deadline = Instant::now() + Duration::from_secs(120);
     while !setup.is_archived(&id).await {
         assert!(Instant::now() < deadline, "not archived");
@@ -1209,9 +1211,9 @@ async fn a_submission_that_expired_at_docuseal_ends_the_envelope() {
     }
 }
 
-/// Nobody can sign it any more, and nobody of ours has ended it.
+/// The submission can no longer be signed, although the service has not ended the envelope.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submission_archived_by_somebody_else_is_told_once() {
+async fn a_submission_archived_at_docuseal_is_reported_once() {
     let setup = polled().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -1236,10 +1238,10 @@ async fn a_submission_archived_by_somebody_else_is_told_once() {
     setup.app.post(&path, json!({})).await.data(200);
 }
 
-/// Our own void archives the submission before the envelope is closed, and what
-/// is seen of it in between is no alarm.
+/// A void archives the submission before it closes the envelope. A poll in between must not
+/// report the archived submission as foreign.
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_void_is_no_alarm() {
+async fn our_own_void_is_not_reported_as_a_foreign_archive() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let submission = setup.at().submission();
@@ -1265,9 +1267,9 @@ async fn our_own_void_is_no_alarm() {
     assert_eq!(setup.entries(&id, "submission.archived").await, 0);
 }
 
-/// A void that the provider does not hear of has not happened.
+/// A void that cannot reach the provider fails and changes nothing.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_void_that_does_not_reach_the_provider_is_none() {
+async fn a_void_fails_when_the_provider_is_unreachable() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     let internal = Fault::Answer(500, errors::internal().1);
@@ -1280,9 +1282,9 @@ async fn a_void_that_does_not_reach_the_provider_is_none() {
     assert!(setup.is_archived(&id).await);
 }
 
-/// Reminders are our own mails: DocuSeal would mail out of turn when asked.
+/// The service sends reminders itself, because DocuSeal would ignore the signing order.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reminder_is_mailed_by_us() {
+async fn the_service_mails_reminders_itself() {
     let setup = Setup::docuseal().await;
     let id = setup.sent().await;
     setup.app.wait_for_mails(1).await;
@@ -1295,9 +1297,9 @@ async fn a_reminder_is_mailed_by_us() {
     assert_eq!(setup.at().requests("PUT", "/submitters").len(), 0);
 }
 
-/// A signer whose form the provider completed although nothing was signed.
+/// The provider reports a signer as completed although the form has no signature.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_completed_without_a_signature_has_not_signed() {
+async fn a_signer_completed_without_a_signature_counts_as_unsigned() {
     let setup = Setup::docuseal().await;
     let document =
         pdf::with_lines(&["{{Buyer signature;type=signature;role=Buyer;required=false}}"]);

@@ -1,5 +1,5 @@
-//! Components of one organization beside everyone else: what they cannot hold up, use up
-//! or break.
+//! Isolation of an organization's components: they cannot delay, exhaust or break the service
+//! for other organizations.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::service::components::registry::variant;
 use crate::support::TestApp;
 use crate::support::rewrite::with_work;
 
-/// An organization with rules of its own, and an envelope each of it and of another one.
+/// An organization with its own rules and another one without, each with an envelope.
 struct Neighbours {
     app: TestApp,
     component: Value,
@@ -60,7 +60,7 @@ async fn neighbours(note: &str) -> Neighbours {
 }
 
 impl Neighbours {
-    /// Removes the native code of the component, and the bytes it was made from.
+    /// Removes the component's native code, and with `bytes_too` also its bytes.
     fn lose(&self, bytes_too: bool) {
         let sha256 = self.component["sha256"].as_str().unwrap();
         let data = self.app.data.path();
@@ -89,16 +89,17 @@ impl Neighbours {
     }
 }
 
-/// `/readyz`, once the document components are loaded.
+/// Requests `/readyz`, after the document components have been loaded.
 async fn readiness(node: &TestApp) -> (StatusCode, Value) {
     node.sent_to_two().await;
+    // Sending a document has loaded the components that readiness reports.
     let request = Request::get("/readyz").body(Body::empty()).unwrap();
     let answer = node.send(request).await;
     (answer.status, answer.json()["checks"].clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_component_of_an_organization_fails_for_that_organization_only() {
+async fn a_broken_component_affects_only_its_organization() {
     let all = neighbours("lost with its bytes").await;
     all.lose(true);
     let node = all.app.another_node(|_| {}).await;
@@ -128,7 +129,7 @@ async fn a_broken_component_of_an_organization_fails_for_that_organization_only(
     assert_eq!(shown(&all.app.other_admin()).await, Value::Null);
 }
 
-/// A compiler that never ends.
+/// Configures a compiler that never ends.
 pub fn stuck_compiler(config: &mut Config) {
     let program = config.data_dir.join("stuck");
     std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
@@ -156,7 +157,7 @@ async fn a_node_starts_and_is_ready_while_an_organizations_component_is_compiled
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_down_leaves_the_node_ready_and_is_reported() {
+async fn a_node_with_an_unreachable_provider_is_ready_and_reports_it() {
     // Nothing listens there.
     let settings = json!({ "base_url": "http://127.0.0.1:9", "secrets": {
         "api_key": "key", "webhook_secret": "whsec_secret",
@@ -249,9 +250,9 @@ fn default_bytes(slot: Slot) -> Vec<u8> {
     default.bytes.into_owned()
 }
 
-/// Moves are decided while the database's writer waits for them.
+/// Lifecycle rules run inside a write transaction, so slow rules would block all writes.
 #[tokio::test(flavor = "multi_thread")]
-async fn lifecycle_rules_that_hold_a_transaction_are_refused() {
+async fn lifecycle_rules_that_are_too_slow_for_a_transaction_are_refused() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let quick = with_work(&default_bytes(Slot::Lifecycle), ENVELOPE, 10_000);
@@ -271,7 +272,7 @@ async fn lifecycle_rules_that_hold_a_transaction_are_refused() {
     );
 }
 
-/// A node on which an organization has its own component in a rules slot.
+/// Returns the components of a node on which an organization has its own rules.
 fn node_of(org: &OrgId, slot: Slot, bytes: Vec<u8>) -> Components {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
@@ -292,7 +293,7 @@ fn node_of(org: &OrgId, slot: Slot, bytes: Vec<u8>) -> Components {
 }
 
 #[tokio::test]
-async fn rules_of_an_organization_leave_the_async_threads_free() {
+async fn rules_of_an_organization_do_not_block_async_threads() {
     let org = OrgId::new();
     let slow = with_work(&default_bytes(Slot::Compliance), EVALUATE, 1_000_000);
     let components = node_of(&org, Slot::Compliance, slow);
@@ -306,7 +307,7 @@ async fn rules_of_an_organization_leave_the_async_threads_free() {
         assert!(answer.unwrap().evaluation.compliant);
         done.store(true, Ordering::Relaxed);
     };
-    // The only thread does other work meanwhile.
+    // The runtime has one thread, which has to be free for other work.
     let beside = async {
         while !done.load(Ordering::Relaxed) {
             turns.fetch_add(1, Ordering::Relaxed);
@@ -317,7 +318,7 @@ async fn rules_of_an_organization_leave_the_async_threads_free() {
     assert!(turns.load(Ordering::Relaxed) > 1);
 }
 
-/// After its time slice, an organization waits and the others do not.
+/// An organization that used up its time slice waits, and the others do not.
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_of_an_organization_have_a_time_slice() {
     use holdfast::components::rules::{TransitionError, lifecycle};
@@ -352,8 +353,8 @@ async fn rules_of_an_organization_have_a_time_slice() {
     assert!(create(&other).await.is_ok());
 }
 
-/// What compiles unknown bytes is the first to go when memory is short, and reaches
-/// nothing but its pipes.
+/// The process that compiles unknown bytes is the first that the kernel kills when memory runs
+/// out, and can access nothing but its pipes.
 #[test]
 fn the_compiler_of_uploads_is_confined() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"));

@@ -1,5 +1,5 @@
-//! Plugins that do what no plugin should. Each call of theirs fails alone, with a
-//! reason that an operator finds by its name.
+//! Plugins that misbehave. Each call fails by itself, with a named reason that an operator can
+//! look up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ fn node() -> Components {
     ))
 }
 
-/// A node with a plugin as the instance `bad` of slot `provider.signing`, and short limits.
+/// Returns the components of a node with short limits and the plugin as instance `bad` of the
+/// slot `provider.signing`.
 pub fn node_with(artifact: Artifact) -> Components {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let cache = cache.join("native-code-of-component-tests");
@@ -57,7 +58,7 @@ pub fn node_with(artifact: Artifact) -> Components {
     components
 }
 
-/// The plugin's vendor, and how often its private side was asked.
+/// The plugin's vendor, and the number of requests to its private part.
 struct FarEnd {
     base_url: String,
     private: Arc<AtomicUsize>,
@@ -127,7 +128,7 @@ fn lease(far_end: &FarEnd, behaviour: &str, base_url: Option<&str>) -> ProviderL
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_misdeed_ends_its_own_call_with_a_reason_by_name() {
+async fn each_misbehaviour_fails_its_own_call_with_a_named_reason() {
     let (components, far_end) = (node(), far_end().await);
     let plugin = components.signing(None, "bad");
     let ended = async |behaviour: &str, base_url: Option<&str>| {
@@ -163,7 +164,7 @@ async fn each_misdeed_ends_its_own_call_with_a_reason_by_name() {
         let told = ended(behaviour, None).await;
         assert!(told.contains(reason), "{behaviour}: {told}");
     }
-    // Addresses inside, literally and by a name that leads there.
+    // Internal addresses, literally and by a name that resolves to one.
     for (base_url, reason) in [
         ("https://127.0.0.1:1", "denied"),
         ("https://localhost:1", "denied"),
@@ -178,10 +179,10 @@ async fn each_misdeed_ends_its_own_call_with_a_reason_by_name() {
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
 }
 
-/// An organization's own plugin does all that at once; requests of everybody else
-/// see nothing of it.
+/// An organization's plugin does all of that at once without any effect on requests of other
+/// organizations.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_healthy_requests_beside_it_see_nothing() {
+async fn a_misbehaving_plugin_does_not_affect_two_hundred_other_requests() {
     let insecure = |config: &mut holdfast::config::Config| {
         config.providers.allow_insecure = true;
         let limits = json!({ "provider.signing": { "output_bytes": 1 << 20 } });
@@ -278,7 +279,7 @@ async fn two_hundred_healthy_requests_beside_it_see_nothing() {
     assert_eq!(far_end.private.load(Ordering::Relaxed), 0);
 }
 
-/// Activates a component of an organization as its signing provider, with this behaviour.
+/// Activates a component as the organization's signing provider, with this behaviour.
 async fn activate(app: &TestApp, admin: &str, component: &Value, base_url: &str, behaviour: &str) {
     let config = json!({
         "base_url": base_url, "settings": { "behaviour": behaviour },
@@ -291,11 +292,11 @@ async fn activate(app: &TestApp, admin: &str, component: &Value, base_url: &str,
     app.post_with_bearer(admin, path, activate).await.data(201);
 }
 
-/// More calls of one organization's plugin than its share allows, each holding its memory, a
-/// processor or a connection for as long as it can: a plugin of another organization and the
-/// built-in provider answer meanwhile.
+/// One organization's plugin gets more calls than its share, and each holds memory, a processor
+/// or a connection as long as it can. Meanwhile another organization's plugin and the built-in
+/// provider respond.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plugin_under_load_leaves_other_plugins_and_the_default_their_share() {
+async fn an_overloaded_plugin_does_not_starve_other_plugins() {
     let insecure = |config: &mut holdfast::config::Config| {
         config.providers.allow_insecure = true;
     };
@@ -352,7 +353,7 @@ async fn a_plugin_under_load_leaves_other_plugins_and_the_default_their_share() 
         }
         let (ended, time) = (ended.into_inner(), began.elapsed().as_secs_f64());
         match behaviour {
-            // A call that lasts as long as it may is not waited for.
+            // Slow calls run into their time limit, so the test does not wait for all of them.
             "slow" => assert!(ended < 64, "{ended}"),
             // Each has 200 ms of processor time: half a second at once, a fifth of a
             // processor later, and what calls under way may take beyond that.
@@ -362,7 +363,7 @@ async fn a_plugin_under_load_leaves_other_plugins_and_the_default_their_share() 
     }
 }
 
-/// A function that is seldom called is called before a plugin is admitted, like any other.
+/// Admission calls every function of a plugin, including those that are rarely used.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
     let app = TestApp::start().await;
@@ -402,9 +403,9 @@ async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
     }
 }
 
-/// How a plugin goes on after a good answer of its vendor, admission cannot see.
+/// Admission has no vendor to talk to, so it cannot reach code behind a successful response.
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_that_admission_did_not_reach_are_listed() {
+async fn functions_not_covered_by_admission_are_listed() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let bytes = variant(Slot::Signing, "looked at");
@@ -428,9 +429,9 @@ async fn functions_that_admission_did_not_reach_are_listed() {
     );
 }
 
-/// Files that are no plugin for this slot, or not for this host.
+/// Files that are not plugins, or plugins for another slot or another host.
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
+async fn a_wrong_world_is_refused_with_the_interface_at_fault() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let reasons_of = async |wit: &[&str], world: &str| {
@@ -466,7 +467,7 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let (code, text) = reasons(&wider, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("14") && text.contains("15"), "{text}");
-    // A newer minor version is known by its major, and asks for what this host has not.
+    // A newer minor version links by its major version, but needs imports that this host lacks.
     let newer = wider.replace("compliance@1.0.0;", "compliance@1.7.0;");
     let (code, text) = reasons(&newer, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
@@ -481,7 +482,7 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let (code, text) = reasons_of(&[&host, &newer, &asks], "signing-provider").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("zone"), "{text}");
-    // WASI without sockets, and of the version that there is.
+    // WASI is offered without sockets and in one version only.
     for (package, code, told) in [
         (
             "wasi:sockets@0.2.0",
@@ -509,13 +510,13 @@ async fn wrong_worlds_are_refused_with_the_interface_that_is_wrong() {
     let (code, text) = reasons(unknown, "tax-rules").await;
     assert_eq!(code, "unknown_world");
     assert!(text.contains("exports `acme:tax/tax@1.0.0`"), "{text}");
-    // The right world and nothing behind it.
+    // The right world, but every export traps.
     let (code, text) = reasons(&compliance, "compliance-rules").await;
     assert_eq!(code, "type_mismatch");
     assert!(text.contains("trapped"), "{text}");
 }
 
-/// A component of that world whose every export traps.
+/// Returns a component of this world in which every export traps.
 pub fn dummy(wit: &[&str], world: &str) -> Vec<u8> {
     let mut resolve = wit_parser::Resolve::default();
     let packages = wit
@@ -534,9 +535,9 @@ pub fn dummy(wit: &[&str], world: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// A native code cache that somebody wrote to is no harm: the code is made anew.
+/// A modified file in the native code cache is detected, and the code is compiled again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_corrupted_native_code_cache_is_a_miss() {
+async fn a_corrupted_native_code_cache_is_recompiled() {
     let folder = tempfile::tempdir().unwrap();
     let load = || {
         let components = Components::with_defaults(folder.path().into(), [3; 32]).unwrap();

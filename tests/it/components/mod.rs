@@ -1,4 +1,4 @@
-//! Components: what is built in, and what others write.
+//! Components: built-in ones, and those of third parties.
 
 mod artifacts;
 mod compatibility;

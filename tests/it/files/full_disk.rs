@@ -1,4 +1,4 @@
-//! A disk without room: refused, named, and no harm done.
+//! A full disk: requests are refused with a clear error, and no data is damaged.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::support::faulty::Fault;
 use crate::support::{CONTRACT, TestApp, form};
 
-/// The object folder's disk, and the same below the built-in signing room.
+/// Fills the disk of the object folder, for uploads and for the built-in signing room.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_room_for_a_document_the_answer_is_503_and_the_reason_is_named() {
+async fn a_full_object_disk_returns_503_with_the_reason() {
     for area in ["templates", "room"] {
         let (app, store) = TestApp::faulty(Fault::NoSpace, area, OrgSettings::default()).await;
         let fields = json!([]).to_string();
@@ -26,14 +26,14 @@ async fn without_room_for_a_document_the_answer_is_503_and_the_reason_is_named()
         );
         let metrics = app.metrics().await;
         assert!(metrics.contains("holdfast_disk_full_total 1"), "{area}");
-        // As soon as there is room, everything works.
+        // Requests succeed as soon as there is space again.
         store.fail(0);
         create().await.data(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_without_room_is_told_from_a_broken_one_on_sqlite() {
+async fn a_full_database_disk_is_distinguished_from_a_failing_one_on_sqlite() {
     let app = TestApp::start().await;
     let mut tx = app.store.begin().await.unwrap();
     let mut run = async |sql: &'static str| sqlx::query(sql).execute(&mut *tx).await;
@@ -44,9 +44,9 @@ async fn a_database_without_room_is_told_from_a_broken_one_on_sqlite() {
     assert!(!StoreError::from(wrong.unwrap_err()).is_full());
 }
 
-/// People get a page and scripts get JSON, both with the time to come back.
+/// Browsers get a page and scripts get JSON, both with a `Retry-After`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_sees_a_page_when_the_server_cannot_answer() {
+async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
     let (app, store) = TestApp::faulty(Fault::ShortGet, "room", OrgSettings::default()).await;
     store.fail(0);
     let envelope = app.sent_envelope().await;
@@ -70,7 +70,7 @@ async fn a_signer_sees_a_page_when_the_server_cannot_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readiness_and_metrics_name_the_disk() {
+async fn readiness_and_metrics_report_the_disk() {
     let app = TestApp::start().await;
     assert_eq!(app.ready().await["disk"], true);
     let metrics = app.metrics().await;

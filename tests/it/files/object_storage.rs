@@ -1,4 +1,4 @@
-//! Object stores that are no folder: S3, encryption, and what the store itself locks.
+//! Remote object stores: S3, Azure and Google, encryption, and Object Lock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn released(app: &TestApp) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_goes_through_on_s3() {
+async fn an_envelope_is_vaulted_and_released_on_s3() {
     for server in [S3::s3s(), S3::moto()] {
         let app = on(&server, "plain", |_| {}).await;
         signed_vaulted_certified_and_released(app).await;
@@ -49,7 +49,7 @@ async fn an_envelope_goes_through_on_s3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_goes_through_on_azure() {
+async fn an_envelope_is_vaulted_and_released_on_azure() {
     let server = Azurite::start().await;
     let configure = |config: &mut Config| server.configure(config);
     let app = TestApp::with(configure, OrgSettings::default()).await;
@@ -59,7 +59,7 @@ async fn an_envelope_goes_through_on_azure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_goes_through_on_google() {
+async fn an_envelope_is_vaulted_and_released_on_google() {
     let server = Gcs::start().await;
     let configure = |config: &mut Config| server.configure(config);
     let app = TestApp::with(configure, OrgSettings::default()).await;
@@ -71,7 +71,7 @@ async fn an_envelope_goes_through_on_google() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_of_s3_are_in_no_folder() {
+async fn objects_on_s3_are_not_stored_in_the_data_folder() {
     let server = S3::s3s();
     let app = on(&server, "plain", |_| {}).await;
     released(&app).await;
@@ -82,7 +82,7 @@ async fn objects_of_s3_are_in_no_folder() {
     assert_eq!(files_below(&app.data.path().join("objects")).len(), 0);
 }
 
-/// An envelope of paper with this document.
+/// Creates a paper envelope with this document.
 async fn upload(app: &TestApp, document: &[u8]) {
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -93,9 +93,9 @@ async fn upload(app: &TestApp, document: &[u8]) {
     assert_eq!(stored.data(201)["size"], document.len());
 }
 
-/// s3s-fs cannot: its own files for parts would need names that are too long.
+/// Runs on moto only: s3s-fs would need file names for parts that are too long.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_object_goes_in_parts() {
+async fn a_large_object_is_uploaded_in_parts() {
     let server = S3::moto();
     let app = on(&server, "plain", |_| {}).await;
     let large = padded(12 * 1024 * 1024);
@@ -109,9 +109,9 @@ async fn a_large_object_goes_in_parts() {
     assert!(object.bytes().await.unwrap() == large);
 }
 
-/// Whoever comes second is told, whatever the two wanted to say.
+/// Objects are never overwritten: of writers with different bytes, all but one get an error.
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_that_write_one_name_one_wins() {
+async fn one_of_many_concurrent_writers_of_a_name_wins() {
     let server = S3::moto();
     let config = settings(&server, "plain");
     let files = start::open_files(&config).unwrap();
@@ -134,7 +134,7 @@ async fn of_many_that_write_one_name_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_refuses_the_credentials_is_named_without_them() {
+async fn an_object_store_login_error_hides_the_credentials() {
     let server = S3::s3s();
     let mut config = settings(&server, "plain");
     let wrong = SecretText::new("not-the-secret");
@@ -153,7 +153,7 @@ async fn a_store_that_refuses_the_credentials_is_named_without_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_are_encrypted_by_the_store_where_that_is_set() {
+async fn objects_are_encrypted_by_the_store_when_configured() {
     let server = S3::moto();
     let app = on(&server, "plain", |config| {
         let name = "aws_server_side_encryption".to_owned();
@@ -169,7 +169,7 @@ async fn objects_are_encrypted_by_the_store_where_that_is_set() {
     assert_eq!(head.headers()["x-amz-server-side-encryption"], "AES256");
 }
 
-/// The keys of an area's objects.
+/// Returns the keys of the objects in an area.
 async fn keys(server: &S3, bucket: &str, area: &str) -> Vec<String> {
     let path = format!("{bucket}?list-type=2&prefix=holdfast/{area}/");
     let listing = server.ask("GET", &path).await.text().await.unwrap();
@@ -179,7 +179,7 @@ async fn keys(server: &S3, bucket: &str, area: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_removes_a_released_document_before_its_time() {
+async fn a_released_document_cannot_be_removed_before_its_lock_ends() {
     let server = S3::moto();
     let app = on(&server, "locked", |config| {
         config.storage.archive_retention = Some(Duration::from_secs(2_555 * 86_400));
@@ -199,18 +199,18 @@ async fn nobody_removes_a_released_document_before_its_time() {
     let version = header("x-amz-version-id");
     let remove = format!("locked/{archive}?versionId={version}");
     assert_eq!(server.ask("DELETE", &remove).await.status(), 403);
-    // Once more is as good.
+    // A repeated release succeeds too.
     let path = format!("/partner/envelopes/{id}/vault-out");
     app.post(&path, release_form()).await.data(200);
-    // Nothing else is kept from being removed.
+    // Only the released archive is locked; live copies can be removed.
     while !keys(&server, "locked", "vault").await.is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// A release is not told of before the store keeps it.
+/// A release is not acknowledged before the store has locked its archive.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_lock_that_is_asked_for_nothing_is_released() {
+async fn a_release_fails_without_the_required_object_lock() {
     let server = S3::moto();
     let app = on(&server, "plain", |config| {
         config.storage.archive_retention = Some(Duration::from_secs(86_400));
@@ -243,7 +243,7 @@ fn is_encrypted(bytes: &[u8]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documents_are_encrypted_before_they_leave() {
+async fn documents_are_encrypted_before_they_reach_the_object_store() {
     let folder = tempfile::tempdir().unwrap();
     let keys = key_file(folder.path(), &[("2026", 1)]);
     let configure = |config: &mut Config| config.storage.encryption_key_file = Some(keys.clone());
@@ -264,28 +264,28 @@ async fn documents_are_encrypted_before_they_leave() {
             assert!(is_encrypted(&std::fs::read(object).unwrap()), "{area}");
         }
     }
-    // Whoever may read sees what was stored.
+    // A caller with access reads the decrypted bytes.
     let copy = app
         .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
         .await;
     let url = copy.data(200)["signed_url"].as_str().unwrap().to_owned();
     let copy = app.get(&url).await;
     assert!(copy.bytes.starts_with(b"%PDF-"));
-    // What was encrypted with an older key is read, too.
+    // Objects that were encrypted with an older key stay readable.
     key_file(folder.path(), &[("2027", 2), ("2026", 1)]);
     let rotated = app.another_node(configure).await;
     let bundle = rotated.released_bundle(&id).await;
     let (folder, key) = (bundle.path().to_str().unwrap(), app.ledger_key().await);
     let verified = operator_output(app.data.path(), &["verify", folder, "--key", &key]);
     assert!(verified.status.success());
-    // A large upload is encrypted piece by piece.
+    // A large upload is encrypted in pieces.
     upload(&app, &padded(6 * 1024 * 1024)).await;
     let [upload] = &app.objects("uploads")[..] else {
         panic!("one upload, one object");
     };
     assert!(is_encrypted(&std::fs::read(upload).unwrap()));
 
-    // A node without the key serves nothing of it, and says why.
+    // A node without the key serves none of them and returns a clear error.
     let without = app.another_node(|_| {}).await;
     let link = without
         .get(&format!("/partner/envelopes/{id}/vault/copy/signed-url"))
@@ -296,7 +296,7 @@ async fn documents_are_encrypted_before_they_leave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documents_are_encrypted_with_a_key_of_kms() {
+async fn documents_are_encrypted_with_a_kms_key() {
     let server = S3::moto();
     let app = on(&server, "plain", |config| {
         config.storage.encryption_kms_key = server.kms_key.clone();

@@ -1,4 +1,4 @@
-//! What slow, silent and numerous clients cost the others: nothing.
+//! Slow, silent and numerous clients do not affect other clients.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::builder::PdfBuilder;
 use crate::support::process::{Home, Server, this_program};
 use crate::support::{TestApp, form, share_native_code};
 
-/// Long enough for everything that should happen at once, on a busy machine.
+/// Generous limit for anything that should happen immediately, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 async fn connect(url: &str) -> TcpStream {
@@ -20,16 +20,16 @@ async fn connect(url: &str) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
-/// Everything that the server sends until it closes the connection.
+/// Reads until the server closes the connection and returns the bytes.
 async fn until_closed(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let read = tokio::time::timeout(SOON, stream.read_to_end(&mut answer)).await;
-    // A reset is a way to close, too.
+    // A reset closes the connection too.
     let _ = read.expect("the connection stays open");
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A GET over a connection of its own, read to its end.
+/// Sends a GET over a new connection and reads the response to its end.
 async fn get(url: &str, path: &str) -> String {
     let mut stream = connect(url).await;
     let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
@@ -46,7 +46,7 @@ fn post_head(app: &TestApp, path: &str, content_type: &str, length: usize) -> St
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_never_ends_is_cut_off() {
+async fn a_connection_with_an_endless_request_head_is_closed() {
     let app = TestApp::on_a_socket_over(|config| {
         config.http.header_timeout = Duration::from_millis(300);
     })
@@ -60,7 +60,7 @@ async fn a_head_that_never_ends_is_cut_off() {
         stream.write_all(begin.as_bytes()).await.unwrap();
         assert_eq!(until_closed(&mut stream).await, "", "{begin}");
     }
-    // Also behind a request that was whole.
+    // The limit also applies after a complete request.
     let mut stream = connect(&app.url()).await;
     let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
     stream.write_all(request).await.unwrap();
@@ -84,7 +84,7 @@ async fn an_idle_connection_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_stops_arriving_ends_with_408() {
+async fn a_stalled_request_body_gets_a_408() {
     let app = TestApp::on_a_socket_over(|config| {
         config.http.body_timeout = Duration::from_millis(300);
     })
@@ -107,9 +107,9 @@ async fn a_body_that_stops_arriving_ends_with_408() {
     }
 }
 
-/// The client's own failure is none of the server.
+/// A failure of the client is not counted as a server error.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_its_client_breaks_off_is_no_server_error() {
+async fn an_upload_aborted_by_its_client_is_not_a_server_error() {
     let app = TestApp::on_a_socket().await;
     let mut stream = connect(&app.url()).await;
     let head = post_head(
@@ -120,7 +120,7 @@ async fn an_upload_that_its_client_breaks_off_is_no_server_error() {
     );
     let begin = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n%PDF";
     stream.write_all((head + begin).as_bytes()).await.unwrap();
-    // Half closed, so that the answer can still be read.
+    // The connection is half closed, so that the response can still be read.
     stream.shutdown().await.unwrap();
     until_closed(&mut stream).await;
     let deadline = Instant::now() + SOON;
@@ -136,9 +136,9 @@ async fn an_upload_that_its_client_breaks_off_is_no_server_error() {
     assert!(counted.contains("status=\"400\""), "{counted}");
 }
 
-/// Half-sent heads cannot keep others out, however many there are.
+/// Many connections with incomplete request heads cannot lock out other clients.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_oldest_half_open_connection_goes_when_there_are_too_many() {
+async fn the_oldest_half_open_connection_is_closed_when_there_are_too_many() {
     let app = TestApp::on_a_socket_over(|config| config.http.connections = 8).await;
     let mut half_open = Vec::new();
     for _ in 0..30 {
@@ -157,12 +157,12 @@ async fn the_oldest_half_open_connection_goes_when_there_are_too_many() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_number_of_streams_of_a_connection_is_limited() {
+async fn concurrent_streams_of_a_connection_are_limited() {
     let app = TestApp::on_a_socket_over(|config| config.http.streams = 7).await;
     let mut stream = connect(&app.url()).await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     stream.write_all(preface).await.unwrap();
-    // A frame has nine bytes of head, and settings have six bytes each (RFC 9113).
+    // A frame has a header of nine bytes, and each setting takes six bytes (RFC 9113).
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(head[3], 4, "settings come first");
@@ -172,16 +172,16 @@ async fn the_number_of_streams_of_a_connection_is_limited() {
     assert_eq!(most.unwrap()[2..], [0, 0, 0, 7]);
 }
 
-/// Large bodies of some clients leave room for the ordinary requests of all others.
+/// Large bodies of some clients leave memory for ordinary requests of other clients.
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_held_in_memory_have_a_limit_in_all() {
+async fn request_bodies_in_memory_have_a_total_limit() {
     const MIB: usize = 1024 * 1024;
     let app = TestApp::on_a_socket_over(|config| config.http.buffered_bytes = MIB).await;
     let head = post_head(&app, "/envelopes", "application/json", MIB);
     let begun = [head.as_bytes(), &vec![b' '; 700_000]].concat();
     let ask = async || {
         let mut stream = connect(&app.url()).await;
-        // The server may answer before it has read everything.
+        // The server may respond before it has read the whole body.
         let _ = stream.write_all(&begun).await;
         let mut answer = vec![0; 4096];
         let length = stream.read(&mut answer).await.unwrap_or_default();
@@ -189,7 +189,7 @@ async fn bodies_that_are_held_in_memory_have_a_limit_in_all() {
     };
     let deadline = Instant::now() + SOON;
     let refused = loop {
-        // Only one of three has room; which one is not known.
+        // The memory suffices for one of three requests; which one is not determined.
         let three = [(); 3].map(|()| Box::pin(ask()));
         let (answer, _, _) = futures::future::select_all(three).await;
         if !answer.is_empty() {
@@ -203,7 +203,7 @@ async fn bodies_that_are_held_in_memory_have_a_limit_in_all() {
     assert_eq!(small.status, 422);
 }
 
-/// Resident memory of this process, which is the server's, in MiB.
+/// Returns the resident memory of this process, which also runs the server, in MiB.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -211,7 +211,7 @@ fn memory() -> u64 {
     kibibytes.parse::<u64>().unwrap() / 1024
 }
 
-/// A document that no writer makes smaller.
+/// Returns a document that does not compress.
 fn incompressible(size: usize) -> Vec<u8> {
     let mut state: u64 = 42;
     let noise = (0..size).map(|_| {
@@ -228,9 +228,9 @@ fn incompressible(size: usize) -> Vec<u8> {
     document.build()
 }
 
-/// Copies come from the disk piece by piece; stalled readers delay no other client.
+/// Copies are streamed from disk in pieces, and stalled readers delay no other client.
 #[tokio::test(flavor = "multi_thread")]
-async fn stalled_readers_of_copies_hold_no_memory_and_nobody_up() {
+async fn stalled_readers_of_copies_use_no_memory_and_delay_no_others() {
     const READERS: usize = 100;
     const SIZE: usize = 4_000_000;
     for vaulted in [true, false] {
@@ -264,7 +264,7 @@ async fn stalled_readers_of_copies_hold_no_memory_and_nobody_up() {
             stream.write_all(head.as_bytes()).await.unwrap();
             readers.push(stream);
         }
-        // All of them have begun to arrive.
+        // Wait until every reader has received its first bytes.
         for stream in &mut readers {
             let begun = tokio::time::timeout(SOON * 3, stream.readable()).await;
             begun.expect("an answer").unwrap();
@@ -282,14 +282,14 @@ async fn stalled_readers_of_copies_hold_no_memory_and_nobody_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_read_is_cut_off() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let app = TestApp::on_a_socket_over(|config| {
         config.http.write_timeout = Duration::from_millis(500);
     })
     .await;
     let mut stream = connect(&app.url()).await;
     let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
-    // More answers than the system keeps for a connection.
+    // More responses than the kernel buffers for one connection.
     let requests = request.repeat(200);
     let _ = tokio::time::timeout(SOON, stream.write_all(requests.as_bytes())).await;
     let deadline = Instant::now() + SOON;
@@ -305,7 +305,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
 
 /// Stalled clients do not keep a server from stopping.
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_ends_within_its_grace_while_clients_stall() {
+async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
     let folder = tempfile::tempdir().unwrap();
     share_native_code(folder.path());
     let home = Home {

@@ -1,4 +1,4 @@
-//! What a server shows to others, and what of it other users of its machine can read.
+//! Exposure of a server: metrics, logs, and files that other users of the machine could read.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -11,9 +11,9 @@ use axum::http::Request;
 use crate::support::process::{Home, Server, this_program};
 use crate::support::{TestApp, files_below, share_native_code};
 
-/// Metrics name routes, components and queues: they are not for the world.
+/// Metrics name routes, components and queues, so they must not be public.
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_for_this_machine_or_for_a_listener_of_their_own() {
+async fn metrics_are_served_on_loopback_or_a_dedicated_listener_only() {
     let app = TestApp::start().await;
     let from = |peer: &str| {
         let peer: std::net::SocketAddr = peer.parse().unwrap();
@@ -41,7 +41,7 @@ async fn metrics_are_for_this_machine_or_for_a_listener_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_served_where_the_setting_says() {
+async fn metrics_are_served_at_the_configured_address() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -70,7 +70,7 @@ async fn metrics_are_served_where_the_setting_says() {
     assert_eq!(main.status(), 404);
 }
 
-/// Who used which key or token is in the log, by their ids.
+/// The log contains the id of the key or token of each request.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let data = tempfile::tempdir().unwrap();
@@ -112,12 +112,12 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// With any umask, and with folders that an older release made.
+/// Holds for any umask, and for folders that an older release created.
 #[tokio::test(flavor = "multi_thread")]
-async fn data_of_a_server_is_for_its_user_only() {
+async fn data_files_are_readable_by_the_server_user_only() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
-    // As an older release made it.
+    // Folders with the permissions that an older release gave them.
     for folder in ["objects", "outbox"] {
         std::fs::create_dir(data.path().join(folder)).unwrap();
         let open = std::fs::Permissions::from_mode(0o755);
@@ -148,16 +148,16 @@ async fn data_of_a_server_is_for_its_user_only() {
     server.kill();
 }
 
-/// The authority of a sealing key signs once. A thief of the folder makes no other
-/// certificate of it.
+/// The authority's key signs once and is discarded, so that a thief of the folder cannot issue
+/// further certificates.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sealing_authoritys_key_is_not_kept() {
+async fn the_sealing_authoritys_key_is_not_stored() {
     let app = TestApp::start().await;
     let seal = app.data.path().join("keys/seal");
     let kept = |name: &str| seal.join(name).exists();
     assert!(kept("key.pem") && kept("certificates.pem"));
     assert!(!kept("authority-key.pem"));
-    // An older release kept it.
+    // Older releases stored the key.
     std::fs::write(seal.join("authority-key.pem"), "a key").unwrap();
     let data = app.data.path().to_owned();
     app.another_node(|config| config.data_dir = data).await;

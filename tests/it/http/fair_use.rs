@@ -1,4 +1,4 @@
-//! One tenant, link or address that asks for a great deal leaves the others their share.
+//! Fair use: one tenant, link or address with many requests leaves the others their share.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::builder::PdfBuilder;
 use crate::support::{Answer, TestApp, form};
 
-/// A document that takes seconds to search: many pages full of glyphs.
+/// Returns a document that takes seconds to search: many pages full of glyphs.
 fn heavy() -> Vec<u8> {
     let line = "BT /F1 4 Tf 5 50 Td (and so on and so forth and so on and so forth) Tj ET\n";
     let mut document = PdfBuilder::new();
@@ -29,19 +29,19 @@ fn anchor(text: &str) -> String {
     .to_string()
 }
 
-/// One tenant's queue is its own: another one's document does not stand behind it.
+/// Each tenant has its own queue, so its documents do not wait for those of another tenant.
 #[tokio::test(flavor = "multi_thread")]
-async fn heavy_documents_of_one_tenant_do_not_hold_up_another() {
+async fn heavy_documents_of_one_tenant_do_not_delay_another() {
     let app = TestApp::start().await;
     let other = app.other_organization().await;
-    // Components are loaded first: only the wait is measured.
+    // Loading the components must not count as waiting time.
     app.contract_template().await;
     let (heavy, fields) = (heavy(), anchor("nowhere to be found"));
     let texts = [("name", "Heavy"), ("fields_json", fields.as_str())];
     let attack = |_| app.upload("/partner/templates", "application/pdf", &heavy, &texts);
     let mut attack = futures::future::join_all((0..12).map(attack));
     let victim = async {
-        // The attack is under way.
+        // Wait until the heavy documents are being processed.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let began = Instant::now();
         let fields = anchor("Buyer signature:");
@@ -66,10 +66,10 @@ async fn heavy_documents_of_one_tenant_do_not_hold_up_another() {
     assert!(waited * 3 < whole, "{waited:?} of {whole:?}");
 }
 
-/// What one envelope asks for beyond its place in the queue is refused at once, and
-/// another organization does not notice.
+/// Requests for one envelope beyond its queue limit are refused immediately, without an effect
+/// on other organizations.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_queue_of_document_work_answers_503_with_retry_after() {
+async fn a_full_document_queue_returns_503_with_retry_after() {
     let app = TestApp::start().await;
     let field = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "required": true,
@@ -81,10 +81,11 @@ async fn a_full_queue_of_document_work_answers_503_with_retry_after() {
     let url = envelope["sign_url"].as_str().unwrap();
     let link = &url[url.find("/sign/").unwrap()..];
     let other = app.other_organization().await;
-    // One queue takes 64 calls about one document.
+    // A queue holds 64 calls about one document.
     let pages: Vec<_> = (1..=120)
         .map(|page| format!("{link}/pages/{page}.png"))
         .collect();
+    // Almost twice as many calls as the queue holds.
     let attack = futures::future::join_all(pages.iter().map(|path| get(&app, path, None)));
     let victim = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -112,7 +113,7 @@ async fn a_full_queue_of_document_work_answers_503_with_retry_after() {
             "Too much work of this kind is waiting; please try again"
         );
     }
-    // Nothing is left behind: the same pages are there a little later.
+    // The refusal leaves no trace: the same page can be requested later.
     assert_eq!(get(&app, &pages[119], None).await.status, 200);
 }
 
@@ -132,7 +133,7 @@ fn is_refused(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signing_link_has_a_limit_of_requests_and_its_signer_sees_a_page() {
+async fn a_signing_link_has_a_request_limit_with_an_error_page() {
     let limited = |config: &mut Config| config.rate_limits.signing_link = 3;
     let app = TestApp::with(limited, OrgSettings::default()).await;
     let envelope = app.sent_envelope().await;
@@ -148,15 +149,15 @@ async fn a_signing_link_has_a_limit_of_requests_and_its_signer_sees_a_page() {
     let refused = get(&app, &path, None).await;
     is_refused(&refused);
     assert_eq!(refused.error(429), "Rate limit exceeded");
-    // Another signer is not touched.
+    // Another signer is not affected.
     let other = app.sent_envelope().await;
     let other = form::open(&app, other["sign_url"].as_str().unwrap()).await;
     assert_eq!(other.status, 200);
 }
 
-/// A copy is as large as its document: a link gets fewer of them than of other answers.
+/// Copies are large, so a link has a lower limit for them than for other requests.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signing_link_has_a_limit_of_copies() {
+async fn a_signing_link_has_a_limit_for_copies() {
     let limited = |config: &mut Config| config.rate_limits.copies = 1;
     let app = TestApp::with(limited, OrgSettings::default()).await;
     let envelope = app.sent_envelope().await;
@@ -167,12 +168,12 @@ async fn a_signing_link_has_a_limit_of_copies() {
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/copy.pdf";
     assert_eq!(get(&app, &path, None).await.status, 200);
     is_refused(&get(&app, &path, None).await);
-    // The form says where the signer stands all the same.
+    // The form still shows the signer's status.
     assert_eq!(form::open(&app, url).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_web_token_and_a_builder_session_have_limits_of_requests() {
+async fn web_tokens_and_builder_sessions_have_request_limits() {
     let limited = |config: &mut Config| {
         config.rate_limits.web_token = 3;
         config.rate_limits.builder_session = 2;
@@ -202,7 +203,7 @@ async fn a_web_token_and_a_builder_session_have_limits_of_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_a_limit_of_requests_for_the_log() {
+async fn log_requests_are_limited_for_each_address() {
     let app = TestApp::on_a_socket_over(|config| {
         config.rate_limits.ledger = 2;
         config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -215,7 +216,7 @@ async fn an_address_has_a_limit_of_requests_for_the_log() {
         let request = request.header("x-forwarded-for", address);
         async move { request.send().await.unwrap().status().as_u16() }
     };
-    // What there is to read does not matter.
+    // The limit is shared by all paths of the log, but not by addresses.
     for path in ["head", "checkpoint"] {
         assert_ne!(ask(path, "203.0.113.1").await, 429);
     }
@@ -224,9 +225,9 @@ async fn an_address_has_a_limit_of_requests_for_the_log() {
     assert_ne!(ask("head", "203.0.113.2").await, 429);
 }
 
-/// Answering at once would only invite the next request.
+/// An immediate response would only invite the next request, so refusals are delayed.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_goes_on_after_a_hundred_refusals_waits_for_each_further_one() {
+async fn refusals_are_delayed_after_a_hundred_of_them() {
     let app = TestApp::on_a_socket_over(|config| {
         config.rate_limits.ledger = 1;
         config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -250,7 +251,7 @@ async fn who_goes_on_after_a_hundred_refusals_waits_for_each_further_one() {
     assert_ne!(ask("203.0.113.8").await.0, 429);
 }
 
-/// The lines of the first page.
+/// Returns the text lines of the first page.
 async fn lines(app: &TestApp, url: &str) -> Value {
     let path = url[url.find("/sign/").unwrap()..].to_owned() + "/pages/1.json";
     let first = get(app, &path, None).await;
@@ -258,9 +259,9 @@ async fn lines(app: &TestApp, url: &str) -> Value {
     first.json()
 }
 
-/// Text of pages is kept like their pictures: it is there when the document is not.
+/// Page texts are cached like page images: they are served without reading the document.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_text_of_a_page_is_read_once() {
+async fn page_text_is_cached_after_the_first_request() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -272,9 +273,9 @@ async fn the_text_of_a_page_is_read_once() {
     assert_eq!(lines(&app, url).await, before);
 }
 
-/// However many ask for the copy of a document that is not vaulted yet, it is made once.
+/// Concurrent requests for the copy of a document that is not vaulted yet make it only once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_before_the_vault_is_made_once() {
+async fn a_copy_of_an_unvaulted_document_is_made_once() {
     let app = TestApp::without_auto_vault().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();

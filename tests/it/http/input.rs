@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 
-/// The codes of an answer's warnings.
+/// Returns the codes of a response's warnings.
 fn codes(answer: &Value) -> Vec<&str> {
     let warnings = answer["warnings"].as_array();
     let codes = warnings.into_iter().flatten();
@@ -20,7 +20,7 @@ async fn envelopes(app: &TestApp) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_without_a_role_gets_the_default_role_of_their_position() {
+async fn a_signer_without_a_role_gets_the_default_role_for_the_position() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&[
         "{{First;type=signature;required=true}}",
@@ -88,7 +88,7 @@ async fn an_unknown_member_is_refused_with_the_nearest_known_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_member_of_a_field_is_refused_where_it_stands() {
+async fn an_unknown_member_of_a_field_is_refused_with_its_location() {
     let app = TestApp::start().await;
     let fields = json!([{
         "name": "Signature", "type": "signature", "role": "Buyer", "requird": true,
@@ -106,7 +106,7 @@ async fn an_unknown_member_of_a_field_is_refused_where_it_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_web_apps_bodies_have_no_unknown_members_either() {
+async fn unknown_members_are_refused_in_web_app_requests() {
     let app = TestApp::start().await;
     for (path, body, member, nearest) in [
         (
@@ -150,7 +150,7 @@ async fn an_unknown_part_of_a_form_is_refused_with_the_nearest_known_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_query_parameter_is_refused_once_the_caller_is_known() {
+async fn an_unknown_query_parameter_is_refused_after_authentication() {
     let app = TestApp::start().await;
     let refused = app.get("/partner/envelopes?limt=5").await;
     assert_eq!(refused.json()["details"][0]["nearest"], "limit");
@@ -171,7 +171,7 @@ async fn an_unknown_query_parameter_is_refused_once_the_caller_is_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metadata_of_others_stays_open() {
+async fn parameters_and_metadata_of_third_parties_are_not_restricted() {
     let app = TestApp::start().await;
     let body = r#"{"event_type":"ping","data":{}}"#;
     let callback = app
@@ -193,7 +193,7 @@ async fn metadata_of_others_stays_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_warns_of_roles_that_need_not_sign_and_of_ambiguous_anchors() {
+async fn a_template_warns_about_optional_signatures_and_ambiguous_anchors() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&["Sign here:", "Terms", "Sign here:", "Date:"]);
     let anchor = |name: &str, kind: &str, text: &str, more: Value| {
@@ -247,7 +247,7 @@ async fn a_template_warns_of_roles_that_need_not_sign_and_of_ambiguous_anchors()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_without_trouble_has_no_warnings() {
+async fn a_valid_template_has_no_warnings() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&["{{Signature;type=signature;role=Buyer;required=true}}"]);
     let texts = [("name", "Contract")];
@@ -258,7 +258,7 @@ async fn a_template_without_trouble_has_no_warnings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tags_with_trouble_are_warned_of() {
+async fn problematic_tags_cause_warnings() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&[
         "{{Signature;type=signature;role=Buyer;required=true;condition=x}}",
@@ -307,7 +307,7 @@ async fn an_envelope_without_a_secured_party_is_created_with_a_warning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_warning_is_replayed_with_its_answer() {
+async fn a_replayed_response_includes_its_warnings() {
     use axum::http::Request;
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null).to_string();
@@ -324,7 +324,7 @@ async fn a_warning_is_replayed_with_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn identity_verification_of_a_batch_is_taken_from_its_source_with_a_warning() {
+async fn a_batch_takes_identity_verification_from_its_source_with_a_warning() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let batch = json!({

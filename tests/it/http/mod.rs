@@ -1,4 +1,4 @@
-//! Requests and connections, as clients see them.
+//! Requests and connections from the client's side.
 
 mod connections;
 mod exposure;

@@ -1,4 +1,4 @@
-//! The OpenAPI document, and what is checked for every operation in it.
+//! The OpenAPI document, and checks that run for every operation in it.
 
 use axum::body::Body;
 use axum::http::{Method, Request};
@@ -43,9 +43,9 @@ fn document() -> Value {
     holdfast::http::openapi_document("https://holdfast.example/api/v2")
 }
 
-/// Set `UPDATE_OPENAPI=1` to write the committed copy anew.
+/// Set `UPDATE_OPENAPI=1` to rewrite the committed copy.
 #[test]
-fn the_committed_document_is_the_served_one() {
+fn the_committed_openapi_document_matches_the_served_one() {
     let text = format!("{}\n", serde_json::to_string_pretty(&document()).unwrap());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
@@ -90,7 +90,7 @@ async fn the_reference_shows_every_operation_in_a_browser() {
 }
 
 #[test]
-fn every_operation_says_its_credential_its_errors_and_an_example() {
+fn every_operation_documents_its_credential_errors_and_an_example() {
     let document = document();
     let operations = operations(&document);
     assert!(operations.len() >= 70, "{}", operations.len());
@@ -141,7 +141,7 @@ fn every_operation_says_its_credential_its_errors_and_an_example() {
     }
 }
 
-/// An example fits the schema beside it.
+/// Asserts that an example matches its schema.
 fn check_example(document: &Value, name: &str, media: &Value) {
     let mut schema = media["schema"].clone();
     schema["components"] = document["components"].clone();
@@ -153,7 +153,8 @@ fn check_example(document: &Value, name: &str, media: &Value) {
     assert!(problems.is_empty(), "{name}: {problems:#?}");
 }
 
-/// Ids of organization A, by the part of the path that asks for one.
+/// Creates one object of each kind in organization A and returns their ids, each with the part
+/// of the path that precedes it.
 async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let template = app.contract_template().await;
     let template_id = template["template_id"].as_str().unwrap().to_owned();
@@ -177,7 +178,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
         .await
         .data(201);
     let component_id = component["component_id"].as_str().unwrap().to_owned();
-    // Nor can anybody else activate it.
+    // Another organization cannot activate it.
     let activate = json!({ "component_id": component_id });
     let path = "/component-slots/rules.compliance/activate";
     let foreign = app
@@ -229,7 +230,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
-/// A request that is well-formed for the operation, so that its id decides.
+/// Builds a valid request for the operation, so that only the id decides about the response.
 fn request(operation: &Operation, id: &str, credential: (&str, &str)) -> Request<Body> {
     let path = operation.path.replace("{id}", id);
     let mut request = Request::builder()
@@ -255,10 +256,10 @@ fn request(operation: &Operation, id: &str, credential: (&str, &str)) -> Request
     request.body(body).unwrap()
 }
 
-/// For every operation that takes an id, organization B's credential on
-/// organization A's id answers exactly as for an id that nobody has.
+/// For every operation with an id, organization B gets the same response for organization A's id
+/// as for an id that does not exist.
 #[tokio::test(flavor = "multi_thread")]
-async fn organizations_never_see_each_other() {
+async fn organizations_cannot_access_each_others_objects() {
     let app = TestApp::with_receivers().await;
     let ids = ids_of_a(&app).await;
     let key = app.other_organization().await;
@@ -292,7 +293,7 @@ async fn organizations_never_see_each_other() {
     assert!(checked >= 45, "{checked} operations take an id");
 }
 
-/// Any JSON: what a confused or hostile client may send.
+/// Generates any JSON value, as a confused or hostile client may send it.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -313,7 +314,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An example in which some members are replaced by anything.
+/// Generates variants of an example in which some members have any JSON value.
 fn distorted(example: Value) -> impl Strategy<Value = Value> {
     let members = example.as_object().cloned().unwrap_or_default();
     let choices = prop::collection::vec(prop::option::weighted(0.4, any_json()), members.len());
@@ -326,14 +327,14 @@ fn distorted(example: Value) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bodies of the right kind and of no kind at all: never our fault.
+/// Neither well-formed nor malformed bodies cause a 5xx.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_body_makes_the_service_fail() {
+async fn no_request_body_causes_a_server_error() {
     try_bodies(TestApp::with_receivers().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_body_makes_the_service_fail_on_postgresql() {
+async fn no_request_body_causes_a_server_error_on_postgresql() {
     let url = postgres::new_database().await;
     let settings = |config: &mut Config| {
         receiver::admit(config);

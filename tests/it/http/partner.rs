@@ -45,7 +45,7 @@ async fn a_request_without_a_key_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_without_the_scope_is_refused_before_anything_is_looked_at() {
+async fn a_key_without_the_scope_is_refused_before_the_request_is_read() {
     let app = TestApp::start().await;
     let key = app.key_with(&[Scope::EnvelopesRead]).await;
     assert_eq!(app.get_as(&key, "/partner/envelopes").await.status, 200);
@@ -75,7 +75,7 @@ async fn a_key_without_the_scope_is_refused_before_anything_is_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_not_well_formed_is_a_400_and_writes_nothing() {
+async fn a_malformed_body_is_a_400_and_writes_nothing() {
     let app = TestApp::start().await;
     let broken = app
         .post_text(
@@ -149,7 +149,7 @@ async fn every_problem_of_a_body_is_reported_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signers_and_prefill_have_to_fit_the_template() {
+async fn signers_and_prefill_have_to_match_the_template() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
@@ -191,7 +191,7 @@ async fn an_unknown_template_or_envelope_is_a_404() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_organizations_envelope_answers_like_one_that_does_not_exist() {
+async fn another_organizations_envelope_is_a_404() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -249,7 +249,7 @@ async fn another_organizations_envelope_answers_like_one_that_does_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_filtered_and_paged_newest_first() {
+async fn lists_are_filtered_paged_and_sorted_newest_first() {
     let app = TestApp::start().await;
     for number in 0..3 {
         let mut body = envelope_body(&Value::Null);
@@ -313,7 +313,7 @@ async fn a_void_is_final_and_reaches_the_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_are_checked_by_their_bytes() {
+async fn upload_types_are_checked_by_their_bytes() {
     let app = TestApp::start().await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -362,7 +362,7 @@ async fn uploads_are_checked_by_their_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn templates_say_where_every_field_landed_and_what_is_wrong_with_it() {
+async fn template_responses_list_field_positions_and_problems() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     assert_eq!(template["fields_added"], 2);
@@ -440,10 +440,10 @@ async fn a_template_upload_needs_a_pdf_and_a_name() {
     assert_eq!(refused.error(409), "Template has no fields to sign");
 }
 
-/// What an operator changes counts at the next request, also where the key is
-/// remembered.
+/// An operator's change of a key takes effect with the next request, also on nodes that cache
+/// the key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_key_counts_at_the_next_request() {
+async fn a_changed_key_takes_effect_at_the_next_request() {
     let app = TestApp::start().await;
     let envelope = app
         .post("/partner/envelopes", envelope_body(&Value::Null))
@@ -495,8 +495,8 @@ async fn a_changed_key_counts_at_the_next_request() {
     );
 }
 
-/// A dry run says where fields would land and everywhere their anchors occur,
-/// and writes nothing.
+/// A dry run returns the areas of fields and all occurrences of their anchors, and writes
+/// nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_of_a_placement_writes_nothing() {
     let app = TestApp::start().await;
@@ -525,10 +525,10 @@ async fn a_dry_run_of_a_placement_writes_nothing() {
     assert_eq!(added["occurrences"], Value::Null);
 }
 
-/// The provider was told of new fields and the service died before it kept
-/// them: the repeated call adds them once.
+/// The service dies after sending new fields to the provider and before storing them. The
+/// repeated call adds them only once.
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_that_the_provider_has_already_are_not_added_twice() {
+async fn fields_already_at_the_provider_are_not_added_twice() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = template["template_id"].as_str().unwrap();

@@ -1,6 +1,6 @@
-//! The specification's tables for envelopes, customers, errors and limits, row
-//! by row. What a row needs more than one request for has a test of its own in
-//! the file of its subject; the customer's own fields are in `service/customers.rs`.
+//! The specification's tables for envelopes, customers, errors and limits, row by row. Rows that
+//! need more than one request are tested in the file of their subject; the customer's own fields
+//! are tested in `service/customers.rs`.
 
 use std::time::Duration;
 
@@ -36,9 +36,9 @@ fn id_of(envelope: &Value) -> &str {
 
 // Resources and their fields
 
-/// Table "Envelope (partner view)": the get, with every row's name and type.
+/// Table "Envelope (partner view)": name and type of every member of the GET response.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_has_these_fields() {
+async fn an_envelope_has_the_specified_fields() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
@@ -89,10 +89,10 @@ async fn an_envelope_has_these_fields() {
     assert_eq!(envelope["metadata"], metadata);
 }
 
-/// The same table: `vaulted`, `compliant` and `signed_at` change with the vault,
-/// and nothing of the vault's paths shows.
+/// Same table: `vaulted`, `compliant` and `signed_at` change with the vault, and no path of the
+/// vault is exposed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_vaulted_envelopes_status_is_a_summary() {
+async fn a_vaulted_envelopes_status_matches_the_specification() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let path = format!("/partner/envelopes/{id}");
@@ -125,7 +125,7 @@ async fn a_vaulted_envelopes_status_is_a_summary() {
     assert_eq!(envelope["compliant"], true);
 }
 
-/// `metadata` shows three keys of what is kept, `bulk_send` among them.
+/// `metadata` exposes three of the stored keys, `bulk_send` among them.
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_is_filtered_to_the_partner_safe_subset() {
     let app = TestApp::start().await;
@@ -147,7 +147,7 @@ async fn metadata_is_filtered_to_the_partner_safe_subset() {
 
 /// Table "Signer entry (signing links)".
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_entry_has_these_fields() {
+async fn a_signer_entry_has_the_specified_fields() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let path = format!("/partner/envelopes/{}/signing-links", id_of(&envelope));
@@ -168,10 +168,10 @@ async fn a_signer_entry_has_these_fields() {
 
 // Endpoints
 
-/// Table "Envelopes (partner)": the answers of the writing endpoints. Their
-/// scopes follow below.
+/// Table "Envelopes (partner)": responses of the writing endpoints. Their scopes are tested
+/// below.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_writing_endpoints_answer_as_specified() {
+async fn writing_endpoints_respond_as_specified() {
     let app = TestApp::without_auto_vault().await;
     let envelope = paper(&app).await;
     assert_eq!(envelope["status"], "uploaded");
@@ -203,9 +203,9 @@ async fn the_writing_endpoints_answer_as_specified() {
     assert_eq!(reminded, expected);
 }
 
-/// Table "Customers (partner)": the answer to an uploaded document.
+/// Table "Customers (partner)": response to an uploaded document.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_customers_document_has_these_fields() {
+async fn a_customer_document_has_the_specified_fields() {
     let app = TestApp::start().await;
     let envelope = paper(&app).await;
     let customer = envelope["customer_id"].as_str().unwrap();
@@ -227,8 +227,8 @@ async fn a_customers_document_has_these_fields() {
     assert_eq!(envelope["customer_id"], customer);
 }
 
-/// The scope of each row of the tables of partner endpoints: a key with all
-/// other scopes is refused with that scope's name.
+/// Scopes of the partner endpoints: a key with all other scopes is refused with an error that
+/// names the missing scope.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_endpoint_needs_its_scope() {
     let app = TestApp::start().await;
@@ -314,8 +314,7 @@ async fn each_endpoint_needs_its_scope() {
     }
 }
 
-/// Table "Create envelope body": which members are required, and what each has
-/// to be.
+/// Table "Create envelope body": required members, and the constraints of each.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_member_of_the_create_body_is_checked() {
     let app = TestApp::start().await;
@@ -366,10 +365,10 @@ async fn each_member_of_the_create_body_is_checked() {
     }
 }
 
-/// Table "Envelope status" through the API: every status and every call that
-/// asks for a move. `-` is refused and leaves the status as it was.
+/// Table "Envelope status" through the API: every status and every call that changes it. `-`
+/// means that the call is refused and leaves the status unchanged.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_status_answers_every_call_as_the_table_says() {
+async fn every_call_in_every_status_matches_the_table() {
     // The statuses in the order of the specification:
     // pending uploaded preparing sent viewed completed vaulted vaulted_out
     // declined voided expired
@@ -426,7 +425,7 @@ async fn every_status_answers_every_call_as_the_table_says() {
         ),
     ];
     let app = TestApp::without_auto_vault().await;
-    // Vaulted, so that whatever a status allows can be done.
+    // The envelope is vaulted, so that every call that a status allows can succeed.
     let envelope = app.sent_envelope().await;
     form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
     app.wait_for(id_of(&envelope), "completed").await;
@@ -472,9 +471,9 @@ async fn every_status_answers_every_call_as_the_table_says() {
 
 // Errors
 
-/// Table "Errors": the rows that this surface can give, each by its example.
+/// Table "Errors": the rows that apply to this surface, each with its example.
 #[tokio::test(flavor = "multi_thread")]
-async fn each_error_status_has_its_text() {
+async fn each_error_status_has_the_specified_text() {
     let app = TestApp::start().await;
     let envelope = paper(&app).await;
     let path = format!("/partner/envelopes/{}", id_of(&envelope));
@@ -514,8 +513,8 @@ async fn each_error_status_has_its_text() {
     assert_eq!(answer.await.error(404), "Template not found");
     let answer = app.get(&format!("{path}/vault/certificate")).await;
     assert_eq!(answer.error(404), "Certificate not yet generated");
-    // 409: the wrong entrance for the kind; unpaid and terminal have tests and
-    // rows of their own.
+    // 409: the vault-in call for the other kind. Unpaid and terminal envelopes have their own
+    // tests and rows.
     let answer = app
         .post(&format!("{path}/vault-in-signed"), json!({}))
         .await;
@@ -527,13 +526,13 @@ async fn each_error_status_has_its_text() {
     let png = b"\x89PNG\r\n\x1a\n";
     let answer = app.upload("/partner/templates", "image/png", png, &name);
     assert_eq!(answer.await.status, 415);
-    // 422: `Validation failed` and the status text have rows of their own.
+    // 422: `Validation failed` and the status text have their own rows.
     // 429: in `rate_limits.rs`. 502 and 503: in `envelopes.rs`.
 }
 
-/// Row 500: a template that cannot be kept. Nothing of the database shows.
+/// Row 500: a template that cannot be stored. The response exposes nothing of the database.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_row_that_cannot_be_kept_is_a_500() {
+async fn a_template_row_that_cannot_be_stored_is_a_500() {
     let app = TestApp::start().await;
     app.execute(
         "create trigger no_more before insert on template
@@ -548,9 +547,9 @@ async fn a_template_row_that_cannot_be_kept_is_a_500() {
 
 // Limits
 
-/// Table "Limits": page sizes and numbers of the list.
+/// Table "Limits": sizes and numbers of pages.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_have_these_defaults_and_limits() {
+async fn page_sizes_have_the_specified_defaults_and_limits() {
     let app = TestApp::start().await;
     for _ in 0..21 {
         paper(&app).await;
@@ -578,9 +577,9 @@ async fn pages_have_these_defaults_and_limits() {
 
 /// Table "Limits": requests per minute, upload types, JSON bodies, signed URLs.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_other_limits_are_these() {
+async fn the_remaining_limits_match_the_specification() {
     let app = TestApp::start().await;
-    // A key has 100 requests a minute unless somebody says otherwise.
+    // A key has 100 requests a minute by default.
     let org = app.org.to_string();
     let arguments = ["key", "create", "--org", &org, "--scopes", "envelopes:read"];
     let key = crate::support::operator(app.data.path(), &arguments);

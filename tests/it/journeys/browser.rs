@@ -1,6 +1,6 @@
-//! People with a browser: signing on a desktop, on a phone and without a script.
+//! Signing in a browser: on a desktop, on a phone and without JavaScript.
 //!
-//! Pictures of the pages are kept in the build's folder `tmp/screenshots`.
+//! Screenshots are saved in the build folder, in `tmp/screenshots`.
 
 use holdfast::domain::organization::{OrgSettings, PaymentSettings};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::method::{CODE, Method};
 use crate::support::processor::Processor;
 use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
 
-/// Every kind of field that can be written into a document.
+/// Tags for every kind of field.
 const EVERY_FIELD: &[&str] = &[
     "Service agreement",
     "Customer name: {{Full name;type=text;role=Customer;required=true;width=180}}",
@@ -188,7 +188,7 @@ async fn an_uploaded_picture_signs_and_survives_a_reload() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_the_dark_and_in_an_organizations_colour_everything_can_be_read() {
+async fn pages_are_readable_in_dark_mode_and_in_brand_colours() {
     let settings = OrgSettings {
         brand: serde_json::from_value(json!({ "name": "Oak & Pine", "color": "#ffd000" })).unwrap(),
         ..OrgSettings::default()
@@ -232,9 +232,9 @@ async fn the_form_works_without_javascript() {
     ] {
         browser.type_into(&format!("[name='{name}']"), value).await;
     }
-    // What a date control takes depends on the language of the browser.
+    // The format of a date control depends on the language of the browser.
     browser.type_into("[name='Start date']", "12012026").await;
-    // From the first radio button back to the list before it.
+    // Move from the first radio button back to the list before it.
     browser.click("[name=Billing][value=Yearly]").await;
     browser.press(&["\u{e008}", "\u{e004}"]).await;
     browser.press(&["F"]).await;
@@ -275,7 +275,7 @@ async fn the_form_is_filled_in_and_signed_by_keyboard_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_with_a_dead_connection_or_a_reload() {
+async fn entered_values_survive_a_lost_connection_and_a_reload() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let browser = Browser::open(Screen::Desktop).await;
@@ -295,7 +295,7 @@ async fn nothing_is_lost_with_a_dead_connection_or_a_reload() {
             "return document.querySelector(\"[name='Buyer signature']\")?.value === 'Jordan Lee'",
         )
         .await;
-    // Saved as soon as the connection was back, or by the page after it.
+    // The script saves when the connection is back, or else the reloaded page does.
     let url = id_and_url(&envelope).1;
     for _ in 0..200 {
         if form::open(&app, url)
@@ -307,7 +307,7 @@ async fn nothing_is_lost_with_a_dead_connection_or_a_reload() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    // Another device sees what was saved.
+    // Another device shows the saved values.
     let other = Browser::open(Screen::Phone).await;
     other.goto(id_and_url(&envelope).1).await;
     other
@@ -379,7 +379,7 @@ async fn an_expired_link_is_renewed_by_mail() {
     assert!(opened, "{links:?}");
 }
 
-/// A partner's page on another origin, which takes in the widget.
+/// Serves a partner's page on another origin that embeds the widget.
 async fn partners_page(html: String) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
@@ -397,7 +397,7 @@ async fn embed_token(app: &TestApp, id: &str, widget: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_another_origin_embeds_the_signing_widget_and_hears_of_it() {
+async fn a_page_of_another_origin_embeds_the_widget_and_receives_its_messages() {
     let app = TestApp::on_a_socket().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -415,7 +415,7 @@ async fn a_page_of_another_origin_embeds_the_signing_widget_and_hears_of_it() {
     .await;
     let browser = Browser::open(Screen::Desktop).await;
 
-    // The organization has not named that origin: the browser shows nothing.
+    // The organization does not allow that origin, so the browser blocks the frame.
     browser.goto(&partner).await;
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     assert_eq!(browser.run("return window.heard.length").await, 0);
@@ -477,7 +477,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     let address = browser.page.current_url().await.unwrap();
     assert!(!address.as_str().contains("token"), "{address}");
 
-    // Dropped onto the first page, moved and resized with the mouse.
+    // Drop a field onto the first page, then move and resize it with the mouse.
     browser.run("
         const data = new DataTransfer();
         const kind = document.querySelector('[data-kind=text]');
@@ -503,14 +503,14 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
         "it was resized"
     );
 
-    // Named, and moved again, by keyboard.
+    // Name the field and move it again with the keyboard.
     browser.run("const name = document.getElementById('field-name'); name.value = 'Odometer'; name.dispatchEvent(new Event('change'));").await;
     let box_ = browser.see(".box[aria-pressed=true]").await;
     box_.send_keys("\u{e015}\u{e015}").await.unwrap();
     browser.picture("builder").await;
     browser.is_accessible("the builder").await;
 
-    // A second role, and a signature for it.
+    // Add a second role and a signature for it.
     browser.run("window.prompt = () => 'Seller'").await;
     browser.click("#new-role").await;
     browser.click("[data-kind=signature]").await;
@@ -527,7 +527,7 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     let page = form::open(&app, envelope["sign_url"].as_str().unwrap()).await;
     assert!(page.text().contains("name=\"Odometer\""), "{}", page.text());
 
-    // Whoever saves what they opened before sees that it was changed.
+    // A save that is based on an older revision is refused.
     let other = app.template_session(id).await;
     let stale = json!({ "revision": "0".repeat(64), "fields": [] });
     assert_eq!(
@@ -557,9 +557,10 @@ async fn fields_are_dragged_onto_pages_resized_given_roles_and_saved() {
     );
 }
 
-/// The gate in front of a verified document: who one is, a code, questions, the document.
+/// The identity check in front of a verified document: personal data, a code, questions, then
+/// the document.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_proves_who_they_are_on_a_phone() {
+async fn a_signer_passes_identity_verification_on_a_phone() {
     let method = Method::start().await;
     let app = TestApp::on_a_socket_over(|config| method.configure(config)).await;
     let document = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
@@ -608,10 +609,10 @@ async fn a_signer_proves_who_they_are_on_a_phone() {
     app.wait_for(id, "viewed").await;
 }
 
-/// The sandboxes, as somebody meets them who tries the product: questions, the payment
-/// step, and back to the document.
+/// The sandboxes as a person trying out the product sees them: questions, the payment step, and
+/// back to the document.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sandboxes_are_walked_through_on_a_desktop() {
+async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     let payment = PaymentSettings {
         amount_cents: 4900,
         currency: "USD".into(),
@@ -639,7 +640,7 @@ async fn the_sandboxes_are_walked_through_on_a_desktop() {
     browser.click("[name=q2][value=correct]").await;
     browser.click("[name=q3][value=correct]").await;
     browser.click("form.questions button").await;
-    browser.read("That was not right").await;
+    browser.read("Your answers were not correct").await;
     browser.picture("kba-failed").await;
     browser.is_accessible("the failure").await;
     browser.click("button[name=again]").await;
@@ -650,7 +651,7 @@ async fn the_sandboxes_are_walked_through_on_a_desktop() {
     }
     browser.click("form.questions button").await;
     browser.see(".sheet img").await;
-    browser.read("To be paid: USD 49.00").await;
+    browser.read("Amount due: USD 49.00").await;
     browser.picture("payment-due").await;
     browser.is_accessible("the form with a payment").await;
     browser.click(".payment .button").await;
@@ -671,8 +672,7 @@ async fn the_sandboxes_are_walked_through_on_a_desktop() {
     app.wait_for(id, "vaulted").await;
 }
 
-/// A library with the interface of Stripe.js, as far as the payer's page uses it: the
-/// first card is declined.
+/// A fake Stripe.js with the functions that the payer's page uses. It declines the first card.
 const LIBRARY: &str = "
 let tried = false;
 window.Stripe = (key) => ({
@@ -693,8 +693,7 @@ window.Stripe = (key) => ({
   },
 });";
 
-/// Where the processor brings a form of its own, it is shown on our page, and its payer
-/// comes back to the document.
+/// A processor's own form is shown on our page, and the payer returns to the document.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payer_uses_the_processors_own_form() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! A batch whose servers are killed: at the end every client has one envelope and one
-//! submission, and the batch is told of once.
+//! A batch during which servers are killed: at the end every client has one envelope and one
+//! submission, and the batch has a single `bulk.completed` event.
 //!
 //! `HOLDFAST_KILLS` asks for the long drill of `make crash`: 20 kills in a batch of
 //! 1,000. `make test` has a shorter one.
@@ -13,10 +13,11 @@ use sqlx::Row as _;
 use crate::support::process::{Home, Server, this_program};
 use crate::support::{files_below, pdf, postgres, share_native_code};
 
-/// Places of the work on a batch where a server kills itself; none: from outside.
+/// Fault points in the work on a batch at which a server kills itself. The empty one stands for
+/// a kill from outside.
 const PLACES: [&str; 4] = ["bulk claimed", "bulk submitted", "bulk settled", ""];
 
-/// Kills and clients.
+/// Returns the number of kills and of clients.
 fn size() -> (usize, usize) {
     match std::env::var("HOLDFAST_KILLS") {
         Ok(_) => (20, 1_000),
@@ -128,7 +129,7 @@ impl Drill {
         self.post(url, &submit, &json!({})).await;
     }
 
-    /// None when the server is gone.
+    /// Returns the counts of the batch, or none when the server is gone.
     async fn counts(&self, url: &str) -> Option<Value> {
         let path = format!("{url}/api/v2/bulk-send/{}", self.batch);
         let seen = self.ask(self.http.get(path)).await.ok()?;
@@ -144,14 +145,15 @@ impl Drill {
         Some(counts)
     }
 
-    /// Lets servers work and die, each when about as much was done.
+    /// Runs and kills servers one after the other, each after about the same share of the batch.
     async fn run(&self, kills: usize) {
         let share = self.clients / (kills + 1);
         let mut at = Vec::new();
         for kill in 0..kills {
             let place = PLACES[kill % PLACES.len()];
             let death = format!("{place}:{}", 1 + kill % 3);
-            // With PostgreSQL each finds the leases of the one before run out.
+            // On PostgreSQL the clock of each server runs ahead, so that the leases of the
+            // previous one have expired.
             let ahead = match self.home.database {
                 None => "0s".to_owned(),
                 Some(_) => format!("{}s", 20 * kill),
@@ -171,7 +173,7 @@ impl Drill {
                 if let Some(counts) = self.counts(&server.url).await {
                     sent = counts["sent"].as_i64().unwrap();
                 }
-                // From outside, once it has done its share.
+                // The kill from outside comes after the server has done its share.
                 if place.is_empty() && sent >= ((kill + 1) * share) as i64 {
                     break;
                 }
@@ -201,9 +203,9 @@ impl Drill {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         println!("{} clients after {:?}", self.clients, started.elapsed());
-        // Every client is mailed, once.
+        // Every client gets exactly one mail.
         let outbox = self.home.data.join("outbox");
-        // What was being written when a server died has another name.
+        // Mails that a killed server left incomplete have another extension.
         let whole = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "eml");
         let mailed = || {
             files_below(&outbox)
@@ -221,7 +223,7 @@ impl Drill {
         self.everybody_has_one_of_each().await;
     }
 
-    /// The lanes that have nothing left to do look once more, and end.
+    /// Waits until the lanes have found no more work and ended.
     async fn lanes_end(&self, deadline: Instant) {
         let store = self.home.store().await;
         let query = "select count(*) from job where kind like 'bulk.%'";
@@ -304,11 +306,11 @@ async fn drill(database: Option<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_survives_its_servers() {
+async fn a_batch_survives_server_kills() {
     drill(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_survives_its_servers_on_postgresql() {
+async fn a_batch_survives_server_kills_on_postgresql() {
     drill(Some(postgres::new_database().await)).await;
 }

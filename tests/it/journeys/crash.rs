@@ -1,10 +1,9 @@
-//! A server that is killed at any moment, again and again, loses nothing and
-//! does nothing twice.
+//! A server that is killed repeatedly at any moment loses nothing and repeats nothing.
 //!
-//! Eight envelopes are in flight at a time. Each run of the server ends with
-//! SIGKILL: by itself at a named place of its work (`host/src/faults.rs`), or from
-//! outside at a random time. `HOLDFAST_KILLS` says how often, for `make crash`;
-//! `make test` does each place once.
+//! Eight envelopes are in flight at a time. Each run of the server ends with SIGKILL: sent by
+//! itself at a named fault point (`host/src/faults.rs`), or from outside at a random time.
+//! `HOLDFAST_KILLS` sets the number of kills for `make crash`; `make test` uses each fault point
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use crate::support::{
     CONTRACT, envelope_body, files_below, form, postgres, release_form, share_native_code,
 };
 
-/// Before and after everything that is made durable.
+/// Fault points before and after every durable write.
 const PLACES: [&str; 22] = [
     "confirm",
     "confirm recorded",
@@ -41,7 +40,7 @@ const PLACES: [&str; 22] = [
     "archived",
     "released",
     "deleted",
-    // None: from outside, at a random time.
+    // A kill from outside, at a random time.
     "",
 ];
 const IN_FLIGHT: usize = 8;
@@ -55,10 +54,10 @@ pub struct Tracked {
     status: String,
 }
 
-/// The drill's own state, which outlives every server.
+/// State of the drill, which outlives every server.
 pub struct Drill {
     pub home: Home,
-    /// Where the objects are files.
+    /// Folder that holds the objects.
     objects: PathBuf,
     client: Client,
     org: String,
@@ -80,7 +79,7 @@ impl Drill {
         (Self::at(home, objects).await, folder)
     }
 
-    /// With an installation that is set up here, and its objects in this folder.
+    /// Sets up an installation with its objects in this folder.
     pub async fn at(home: Home, objects: PathBuf) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         share_native_code(&home.data);
@@ -111,12 +110,13 @@ impl Drill {
             org,
             template,
             tracked: Vec::new(),
-            // Any seed; it is printed with a failure.
+            // Any seed works; a failed drill prints it.
             random: 0x9E37_79B9_7F4A_7C15,
         }
     }
 
-    /// Xorshift: a failing drill is run again with the same numbers.
+    /// Returns the next pseudo-random number (xorshift). A failed drill can be repeated with its
+    /// seed.
     pub fn random(&mut self, below: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -124,9 +124,9 @@ impl Drill {
         self.random % below
     }
 
-    /// How far the clock of the nth server is ahead. With PostgreSQL each finds
-    /// the leases of the one before run out, as they do in time; the last one has
-    /// to wait for them.
+    /// Returns the clock offset of the nth server. On PostgreSQL the clock of each server runs far
+    /// enough ahead that the leases of the previous one have expired; the last server has to wait
+    /// for them in real time.
     fn ahead(&self, life: u32) -> String {
         match self.home.database {
             None => "0s".into(),
@@ -139,8 +139,7 @@ impl Drill {
         self.tracked.iter().filter(|one| !done(&one.status)).count()
     }
 
-    /// Has envelopes sent, signed and released, until the server is gone. Every
-    /// answer may fail to come.
+    /// Sends, signs and releases envelopes until the server is gone. Any response may be lost.
     async fn work(&mut self, server: &mut Server, until: Instant) {
         self.client.life += 1;
         let urls = [server.url.clone()];
@@ -151,7 +150,7 @@ impl Drill {
         }
     }
 
-    /// The same at several nodes, for so long. They may be there or not.
+    /// Does the same on several nodes, which may be up or down, for the given time.
     pub async fn work_at(&mut self, urls: &[String], time: Duration) {
         self.client.life += 1;
         let until = Instant::now() + time;
@@ -162,13 +161,13 @@ impl Drill {
         }
     }
 
-    /// One more envelope; what became of it otherwise.
+    /// Creates an envelope; returns the response, or a text about the failure.
     pub async fn create(&self, url: &str) -> Result<Value, String> {
         let body = envelope_body(&self.template);
         self.client.post(url, "/partner/envelopes", &body).await
     }
 
-    /// One more template, and its document.
+    /// Uploads a template with its document.
     pub async fn upload(&self, url: &str) -> Result<Value, String> {
         self.client.template(url).await
     }
@@ -192,7 +191,7 @@ impl Drill {
             }
             let url = &urls[(nth + rounds) % urls.len()];
             if one.status == "sent" || one.status == "viewed" {
-                // The link names the server of its time.
+                // The link contains the address of the server that made it.
                 let path = one.sign_url.split_once("/sign/").unwrap().1;
                 let _ = client.sign(&format!("{url}/sign/{path}")).await;
             }
@@ -204,7 +203,7 @@ impl Drill {
         };
         let asked_of = self.tracked.iter().cloned().enumerate().map(ask);
         self.tracked = futures::future::join_all(asked_of).await;
-        // Some are released, the others stay.
+        // Some envelopes are released, the others stay in the vault.
         let url = &urls[rounds % urls.len()];
         let oldest = self.tracked.iter_mut().find(|one| one.status == "vaulted");
         if let Some(oldest) = oldest.filter(|_| rounds % 8 == 4) {
@@ -216,7 +215,7 @@ impl Drill {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
-    /// Kills servers, then lets one finish.
+    /// Kills a number of servers, then lets the last one finish.
     async fn run(&mut self, kills: u32) {
         let mut died_at: BTreeMap<&str, u32> = BTreeMap::new();
         let mut killed = 0;
@@ -232,7 +231,7 @@ impl Drill {
             let variables = &variables[..if place.is_empty() { 1 } else { 2 }];
             let life = match place {
                 "" => Duration::from_millis(100 + self.random(1500)),
-                // One that does not come this way is killed all the same.
+                // A server that does not reach its fault point is killed from outside.
                 _ => Duration::from_secs(10),
             };
             if let Some(mut server) = Server::start(&self.home, &[], variables) {
@@ -256,14 +255,14 @@ impl Drill {
         self.settle(server, last_death).await;
     }
 
-    /// Waits for what is still in flight, without sending more.
+    /// Waits until the envelopes in flight are finished, without sending more.
     async fn settle(&mut self, server: Server, since: Instant) {
         self.finish(&server, since).await;
         server.kill();
-        self.nothing_is_left_over().await;
+        self.assert_no_leftovers().await;
     }
 
-    /// Has what is in flight finished and finds it there once.
+    /// Finishes the envelopes in flight and asserts that each exists exactly once.
     pub async fn finish(&mut self, server: &Server, since: Instant) {
         self.client.life += 1;
         loop {
@@ -294,10 +293,10 @@ impl Drill {
         }
         let (envelopes, waited) = (self.tracked.len(), since.elapsed());
         println!("{envelopes} envelopes, the last of them done after {waited:?}");
-        self.everything_is_there_once(server).await;
+        self.assert_each_envelope_once(server).await;
     }
 
-    pub async fn everything_is_there_once(&self, server: &Server) {
+    pub async fn assert_each_envelope_once(&self, server: &Server) {
         for one in &self.tracked {
             let custody = self.placed_custody(server, &one.id).await;
             let entries = custody["entries"].as_array().unwrap();
@@ -305,6 +304,7 @@ impl Drill {
             for entry in entries {
                 *times.entry(entry["action"].as_str().unwrap()).or_default() += 1;
             }
+            // Each of these entries proves a step that must not be repeated.
             for once in ["envelope.created", "envelope.completed", "vault.stored"] {
                 assert_eq!(times.get(once), Some(&1), "{once} of {}: {times:?}", one.id);
             }
@@ -340,7 +340,7 @@ impl Drill {
         store.close().await;
     }
 
-    /// What the worker has still to do.
+    /// Returns the jobs that are still waiting.
     async fn jobs(&self) -> Vec<(String, String, i64, Option<String>)> {
         let store = holdfast::store::Store::connect(&self.database_url())
             .await
@@ -353,8 +353,8 @@ impl Drill {
             .unwrap()
     }
 
-    /// The ledger, once all of its entries are in the log: another node may have
-    /// to wait for the lease of a dead one.
+    /// Waits until all entries of a ledger are in the log and returns it. Another node may have to
+    /// wait until the lease of a killed one ends.
     pub async fn placed_custody(&self, server: &Server, id: &str) -> Value {
         let since = Instant::now();
         loop {
@@ -369,8 +369,8 @@ impl Drill {
         }
     }
 
-    /// A day later: the sweeps find nothing wrong and leave nothing behind.
-    pub async fn nothing_is_left_over(&self) {
+    /// Asserts that sweeps a day later find no problems and no orphaned objects.
+    pub async fn assert_no_leftovers(&self) {
         let sweep = ["vault", "sweep", "--orphans"];
         let (content, report) = self.home.operator("25h", &sweep);
         assert!(content, "{report}");
@@ -398,12 +398,12 @@ impl Drill {
         for one in &self.tracked {
             let released = usize::from(one.status == "vaulted_out");
             let vault = count("vault", &one.id);
-            // The live copy of a released envelope goes last, by a job.
+            // A job removes the live copy of a released envelope at the end.
             assert!(
                 vault == 1 - released || released == 1 && vault <= 1,
                 "{one:?}: {vault}"
             );
-            // A vault-out that was cut off leaves its archive for the next one.
+            // An interrupted vault-out leaves its archive for the next attempt.
             let archive = count("archive", &one.id);
             assert!(released <= archive && archive <= 1, "{one:?}: {archive}");
             for (area, files) in [("signed", 1), ("copies", 1), ("certificates", 2)] {
@@ -418,7 +418,7 @@ impl Drill {
     }
 }
 
-/// How often, unless told.
+/// Returns the number of kills from `HOLDFAST_KILLS`, or `default`.
 pub fn kills(default: u32) -> u32 {
     let told = std::env::var("HOLDFAST_KILLS").ok();
     told.map_or(default, |told| {
@@ -427,22 +427,22 @@ pub fn kills(default: u32) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_at_every_step_nothing_is_lost_or_done_twice_on_sqlite() {
+async fn kills_at_every_step_lose_and_repeat_nothing_on_sqlite() {
     let (mut drill, _folder) = Drill::new(None).await;
     drill.run(kills(PLACES.len() as u32)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_at_every_step_nothing_is_lost_or_done_twice_on_postgresql() {
+async fn kills_at_every_step_lose_and_repeat_nothing_on_postgresql() {
     let (mut drill, _folder) = Drill::new(Some(postgres::new_database().await)).await;
     drill.run(kills(8).div_ceil(3)).await;
 }
 
-/// A disk that fails to sync: whatever the server answered is there afterwards.
+/// The disk fails to sync: everything that the server acknowledged still exists afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_failing_disk_acknowledged_is_there() {
+async fn acknowledged_writes_survive_a_failing_disk() {
     let (mut drill, _folder) = Drill::new(None).await;
-    // EIO, as a disk says it.
+    // 5 is EIO, the error of a failing disk.
     let failing = "enable_random name=posix/io/sync/*,probability=0.003,failinfo=5";
     let mut deaths = 0;
     for _ in 0..kills(6).min(40) {
@@ -463,9 +463,9 @@ async fn what_a_failing_disk_acknowledged_is_there() {
 
 pub struct Client {
     http: reqwest::Client,
-    /// A server that dies takes its share of a key's requests along.
+    /// One key for each server: a killed server takes its share of a key's rate limit along.
     keys: Vec<String>,
-    /// Which of the servers.
+    /// Index of the current server.
     life: usize,
 }
 
@@ -492,7 +492,7 @@ impl Client {
 
     async fn sign(&self, url: &str) -> Result<(), reqwest::Error> {
         let page = self.http.get(url).send().await?.text().await?;
-        // Signed before, and the answer was lost.
+        // The signer finished before, and the response was lost.
         if !page.contains("name=\"action\"") {
             return Ok(());
         }

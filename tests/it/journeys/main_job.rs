@@ -1,4 +1,4 @@
-//! The main job as a story, on both databases.
+//! The main use case from start to end, on both databases.
 
 use holdfast::domain::organization::OrgSettings;
 use serde_json::Value;
@@ -121,7 +121,7 @@ pub async fn signed_vaulted_certified_and_released(app: TestApp) {
     assert_eq!(status["vaulted"], false);
 }
 
-/// A pre-signed file of a partner: uploaded, vaulted, without any signer.
+/// Uploads and vaults a partner's pre-signed file, which has no signers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paper_contract_is_uploaded_and_vaulted() {
     let app = TestApp::start().await;

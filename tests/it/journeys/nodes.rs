@@ -1,5 +1,5 @@
-//! Several nodes on one PostgreSQL and one object store: whatever happens to one of them,
-//! or to the network and the clocks between them, nothing is lost or done twice.
+//! Several nodes on one PostgreSQL and one object store: failures of a node, of the network or
+//! of a clock lose nothing and repeat nothing.
 //!
 //! `HOLDFAST_KILLS` makes the drills longer, for `make crash`.
 
@@ -12,7 +12,7 @@ use crate::support::process::{Home, Server, this_program};
 use crate::support::proxy::{Network, Proxy};
 use crate::support::s3::S3;
 
-/// Nodes with data folders of their own and one set of keys.
+/// Nodes with separate data folders and one set of keys.
 struct Cluster {
     drill: Drill,
     nodes: Vec<Node>,
@@ -36,7 +36,7 @@ impl Node {
 }
 
 impl Cluster {
-    /// Nodes that are not started yet.
+    /// Creates nodes without starting them.
     async fn new(
         count: usize,
         database: &str,
@@ -46,7 +46,7 @@ impl Cluster {
         Self::of(this_program(), count, database, settings, objects).await
     }
 
-    /// Of this `holdfast`.
+    /// Creates nodes that run this `holdfast` binary.
     async fn of(
         program: PathBuf,
         count: usize,
@@ -99,19 +99,19 @@ impl Cluster {
         self.drill.work_at(&urls, time).await;
     }
 
-    /// What is in flight ends well at the first node, and everything is there once.
+    /// Finishes the envelopes in flight on the first node and asserts that each exists once.
     async fn settle(&mut self) {
         let server = self.nodes[0].server.take().unwrap();
         self.drill.finish(&server, Instant::now()).await;
         drop(server);
         self.nodes.clear();
-        self.drill.nothing_is_left_over().await;
+        self.drill.assert_no_leftovers().await;
     }
 }
 
-/// SIGKILL of any node at any time loses nothing: the others go on with what it had.
+/// A SIGKILL of any node at any time loses nothing: the other nodes take over its work.
 #[tokio::test(flavor = "multi_thread")]
-async fn any_of_three_nodes_is_killed_at_any_time() {
+async fn kills_of_any_of_three_nodes_lose_nothing() {
     let store = S3::s3s();
     let database = postgres::new_database().await;
     let settings = store.variables("plain");
@@ -122,6 +122,7 @@ async fn any_of_three_nodes_is_killed_at_any_time() {
     for _ in 0..kills(4).min(60) {
         let before = Duration::from_millis(300 + cluster.drill.random(1_200));
         cluster.work(before).await;
+        // Dropping the server kills its process.
         let victim = cluster.drill.random(3) as usize;
         cluster.nodes[victim].server = None;
         cluster.work(Duration::from_millis(300)).await;
@@ -130,15 +131,14 @@ async fn any_of_three_nodes_is_killed_at_any_time() {
     cluster.settle().await;
 }
 
-/// A node that stands still for longer than its leases last, at this place of its work,
-/// and goes on as if nothing had been.
+/// Stops a node at this fault point for longer than its leases last, then lets it continue.
 async fn stalled_at(place: &str) {
     let store = S3::s3s();
     let database = postgres::new_database().await;
     let settings = store.variables("plain");
     let mut cluster = Cluster::new(2, &database, &settings, &store.folder()).await;
     let stop = format!("{place}:2:STOP");
-    // The log is one node's while there is something to place in it: the first one's.
+    // One node holds the lease of the log as long as there are entries: the first one to start.
     cluster.nodes[1].start(&[], &[("HOLDFAST_FAULTS", stop.as_str())]);
     cluster.nodes[0].start(&[], &[]);
     let since = Instant::now();
@@ -153,11 +153,11 @@ async fn stalled_at(place: &str) {
             .work_at(&good, Duration::from_millis(200))
             .await;
         if since.elapsed() > Duration::from_secs(10) {
-            // Nobody's, after five seconds of rest.
+            // The lease of the log expires after five seconds without entries.
             tokio::time::sleep(Duration::from_secs(6)).await;
         }
     }
-    // The other one takes over what it had, and ends it.
+    // The other node takes over its work and finishes it.
     let server = cluster.nodes[0].server.take().unwrap();
     cluster.drill.finish(&server, Instant::now()).await;
     let mut before = Vec::new();
@@ -170,17 +170,17 @@ async fn stalled_at(place: &str) {
         let after = cluster.drill.placed_custody(&server, &one.id).await;
         assert_eq!(after["entries"], before, "{place}");
     }
-    cluster.drill.everything_is_there_once(&server).await;
-    // It works on as any other.
+    cluster.drill.assert_each_envelope_once(&server).await;
+    // The resumed node works like any other.
     let late = [cluster.nodes[1].server().url.clone()];
     cluster.drill.work_at(&late, Duration::from_secs(1)).await;
     cluster.nodes[0].server = Some(server);
     cluster.settle().await;
 }
 
-/// The first place is in the middle of a transaction, as is `sequence`.
+/// Stops at several fault points. The first and `sequence` are inside a transaction.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_stood_still_writes_nothing_more() {
+async fn a_node_paused_beyond_its_leases_writes_nothing() {
     let places = [
         "settle",
         "sequence",
@@ -195,8 +195,7 @@ async fn a_node_that_stood_still_writes_nothing_more() {
     }
 }
 
-/// Nodes are replaced one after the other; and one goes back, as an operator does who does
-/// not trust the new version yet.
+/// Replaces nodes one after the other, and rolls one of them back to the old version.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs an older version: `make test-upgrade`"]
 async fn an_old_and_a_new_version_work_side_by_side() {
@@ -241,9 +240,9 @@ async fn an_old_and_a_new_version_work_side_by_side() {
     cluster.settle().await;
 }
 
-/// Somebody sets the clock of one of two machines an hour ahead, and then back.
+/// The clock of one of two machines is set an hour ahead and then back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_jumps_changes_nothing_but_the_log() {
+async fn a_jumping_clock_only_causes_log_messages() {
     let database = postgres::new_database().await;
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
@@ -298,9 +297,9 @@ async fn a_clock_that_jumps_changes_nothing_but_the_log() {
     cluster.settle().await;
 }
 
-/// The network to the database, and the one to the object store, fail in every way.
+/// The networks to the database and to the object store fail in every way.
 #[tokio::test(flavor = "multi_thread")]
-async fn networks_fail_and_come_back() {
+async fn nodes_recover_from_network_failures() {
     let store = S3::s3s();
     let direct = postgres::new_database().await;
     let at = url::Url::parse(&direct).unwrap();
@@ -350,12 +349,12 @@ async fn networks_fail_and_come_back() {
             }
             let time =
                 tokio::time::timeout(Duration::from_secs(4), cluster.work(Duration::from_secs(3)));
-            // Requests may hang with a silent network; the callers then give up.
+            // Requests can hang on a silent network, so the clients give up after a while.
             let _ = time.await;
             proxy.become_(Network::Good);
         }
     }
-    // Without a restart: the same nodes go on.
+    // The same nodes recover without a restart.
     cluster.work(Duration::from_secs(1)).await;
     cluster.settle().await;
 }

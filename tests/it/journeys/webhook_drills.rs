@@ -1,7 +1,7 @@
-//! Servers that are killed while events flow, and receivers that mean harm.
+//! Servers that are killed while they deliver events, and hostile receivers.
 //!
-//! `HOLDFAST_KILLS` makes the first a drill for `make crash`: 30,000 events and 20
-//! kills. `make test` does a short one.
+//! `HOLDFAST_KILLS` selects the long drill of `make crash`, with 30,000 events and 20 kills.
+//! `make test` runs a short one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,12 +25,12 @@ const SETTINGS: [(&str, &str); 2] = [
     ),
 ];
 
-/// A server's home with one organization in it.
+/// A server's home with one organization.
 struct Ground {
     home: Home,
     org: String,
-    /// One for each life of the server: what a killed node has leased of a key's
-    /// requests is lost until its window ends.
+    /// One key for each run of the server: a killed node leaves the rate-limit share that it leased
+    /// from its key unusable until the window ends.
     keys: Vec<String>,
     bearer: String,
     http: reqwest::Client,
@@ -115,7 +115,7 @@ impl Ground {
         made["data"]["endpoint_id"].as_str().unwrap().to_owned()
     }
 
-    /// Has one event happen: the envelope's id, if the server said so.
+    /// Causes one event; returns the envelope's id if the server acknowledged it.
     async fn event(&self, server: &str, life: usize) -> Option<String> {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper",
@@ -134,8 +134,8 @@ impl Ground {
     }
 }
 
-/// Kills servers while events flow, and counts what arrives.
-async fn kill_while_events_flow(database: Option<String>) {
+/// Kills servers while they deliver events, and counts the deliveries.
+async fn kill_servers_during_deliveries(database: Option<String>) {
     let drill = std::env::var("HOLDFAST_KILLS").is_ok();
     let (events, kills) = if drill { (30_000, 20) } else { (600, 3) };
     let ground = Arc::new(Ground::new(database, kills + 1));
@@ -164,7 +164,7 @@ async fn kill_while_events_flow(database: Option<String>) {
     let publishers: Vec<_> = publishers.collect();
     let mut server = server;
     for kill in 1..=kills {
-        // After each share of the events, wherever that happens to be.
+        // Kill the server after each share of the events, wherever it is in its work.
         let share = events * kill / (kills + 1);
         while acknowledged.lock().await.len() < share {
             tokio::time::sleep(Duration::from_millis(3)).await;
@@ -196,7 +196,7 @@ async fn kill_while_events_flow(database: Option<String>) {
         );
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    // Also those that are sent twice have time to come.
+    // Leave time for repeated deliveries to arrive.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let received = receiver.received();
     let mut times: HashMap<String, usize> = HashMap::new();
@@ -219,7 +219,7 @@ async fn kill_while_events_flow(database: Option<String>) {
         times.len(),
     );
     assert!(latest < Duration::from_secs(35), "{latest:?}");
-    // None is invented: each is in the outbox, under one envelope.
+    // Every delivered event is in the outbox, under exactly one envelope.
     let store = ground.home.store().await;
     let mut connection = store.read().await.unwrap();
     let known: Vec<String> = sqlx::query_scalar("select event_id from event")
@@ -238,25 +238,25 @@ async fn kill_while_events_flow(database: Option<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crash_no_acknowledged_event_is_lost() {
-    kill_while_events_flow(None).await;
+async fn crash_loses_no_acknowledged_event() {
+    kill_servers_during_deliveries(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crash_no_acknowledged_event_is_lost_on_postgresql() {
-    kill_while_events_flow(Some(postgres::new_database().await)).await;
+async fn crash_loses_no_acknowledged_event_on_postgresql() {
+    kill_servers_during_deliveries(Some(postgres::new_database().await)).await;
 }
 
-/// What a receiver does to whoever delivers to it.
+/// Hostile behaviour of a receiver.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
-    /// An endless answer, as fast as it is taken.
+    /// An endless response, as fast as the client reads.
     Flood,
-    /// A byte a second.
+    /// One byte a second.
     Drip,
     /// 1 MB of headers.
     Headers,
-    /// Its side is closed before the answer.
+    /// Closes its side of the connection before it responds.
     HalfClose,
 }
 
@@ -322,7 +322,7 @@ async fn harm_with(mut stream: TcpStream, harm: Harm, sent: Arc<AtomicUsize>) {
     }
 }
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process in KiB.
 fn resident(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status
@@ -332,13 +332,13 @@ fn resident(process: u32) -> usize {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// 64 of them at once: little memory, and every slot free again in time.
+/// 64 hostile receivers at once cost little memory, and every delivery slot is freed in time.
 #[tokio::test(flavor = "multi_thread")]
-async fn receivers_that_mean_harm_cost_little() {
+async fn hostile_receivers_cost_few_resources() {
     let ground = Ground::new(None, 1);
     let server = ground.serve();
     let healthy = Receiver::start().await;
-    // What is needed for any delivery is there before it is measured.
+    // The first deliveries allocate memory that later ones reuse, so they come before the baseline.
     let first = ground.endpoint(&server.url, &healthy.url).await;
     for _ in 0..50 {
         ground.event(&server.url, 0).await.unwrap();
@@ -369,7 +369,7 @@ async fn receivers_that_mean_harm_cost_little() {
     for _ in 0..8 {
         ground.event(&server.url, 0).await.unwrap();
     }
-    // Every first attempt is over, and recorded, in time.
+    // Every first attempt ends and is recorded in time.
     for (harm, receiver, id) in &receivers {
         let path = format!("/webhooks/endpoints/{id}/deliveries");
         loop {
@@ -398,7 +398,7 @@ async fn receivers_that_mean_harm_cost_little() {
             "{harm:?}"
         );
     }
-    // The healthy one had all of them long ago.
+    // The healthy receiver got all its deliveries without delay.
     healthy.wait_for(58).await;
     assert!(!first.is_empty());
     watching.store(false, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::builder::PdfBuilder;
 use crate::support::authority::openssl;
 use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 
-/// The authoritative copy's bytes, as they lie in the vault.
+/// Returns the stored bytes of the authoritative copy.
 fn vaulted(app: &TestApp) -> Vec<u8> {
     let objects = app.objects("vault");
     assert_eq!(objects.len(), 1);
@@ -21,7 +21,7 @@ fn vaulted(app: &TestApp) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_authoritative_copy_is_sealed_for_every_validator() {
+async fn independent_validators_accept_the_seal_of_the_authoritative_copy() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let sealed = vaulted(&app);
@@ -41,7 +41,7 @@ async fn the_authoritative_copy_is_sealed_for_every_validator() {
     });
     assert_eq!(pdf::seal(&sealed, &certificates), expected);
 
-    // Ours says the same, and the ledger names the certificate.
+    // Our own verification agrees, and the ledger names the certificate.
     let seal = sealing::verify(&sealed).unwrap();
     let stored = app.entry(&id, "vault.stored").await;
     assert_eq!(stored["seal_certificate_hash"], seal.certificate);
@@ -49,7 +49,7 @@ async fn the_authoritative_copy_is_sealed_for_every_validator() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_or_prolonged_document_is_not_sealed_any_more() {
+async fn a_modified_or_extended_document_has_no_valid_seal() {
     let app = TestApp::start().await;
     app.vaulted_envelope().await;
     let sealed = vaulted(&app);
@@ -70,9 +70,9 @@ async fn a_changed_or_prolonged_document_is_not_sealed_any_more() {
     }
 }
 
-/// A paper contract is sealed too, whatever it was uploaded as.
+/// Paper contracts are sealed too, for every format of the upload.
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_are_sealed() {
+async fn vaulted_uploads_are_sealed() {
     let app = TestApp::start().await;
     let picture: &[u8] = include_bytes!("../../fixtures/scan.png");
     let mut body = envelope_body(&Value::Null);
@@ -93,10 +93,10 @@ async fn uploads_are_sealed() {
     assert_eq!(seal["whole"], true, "{seal}");
 }
 
-/// A document certified against any change is kept byte for byte, without mark
-/// and seal; its copy is marked.
+/// A document that is certified against changes is stored byte for byte, without mark and seal.
+/// Its copy is marked.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_certified_against_changes_is_kept_as_it_is() {
+async fn a_document_certified_against_changes_is_vaulted_unchanged() {
     let app = TestApp::start().await;
     let mut certified = PdfBuilder::new();
     let signature = certified.object(
@@ -127,10 +127,10 @@ async fn what_is_certified_against_changes_is_kept_as_it_is() {
     assert!(ledger.text().contains("\"seal_certificate_hash\":null"));
 }
 
-/// Past the end of its certificate a key seals nothing: the service does not
-/// start, and one that is running refuses.
+/// With an expired sealing certificate the service does not start, and a running service refuses
+/// to seal.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_key_seals_nothing() {
+async fn an_expired_key_cannot_seal() {
     let app = TestApp::without_auto_vault().await;
     let folder = app.data.path().join("keys/seal");
     let now = holdfast::domain::clock::Clock::default().now();
@@ -149,9 +149,9 @@ async fn an_expired_key_seals_nothing() {
     assert!(refused.to_string().contains("ended at"), "{refused}");
 }
 
-/// An operator's own key, in one file with its certificates.
+/// An operator can provide a key and its certificates in one file.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_a_pkcs12_file_seals_when_its_password_is_right() {
+async fn a_pkcs12_key_seals_with_the_right_password() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
@@ -214,8 +214,8 @@ async fn a_key_in_a_pkcs12_file_seals_when_its_password_is_right() {
     );
 }
 
-/// Every document that can be vaulted at all carries a seal that poppler and
-/// pyHanko accept, and is clean for qpdf. With `HOLDFAST_CORPUS`, its files too.
+/// Every document that can be vaulted gets a seal that poppler and pyHanko accept, and passes
+/// `qpdf --check`. `HOLDFAST_CORPUS` adds further files.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_document_can_be_sealed() {
     let mut app = TestApp::start().await;

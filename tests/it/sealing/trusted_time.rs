@@ -1,5 +1,4 @@
-//! A time stamping authority vouches for the time of a seal, or it is said
-//! everywhere that none does.
+//! Time stamps of seals: an authority confirms the time, or every record states that none did.
 
 use holdfast::domain::organization::OrgSettings;
 use holdfast::sealing;
@@ -17,12 +16,12 @@ async fn stamped_by(authority: &Authority) -> TestApp {
     .await
 }
 
-/// What the ledger tells of the vaulting.
+/// Returns the details of the ledger entry about vaulting.
 async fn stored(app: &TestApp, id: &str) -> Value {
     app.entry(id, "vault.stored").await
 }
 
-/// The certificate's statement about the time of the seal.
+/// Returns the certificate's statement about the time of the seal.
 async fn certified(app: &TestApp, id: &str) -> Value {
     let certificate = format!("/partner/envelopes/{id}/vault/certificate");
     let certificate = app.get(&certificate).await.data(200);
@@ -30,7 +29,7 @@ async fn certified(app: &TestApp, id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_certificate_states_that_the_time_of_an_unknown_authority_is_not_checked() {
+async fn the_certificate_marks_the_time_of_an_unknown_authority_as_unchecked() {
     let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
     let app = stamped_by(&authority).await;
     let id = app.vaulted_envelope().await;
@@ -44,7 +43,7 @@ async fn the_certificate_states_that_the_time_of_an_unknown_authority_is_not_che
     assert_eq!(stored(&app, &id).await["trusted_time"], time);
 }
 
-/// An installation that trusts the roots in `trust`.
+/// Starts an installation that trusts the roots in `trust`.
 async fn trusting(authority: &Authority, trust: &std::path::Path) -> TestApp {
     let (url, trust) = (authority.url.parse().unwrap(), trust.to_owned());
     TestApp::with(
@@ -58,7 +57,7 @@ async fn trusting(authority: &Authority, trust: &std::path::Path) -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_of_an_authority_with_a_trusted_root_is_checked() {
+async fn the_time_of_a_trusted_authority_is_verified() {
     let rsa = ["-newkey", "rsa:3072", "-sha256"];
     let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
     for key in [&rsa[..], &curve[..]] {
@@ -74,7 +73,7 @@ async fn the_time_of_an_authority_with_a_trusted_root_is_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_time_stamp_that_leads_to_no_trusted_root_is_refused() {
+async fn a_time_stamp_without_a_trusted_root_is_refused() {
     let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
     let other = Authority::start(&["-newkey", "rsa:2048"], Manner::Right).await;
     let app = trusting(&authority, &other.root()).await;
@@ -86,7 +85,7 @@ async fn a_time_stamp_that_leads_to_no_trusted_root_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_of_roots_that_cannot_be_used_is_refused_at_start() {
+async fn an_invalid_file_of_roots_is_refused_at_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("roots.pem");
     let start = async |text: Option<&str>| {
@@ -112,7 +111,7 @@ async fn a_file_of_roots_that_cannot_be_used_is_refused_at_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_authority_without_roots_has_to_be_reached_by_https() {
+async fn an_authority_without_roots_requires_https() {
     let with = |url: &str, trust: Option<&str>| {
         let mut config = holdfast::config::Config::default();
         config.seal.timestamp_url = Some(url.parse().unwrap());
@@ -155,7 +154,7 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
             !types.contains(&"vault.without_trusted_time".to_owned()),
             "{types:?}"
         );
-        let report = app.released_and_verified(&id).await;
+        let report = app.release_and_verify(&id).await;
         assert_eq!(report["valid"], true, "{report}");
         let said = finding(&report, "trusted time");
         assert!(
@@ -168,7 +167,7 @@ async fn a_seal_with_a_time_stamp_is_accepted_with_every_kind_of_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_usable_time_stamp_the_seal_is_made_and_everybody_is_told() {
+async fn a_seal_without_a_usable_time_stamp_is_made_and_reported() {
     let cases = [
         (Manner::Unavailable, "answered with status 503"),
         (Manner::Garbage, "gave no usable token"),
@@ -194,14 +193,14 @@ async fn without_a_usable_time_stamp_the_seal_is_made_and_everybody_is_told() {
         assert!(metrics.contains("holdfast_seals_without_trusted_time_total 1"));
         let sealed = std::fs::read(&app.objects("vault")[0]).unwrap();
         assert!(sealing::verify(&sealed).unwrap().stamp.is_none());
-        let report = app.released_and_verified(&id).await;
+        let report = app.release_and_verify(&id).await;
         assert_eq!(report["valid"], true, "{report}");
         let said = finding(&report, "trusted time")["detail"].as_str().unwrap();
         assert!(said.starts_with("no trusted time: "), "{said}");
     }
 }
 
-/// Who answers with what it said before is not believed.
+/// An authority that repeats an earlier response is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replayed_time_stamp_is_refused() {
     let authority = Authority::start(&["-newkey", "rsa:2048"], Manner::Replayed).await;
@@ -216,9 +215,9 @@ async fn a_replayed_time_stamp_is_refused() {
     assert_eq!(time["status"], "no trusted time", "{time}");
 }
 
-/// Nobody listens there.
+/// Uses an address where no server listens.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_authority_that_is_not_there_delays_nothing_for_long() {
+async fn an_unreachable_authority_delays_vaulting_only_briefly() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);

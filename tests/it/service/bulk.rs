@@ -1,4 +1,4 @@
-//! Bulk send: setting a batch up, submitting it, and what becomes of its clients.
+//! Bulk send: setting a batch up, submitting it, and the results for its clients.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::support::docuseal::{Docuseal, Fault, errors};
 use crate::support::{CONTRACT, TestApp, form, org_of};
 use holdfast::domain::organization::OrgSettings;
 
-/// Clients, each with data for a prefill.
+/// Creates clients, each with data for a prefill.
 pub async fn clients(app: &TestApp, count: usize) -> Vec<Value> {
     let mut ids = Vec::new();
     for number in 0..count {
@@ -29,7 +29,7 @@ pub async fn client(app: &TestApp, body: Value) -> Value {
     created["customer_id"].clone()
 }
 
-/// One party, who is the client.
+/// Creates a template with one party, the client.
 pub async fn notice(app: &TestApp) -> Value {
     let fields = json!([
         {
@@ -44,7 +44,7 @@ pub async fn notice(app: &TestApp) -> Value {
     app.template(CONTRACT, &fields).await["template_id"].clone()
 }
 
-/// Two parties: the client and the dealer.
+/// Creates a template with two parties, the client and the dealer.
 async fn agreement(app: &TestApp) -> Value {
     let place = |y: f64| json!({ "mode": "absolute", "areas": [{ "page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.04 }] });
     let fields = json!([
@@ -61,7 +61,7 @@ pub async fn batch(app: &TestApp, more: Value) -> Value {
     app.web(Method::POST, "/bulk-send", body).await.data(201)
 }
 
-/// A batch of a template whose master exists.
+/// Creates a batch of a template, with its master template.
 pub async fn batch_of(app: &TestApp, template: &Value, more: Value) -> String {
     let mut body = json!({ "document_source": "template", "source_template_id": template });
     let more = more.as_object().unwrap().clone();
@@ -97,7 +97,7 @@ pub async fn overview(app: &TestApp, batch: &str) -> Value {
     app.web(Method::GET, &path, Value::Null).await.data(200)
 }
 
-/// The overview once the batch has this status.
+/// Waits until the batch has this status and returns its overview.
 pub async fn wait_until(app: &TestApp, batch: &str, status: &str) -> Value {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -122,7 +122,7 @@ fn counts(pending: i64, sent: i64, failed: i64, skipped: i64, cancelled: i64) ->
     })
 }
 
-/// The codes of a refused submission.
+/// Submits a batch, which has to be refused, and returns the codes of the problems.
 async fn refused_for(app: &TestApp, batch: &str) -> Vec<String> {
     let answer = submit(app, batch).await;
     assert_eq!(answer.status, 422, "{}", answer.text());
@@ -195,7 +195,7 @@ async fn every_client_gets_an_envelope_of_their_own() {
     let types = app.event_types(envelope).await;
     assert_eq!(types, ["envelope.created", "envelope.sent"]);
 
-    // The client is mailed, and finds what is known filled in.
+    // The client gets a mail and finds a form with the known values filled in.
     let mails = app.wait_for_mails(3).await;
     assert!(
         mails
@@ -216,7 +216,7 @@ async fn every_client_gets_an_envelope_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bulk_event_tells_once_how_a_batch_ended() {
+async fn a_finished_batch_has_one_bulk_event() {
     let app = TestApp::start().await;
     let template = notice(&app).await;
     let clients = clients(&app, 12).await;
@@ -233,7 +233,7 @@ async fn a_bulk_event_tells_once_how_a_batch_ended() {
     assert_eq!(told[0]["data"], expected);
 }
 
-/// The `bulk.completed` events in the outbox.
+/// Returns the `bulk.completed` events in the outbox.
 pub async fn bulk_events(app: &TestApp) -> Vec<Value> {
     use sqlx::Row as _;
     let mut connection = app.store.read().await.unwrap();
@@ -247,7 +247,7 @@ pub async fn bulk_events(app: &TestApp) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_organization_has_to_be_named_and_the_role_to_be_admin() {
+async fn bulk_send_requires_the_organization_header_and_the_admin_role() {
     let app = TestApp::start().await;
     let ask = async |token: Option<&str>, org: Option<&str>| {
         let mut request = Request::get("/api/v2/bulk-send");
@@ -279,7 +279,7 @@ async fn the_organization_has_to_be_named_and_the_role_to_be_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_is_its_organizations_own() {
+async fn a_batch_is_visible_only_to_its_organization() {
     let app = TestApp::start().await;
     let batch = batch(&app, json!({})).await;
     let path = format!("/bulk-send/{}", batch["batch_id"].as_str().unwrap());
@@ -347,7 +347,7 @@ async fn a_new_batch_names_its_source() {
     assert_eq!(made["auto_vault_enabled"], false);
     assert_eq!(made["master_template_id"], Value::Null);
     assert_eq!(made["created_by"], "oak@oak.example");
-    // Read only for a new document: else it is as the source has it.
+    // The option applies only to a new document; otherwise the source template decides.
     let template = notice(&app).await;
     let body = json!({
         "document_source": "template", "source_template_id": template, "kba_required": true,
@@ -372,7 +372,7 @@ async fn a_batch_can_be_changed_until_it_is_submitted() {
     assert_eq!(changed["add_me_as_signer"], true);
     assert_eq!(changed["tag_ids"], json!(["x"]));
     assert_eq!(changed["auto_vault_enabled"], true);
-    // The toggle is no acceptance.
+    // Enabling the toggle does not accept the terms.
     assert_eq!(changed["vault_in_terms_accepted_at"], Value::Null);
     let back = json!({ "add_me_as_signer": false, "auto_vault_enabled": false });
     patch(back).await.data(200);
@@ -417,7 +417,7 @@ async fn a_batch_can_be_changed_until_it_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn identity_verification_of_a_new_document_is_fixed_when_the_editor_opens() {
+async fn opening_the_editor_fixes_identity_verification_of_a_new_document() {
     let app = TestApp::start().await;
     let made = batch(&app, json!({ "kba_required": false })).await;
     let id = made["batch_id"].as_str().unwrap();
@@ -432,7 +432,7 @@ async fn identity_verification_of_a_new_document_is_fixed_when_the_editor_opens(
     assert_eq!(session["roles"], json!([]));
     patch(true).await.data(200);
     assert_eq!(patch(false).await.status, 409);
-    // Of a template it never can.
+    // For a template it can never be changed.
     let template = notice(&app).await;
     let body = json!({ "document_source": "template", "source_template_id": template });
     let made = batch(&app, body).await;
@@ -442,7 +442,7 @@ async fn identity_verification_of_a_new_document_is_fixed_when_the_editor_opens(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reopening_the_editor_goes_on_with_the_same_master() {
+async fn reopening_the_editor_continues_with_the_same_master() {
     let app = TestApp::start().await;
     let template = agreement(&app).await;
     let body = json!({ "document_source": "template", "source_template_id": template });
@@ -459,14 +459,14 @@ async fn reopening_the_editor_goes_on_with_the_same_master() {
     assert_eq!(again["template_id"], first["template_id"]);
     let seen = overview(&app, id).await;
     assert_eq!(seen["batch"]["master_template_id"], first["template_id"]);
-    // It is no template of the library, and the library's is as it was.
+    // The master is not part of the library, and the library's template is unchanged.
     let library = app.web(Method::GET, "/templates", Value::Null).await.json();
     assert_eq!(library["meta"]["total"], 1);
     assert_eq!(library["data"][0]["template_id"], template);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_submission_says_all_that_is_missing() {
+async fn a_batch_submission_reports_all_missing_parts() {
     let app = TestApp::start().await;
     let made = batch(&app, json!({ "auto_vault_enabled": true })).await;
     let id = made["batch_id"].as_str().unwrap();
@@ -478,7 +478,7 @@ async fn a_submission_says_all_that_is_missing() {
             "terms_not_accepted"
         ]
     );
-    // A master without a document is none to send.
+    // A master without a document cannot be sent.
     open_editor(&app, id).await.data(201);
     let nobody = client(&app, json!({ "name": "No address" })).await;
     set_clients(&app, id, &[nobody]).await;
@@ -493,7 +493,7 @@ async fn a_submission_says_all_that_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_master_has_as_many_parties_as_sign() {
+async fn the_master_has_as_many_parties_as_signers() {
     let app = TestApp::start().await;
     let (one, two) = (notice(&app).await, agreement(&app).await);
     let clients = clients(&app, 1).await;
@@ -514,7 +514,7 @@ async fn the_master_has_as_many_parties_as_sign() {
     }
 }
 
-/// Who was mailed an invitation, after a while.
+/// Waits for `count` mails and returns the recipients of invitations.
 async fn invited(app: &TestApp, count: usize) -> BTreeSet<String> {
     let mails = app.wait_for_mails(count).await;
     let to = |mail: &String| {
@@ -529,7 +529,7 @@ async fn invited(app: &TestApp, count: usize) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_order_the_client_signs_first_and_the_sender_is_mailed_after() {
+async fn an_ordered_batch_invites_the_client_before_the_sender() {
     let app = TestApp::start().await;
     let template = agreement(&app).await;
     let contact = json!({
@@ -558,7 +558,7 @@ async fn with_order_the_client_signs_first_and_the_sender_is_mailed_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_order_both_are_invited_at_once() {
+async fn an_unordered_batch_invites_both_parties_immediately() {
     let app = TestApp::start().await;
     let template = agreement(&app).await;
     let clients = clients(&app, 1).await;
@@ -571,7 +571,7 @@ async fn without_order_both_are_invited_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_acceptance_and_not_the_toggle_has_envelopes_vaulted() {
+async fn automatic_vaulting_requires_accepted_terms() {
     let app = TestApp::start().await;
     let template = notice(&app).await;
     let clients = clients(&app, 1).await;
@@ -617,7 +617,7 @@ async fn the_acceptance_and_not_the_toggle_has_envelopes_vaulted() {
     assert_eq!(created["vault_in_terms_accepted_by"], "oak@oak.example");
     assert!(created["vault_in_terms_accepted_at"].is_string());
 
-    // The organization vaults by itself, and this one nobody has accepted.
+    // The organization vaults automatically, but the terms were not accepted for this batch.
     let kept = send(false).await;
     app.wait_for(&kept, "completed").await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -629,7 +629,7 @@ async fn the_acceptance_and_not_the_toggle_has_envelopes_vaulted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_clients_replaces_the_one_before() {
+async fn a_list_of_clients_replaces_the_previous_one() {
     let app = TestApp::start().await;
     let made = batch(&app, json!({})).await;
     let id = made["batch_id"].as_str().unwrap();
@@ -655,7 +655,7 @@ async fn a_list_of_clients_replaces_the_one_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_batch_is_gone_and_its_master_archived() {
+async fn deleting_a_batch_archives_its_master() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -674,7 +674,7 @@ async fn a_deleted_batch_is_gone_and_its_master_archived() {
         assert!(Instant::now() < deadline, "the master is not archived");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // The library's own stays.
+    // The library's template stays.
     let path = format!("/templates/{}", template.as_str().unwrap());
     app.web(Method::GET, &path, Value::Null).await.data(200);
 }
@@ -703,7 +703,7 @@ async fn batches_are_listed_with_their_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_bulk_send_a_batch_cannot_be_submitted() {
+async fn a_batch_cannot_be_submitted_while_bulk_send_is_off() {
     let app = TestApp::with(|config| config.bulk.concurrency = 0, OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 1).await;
@@ -717,7 +717,7 @@ async fn without_bulk_send_a_batch_cannot_be_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_master_that_the_provider_does_not_give_is_502() {
+async fn a_master_that_the_provider_fails_to_return_is_a_502() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -732,15 +732,14 @@ async fn a_master_that_the_provider_does_not_give_is_502() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_stumbles_is_asked_again_and_sends_once() {
+async fn transient_provider_failures_are_retried_without_duplicate_sends() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
     let clients = clients(&app, 4).await;
     let id = batch_of(&app, &template, json!({})).await;
     set_clients(&app, &id, &clients).await;
-    // One clone whose answer is lost, a submission of which the same, and one that is
-    // refused for a moment.
+    // One lost response to a clone, one to a submission, and one temporary refusal.
     docuseal.fail("POST", "/submissions", Fault::DroppedAfter, 1);
     docuseal.fail("POST", "/submissions", Fault::Answer(500, json!({})), 1);
     submit(&app, &id).await.data(202);
@@ -751,7 +750,7 @@ async fn a_provider_that_stumbles_is_asked_again_and_sends_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_provider_refuses_is_recorded_and_can_be_tried_again() {
+async fn a_client_refused_by_the_provider_is_recorded_and_can_be_retried() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -777,7 +776,7 @@ async fn what_the_provider_refuses_is_recorded_and_can_be_tried_again() {
     assert_eq!(again["status"], "running");
     let done = wait_until(&app, &id, "completed").await;
     assert_eq!(done["counts"], counts(0, 3, 0, 0, 0));
-    // The same envelope, and nobody else's was touched.
+    // The retry uses the same envelope and affects no other.
     app.wait_for(envelope, "sent").await;
     assert_eq!(docuseal.submissions(), 3);
     assert_eq!(bulk_events(&app).await.len(), 2);
@@ -788,7 +787,7 @@ async fn what_the_provider_refuses_is_recorded_and_can_be_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_of_which_nothing_was_sent_has_failed() {
+async fn a_batch_without_any_sent_envelope_has_failed() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -808,7 +807,7 @@ async fn a_batch_of_which_nothing_was_sent_has_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_master_that_is_lost_ends_the_batch() {
+async fn a_lost_master_ends_the_batch() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -832,7 +831,7 @@ async fn a_master_that_is_lost_ends_the_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_batch_sends_nothing_more_and_what_was_sent_stays() {
+async fn a_cancelled_batch_stops_sending_and_keeps_sent_envelopes() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -847,7 +846,7 @@ async fn a_cancelled_batch_sends_nothing_more_and_what_was_sent_stays() {
     }
     let cancelled = act(&app, &id, "cancel").await.data(200);
     assert_eq!(cancelled["status"], "cancelled");
-    // Chunks in hand are finished, none is begun.
+    // Running chunks are finished, and no new one starts.
     let deadline = Instant::now() + Duration::from_secs(120);
     let seen = loop {
         let seen = overview(&app, &id).await;
@@ -884,7 +883,7 @@ async fn the_envelope_of_a_cancelled_attempt_is_voided() {
     let waiting = loop {
         let seen = overview(&app, &id).await;
         let item = seen["items"][0].clone();
-        // Tried, and to be tried again.
+        // The item was tried once and is waiting for its retry.
         if item["status"] == "pending" && item["error"].is_string() {
             break item;
         }
@@ -899,7 +898,7 @@ async fn the_envelope_of_a_cancelled_attempt_is_voided() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_gone_by_then_is_skipped() {
+async fn a_client_without_an_address_at_sending_time_is_skipped() {
     let app = TestApp::start().await;
     let template = notice(&app).await;
     let clients = clients(&app, 2).await;
@@ -915,7 +914,7 @@ async fn an_address_that_is_gone_by_then_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_package_goes_out_in_bulk_as_one_document() {
+async fn a_package_is_sent_in_bulk_as_one_document() {
     let app = TestApp::start().await;
     let (first, second) = (notice(&app).await, notice(&app).await);
     let body = json!({ "name": "Both", "template_ids": [first, second] });
@@ -965,7 +964,7 @@ async fn progress_is_streamed_until_the_batch_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_bulk_send_leaves_a_batch_to_others() {
+async fn a_node_without_bulk_send_leaves_batches_to_other_nodes() {
     let app = TestApp::start().await;
     let template = notice(&app).await;
     let clients = clients(&app, 3).await;
@@ -982,7 +981,7 @@ async fn a_node_without_bulk_send_leaves_a_batch_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_sent_by_hand_is_not_sent_again_by_a_retry() {
+async fn a_retry_does_not_resend_a_manually_sent_envelope() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;
@@ -1001,7 +1000,7 @@ async fn what_was_sent_by_hand_is_not_sent_again_by_a_retry() {
             .unwrap()
             .to_owned()
     };
-    // The builder is no way to another document for one of a batch.
+    // The builder cannot replace the document of an envelope in a batch.
     let body = json!({ "envelope_id": envelope(0) });
     let refused = app
         .web(Method::POST, "/esign/builder-session", body)
@@ -1024,7 +1023,7 @@ async fn what_was_sent_by_hand_is_not_sent_again_by_a_retry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_master_can_neither_drop_identity_verification_nor_bring_prices() {
+async fn a_master_cannot_change_identity_verification_or_prices() {
     let app = TestApp::start().await;
     let plain = notice(&app).await;
     let made = batch(&app, json!({ "kba_required": true })).await;
@@ -1043,16 +1042,16 @@ async fn a_master_can_neither_drop_identity_verification_nor_bring_prices() {
     let made = batch(&app, json!({})).await;
     let path = format!("/bulk-send/{}", made["batch_id"].as_str().unwrap());
     assert_eq!(patch(&path, &priced["template_id"]).await.status, 422);
-    // The editor goes on with the master that was set.
+    // The editor continues with the master that was set.
     patch(&path, &plain).await.data(200);
     let id = made["batch_id"].as_str().unwrap();
     let session = open_editor(&app, id).await.data(201);
     assert_eq!(session["template_id"], plain);
 }
 
-/// The provider limits the rate: nothing of the batch fails for it.
+/// When the provider limits the request rate, no item of the batch fails.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_limits_the_rate_is_waited_for() {
+async fn a_batch_waits_for_a_provider_that_limits_the_rate() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = notice(&app).await;

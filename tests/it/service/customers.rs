@@ -27,7 +27,7 @@ const FIELDS: [&str; 19] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_customer_is_found_by_address_and_shows_the_safe_subset() {
+async fn a_customer_is_found_by_address_and_exposes_the_safe_subset() {
     let app = TestApp::start().await;
     app.post("/partner/envelopes", envelope_body(&Value::Null))
         .await
@@ -43,7 +43,7 @@ async fn a_customer_is_found_by_address_and_shows_the_safe_subset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn creating_again_renames_the_customer_and_keeps_the_id() {
+async fn creating_an_existing_customer_renames_it_and_keeps_the_id() {
     let app = TestApp::start().await;
     let first = app
         .post("/partner/envelopes", envelope_body(&Value::Null))
@@ -84,7 +84,7 @@ async fn an_unknown_or_missing_address_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_general_document_becomes_an_envelope_that_is_vaulted_when_asked() {
+async fn a_customer_document_becomes_an_envelope_that_can_be_vaulted() {
     let app = TestApp::start().await;
     let envelope = app
         .post("/partner/envelopes", envelope_body(&Value::Null))

@@ -28,7 +28,7 @@ async fn count(app: &TestApp) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_and_body_gives_the_first_answer_and_no_second_envelope() {
+async fn a_repeated_key_and_body_replays_the_first_response() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
@@ -66,7 +66,7 @@ async fn the_same_key_with_another_body_or_path_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_belongs_to_its_caller() {
+async fn an_idempotency_key_belongs_to_its_caller() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
     post(&app, "k", "/partner/envelopes", &body).await.data(201);
@@ -87,8 +87,8 @@ async fn a_key_belongs_to_its_caller() {
     }
 }
 
-/// A refusal is an answer too; one that is our fault or the provider's is not
-/// kept, because trying again may help.
+/// Refusals are stored and replayed. Failures of the service or the provider are not, because a
+/// retry may succeed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_replayed() {
     let app = TestApp::start().await;
@@ -105,14 +105,14 @@ async fn a_refusal_is_replayed() {
     assert!(replayed(&again));
     assert_eq!(again.status, 422);
     assert_eq!(again.error(422), "Cannot void envelope with status: voided");
-    // The first answer is what it was.
+    // The first response is unchanged.
     let first = post(&app, "first", &void, &json!({})).await;
     assert!(replayed(&first));
     assert_eq!(first.bytes, voided.bytes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_is_known_by_its_bytes() {
+async fn a_repeated_upload_is_recognized_by_its_bytes() {
     let app = TestApp::start().await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -138,12 +138,12 @@ async fn an_upload_is_known_by_its_bytes() {
             .unwrap()
     };
     assert_eq!(app.send(upload("one", CONTRACT)).await.status, 201);
-    // Another client splits the same form differently.
+    // Another client encodes the same form differently.
     assert!(replayed(&app.send(upload("another", CONTRACT)).await));
     assert_eq!(app.send(upload("one", b"%PDF-1.4 other")).await.status, 422);
 }
 
-/// Of many at once one is done; the others are told to wait or get its answer.
+/// Of many concurrent requests one is executed; the others get its response or are asked to wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_repeats_create_one_envelope() {
     let app = TestApp::start().await;
@@ -171,21 +171,23 @@ async fn concurrent_repeats_create_one_envelope() {
     assert!(replayed(&after));
 }
 
-/// The answer is in the transaction of the change: a claim that was left behind
-/// by a crash is taken over when its lease ends, and not before.
+/// The response commits in the transaction of the change, so a claim that a crash left behind can
+/// be taken over when its lease ends, and not before.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_left_behind_blocks_until_its_lease_ends() {
+async fn an_abandoned_claim_blocks_until_its_lease_ends() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
     let created = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(created.status, 201);
-    app.leave_claims_behind("2999-01-01T00:00:00.000Z").await;
+    app.abandon_idempotency_claims("2999-01-01T00:00:00.000Z")
+        .await;
     let blocked = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(
         blocked.error(409),
         "A request with this Idempotency-Key is still running"
     );
-    app.leave_claims_behind("2020-01-01T00:00:00.000Z").await;
+    app.abandon_idempotency_claims("2020-01-01T00:00:00.000Z")
+        .await;
     let taken_over = post(&app, "k", "/partner/envelopes", &body).await;
     assert!(!replayed(&taken_over));
     assert_eq!(taken_over.status, 201);
@@ -195,7 +197,7 @@ async fn a_claim_left_behind_blocks_until_its_lease_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_none_is_a_400() {
+async fn an_invalid_idempotency_key_is_a_400() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
     for key in [" ", &"x".repeat(256)] {
@@ -205,17 +207,18 @@ async fn a_key_that_is_none_is_a_400() {
     assert_eq!(count(&app).await, 0);
 }
 
-/// A request that outlives its lease changes nothing: the one that took over does.
+/// A request that outlives its lease changes nothing; the request that took over does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_request_whose_claim_was_taken_over_changes_nothing() {
+async fn a_request_with_a_lost_claim_changes_nothing() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
-    // The first is held up at the database, after its claim.
+    // The open transaction blocks the first request after its claim.
     let held = app.store.begin().await.unwrap();
     let first = post(&app, "k", "/partner/envelopes", &body);
     let takeover = async {
         drop(held);
+        // Wait until the first request has claimed the key, then end its lease.
         while app.count("idempotency").await == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
@@ -236,10 +239,11 @@ async fn a_request_whose_claim_was_taken_over_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_provider_gives_the_key_back() {
+async fn a_provider_failure_releases_the_idempotency_key() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
+    // An unknown instance makes the provider fail before it is called.
     app.change("update template set provider_instance = $1", "gone")
         .await;
     let failed = post(&app, "k", "/partner/envelopes", &body).await;
@@ -253,7 +257,7 @@ async fn a_failed_provider_gives_the_key_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_day_the_key_is_free_again() {
+async fn an_idempotency_key_expires_after_a_day() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
     assert_eq!(
@@ -271,9 +275,9 @@ async fn after_a_day_the_key_is_free_again() {
     assert_eq!(count(&app).await, 2);
 }
 
-/// Some answers carry links that are credentials.
+/// Some responses contain links that are credentials, so stored responses are encrypted.
 #[tokio::test(flavor = "multi_thread")]
-async fn kept_answers_are_sealed() {
+async fn stored_responses_are_encrypted() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = envelope_body(&template["template_id"]);
@@ -286,9 +290,9 @@ async fn kept_answers_are_sealed() {
     assert!(!kept.contains("sign"), "{kept}");
 }
 
-/// A database that undoes a change because of another asks for it once more; so do we.
+/// On a serialization failure the database asks for a retry, and the API passes that on.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_met_another_change_may_be_tried_again_with_its_key_on_postgresql() {
+async fn a_serialization_failure_can_be_retried_with_its_key_on_postgresql() {
     let url = postgres::new_database().await;
     let app = TestApp::with(
         |config| config.database_url = Some(url),

@@ -1,4 +1,4 @@
-//! Identity questions in front of a document: who is asked, how it goes, what is kept.
+//! Identity questions in front of a document: who gets them, their outcomes, and the data kept.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::support::{
     Answer, TestApp, envelope_body, files_below, form, operator, operator_output, pdf, release_form,
 };
 
-/// What nobody may find again.
+/// Personal data that must not be stored anywhere.
 const BORN: &str = "1980-02-29";
 const SSN: &str = "9973";
 
-/// A template whose signers are asked.
+/// Creates a template with identity verification.
 async fn asking(app: &TestApp) -> Value {
     let tagged = pdf::with_lines(&["Agreement", "{{Sign;type=signature;role=Buyer}}"]);
     let texts = [("name", "Asking"), ("kba_required", "true")];
@@ -29,7 +29,7 @@ async fn asking(app: &TestApp) -> Value {
     made["template_id"].clone()
 }
 
-/// An envelope for somebody: its id, and their link.
+/// Sends an envelope to this address; returns its id and the signing link.
 async fn sent_to(app: &TestApp, email: &str) -> (String, String) {
     let mut body = envelope_body(&asking(app).await);
     body["customer_email"] = email.into();
@@ -38,12 +38,12 @@ async fn sent_to(app: &TestApp, email: &str) -> (String, String) {
     (text("envelope_id"), text("sign_url"))
 }
 
-/// Follows a link as far as it leads.
+/// Opens a link.
 async fn open(app: &TestApp, url: &str) -> Answer {
     form::open(app, url).await
 }
 
-/// Sends a form.
+/// Posts a form.
 async fn enter(app: &TestApp, url: &str, values: &[(&str, &str)]) -> Answer {
     let path = url.replace("http://127.0.0.1:8080", "");
     let mut body = url::form_urlencoded::Serializer::new(String::new());
@@ -73,8 +73,8 @@ async fn statuses(app: &TestApp, id: &str) -> Vec<String> {
     results(app, id).await.into_iter().map(text).collect()
 }
 
-/// The sandbox of the contract: three questions, passed with three right answers. What
-/// came of it is told everywhere the specification says.
+/// The sandbox of the contract: three right answers to three questions pass. The result appears
+/// everywhere the specification requires it.
 #[tokio::test(flavor = "multi_thread")]
 async fn three_right_answers_open_the_document() {
     let app = TestApp::on_a_socket().await;
@@ -95,7 +95,7 @@ async fn three_right_answers_open_the_document() {
             assert_eq!(page.select(&Selector::parse(&control).unwrap()).count(), 1);
         }
     }
-    // Nothing of the document is shown meanwhile.
+    // The document is not accessible before that.
     let picture = client
         .get(format!("{url}/pages/1.png"))
         .send()
@@ -135,7 +135,7 @@ async fn three_right_answers_open_the_document() {
     assert_eq!(told["status"], "passed");
     assert_eq!(told["signer"]["email"], "kim@birch.example");
 
-    // Signed and vaulted, the certificate says how the signer was identified.
+    // After vaulting, the certificate states how the signer was identified.
     let signed = client.post(url).form(&[
         ("Sign", "Kim Birch"),
         ("consent", "yes"),
@@ -171,7 +171,7 @@ async fn three_right_answers_open_the_document() {
 
 /// KBA state × (open, sign, embed, pages).
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_the_document_is_seen_before_the_questions_are_answered() {
+async fn the_document_is_hidden_until_the_questions_are_answered() {
     let app = TestApp::start().await;
     for (state, email, answers, title, known) in [
         (
@@ -185,7 +185,7 @@ async fn nothing_of_the_document_is_seen_before_the_questions_are_answered() {
             "failed",
             "kim@birch.example",
             Some(WRONG),
-            "That was not right",
+            "Your answers were not correct",
             vec!["failed"],
         ),
         (
@@ -219,13 +219,13 @@ async fn nothing_of_the_document_is_seen_before_the_questions_are_answered() {
             let page = open(&app, &format!("{url}/pages/{page}")).await;
             assert_eq!(page.status == 200, passed, "{state}: {}", page.status);
         }
-        // Nor does anybody pay for what they may never see.
+        // Payment is not possible before the document may be seen.
         let pay = open(&app, &format!("{url}/pay")).await;
         assert_eq!(
             pay.headers["location"],
             url.replace("http://127.0.0.1:8080", "")
         );
-        // Whoever skips the questions signs nothing.
+        // A signer who skips the questions cannot sign.
         let values = [
             ("Sign".to_owned(), "Kim".to_owned()),
             ("consent".into(), "yes".into()),
@@ -247,9 +247,9 @@ async fn nothing_of_the_document_is_seen_before_the_questions_are_answered() {
     }
 }
 
-/// Only those on the client's side are asked, and nobody is billed for the others.
+/// Only signers on the client's side get questions, and only they are billed.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_senders_own_people_are_not_asked() {
+async fn signers_of_the_sender_skip_identity_verification() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&[
         "{{First;type=signature;role=Buyer}}",
@@ -294,7 +294,7 @@ async fn the_senders_own_people_are_not_asked() {
     assert_eq!(statuses(&app, id).await, ["passed"]);
 }
 
-/// Contract: 400 for a signer's first pass in a calendar month in the organization.
+/// Contract: the price is 400 for a signer's first pass in a calendar month and organization.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_pass_of_a_month_is_billed() {
     let app = TestApp::start().await;
@@ -329,13 +329,13 @@ async fn the_first_pass_of_a_month_is_billed() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("write it as 2026-11"));
 }
 
-/// Attempts are limited, and so is the time of each.
+/// The number of attempts is limited.
 #[tokio::test(flavor = "multi_thread")]
-async fn three_failures_in_a_day_are_enough() {
+async fn three_failures_in_a_day_block_further_attempts() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
-    // A question that is not answered is no attempt.
+    // An incomplete form does not count as an attempt.
     let partly = enter(&app, &url, &RIGHT[..2]).await;
     assert_eq!(partly.status, 422);
     assert!(partly.text().contains("Choose an answer"));
@@ -370,9 +370,9 @@ async fn three_failures_in_a_day_are_enough() {
     );
 }
 
-/// What is sent after the time is over counts for nothing.
+/// Answers after the time limit are ignored.
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_minutes_are_enough() {
+async fn answers_after_ten_minutes_are_ignored() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     let shown = open(&app, &url).await.text();
@@ -390,14 +390,14 @@ async fn ten_minutes_are_enough() {
     assert_eq!(statuses(&later, &id).await, ["passed"]);
 }
 
-/// Sent twice at the same time, answers count once.
+/// Answers that are sent twice at the same time count once.
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_are_sent_twice_count_once_on_sqlite() {
+async fn repeated_answers_count_once_on_sqlite() {
     count_once(TestApp::start().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_are_sent_twice_count_once_on_postgresql() {
+async fn repeated_answers_count_once_on_postgresql() {
     let database = crate::support::postgres::new_database().await;
     let change = |config: &mut Config| config.database_url = Some(database);
     count_once(TestApp::with(change, OrgSettings::default()).await).await;
@@ -423,9 +423,9 @@ async fn count_once(app: TestApp) {
     );
 }
 
-/// If the step cannot be added, the send fails, and nothing is half-sent.
+/// When identity verification is not available, the send fails completely.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_asks_about_is_not_sent() {
+async fn an_envelope_is_not_sent_without_its_identity_provider() {
     let app = TestApp::with(
         |config| config.env = Some(Environment::Production),
         OrgSettings::default(),
@@ -458,7 +458,7 @@ async fn what_nobody_asks_about_is_not_sent() {
     assert!(files_below(&app.data.path().join("outbox")).is_empty());
 }
 
-/// Everything that Method needs to know of somebody.
+/// Returns the personal data that Method requires.
 fn person(last_name: &str) -> Vec<(&str, &str)> {
     vec![
         ("first_name", "Kim"),
@@ -511,7 +511,7 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     );
     assert_eq!(method.requests(), 0, "nothing is asked by looking");
 
-    // Nothing leaves without consent, nor in a shape that cannot be right.
+    // No data is sent without consent or with an invalid format.
     let mut without = person("Birch");
     without.pop();
     let refused = enter(&app, &url, &without).await;
@@ -538,7 +538,7 @@ async fn a_signer_is_identified_by_phone_and_questions() {
             "address": { "line1": "77 Quince Passage", "city": "Austin", "state": "TX", "zip": "78701" },
         })]
     );
-    // A reload loses nothing.
+    // A reload keeps the session.
     assert!(open(&app, &url).await.text().contains("Enter your code"));
     let wrong = enter(&app, &url, &[("code", "000000")]).await;
     assert!(
@@ -554,9 +554,9 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     assert_eq!(statuses(&app, &id).await, ["passed"]);
 }
 
-/// Every outcome and error of the reference.
+/// Covers every outcome and error of the provider's reference.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_outcome_leads_somewhere() {
+async fn every_provider_outcome_has_a_page() {
     let (_method, app) = with_method(|_| {}).await;
     for (name, at, seen, known) in [
         (
@@ -579,7 +579,12 @@ async fn every_outcome_leads_somewhere() {
         ),
         ("Unacceptable", "person", "was not accepted", vec![]),
         ("Slow", "answers", "The time was over", vec![]),
-        ("Wrong", "answers", "That was not right", vec!["failed"]),
+        (
+            "Wrong",
+            "answers",
+            "Your answers were not correct",
+            vec!["failed"],
+        ),
         ("Knownphone", "person", "number 4?", vec![]),
         ("Wrapped", "person", "Enter your code", vec![]),
     ] {
@@ -600,9 +605,9 @@ async fn every_outcome_leads_somewhere() {
     }
 }
 
-/// A typing mistake does not keep a signer out.
+/// A signer can correct a typing mistake.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_described_themselves_wrongly_may_do_so_again() {
+async fn a_signer_can_correct_mistyped_identity_data() {
     let (_method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     for (name, seen) in [
@@ -628,9 +633,9 @@ async fn who_described_themselves_wrongly_may_do_so_again() {
     );
 }
 
-/// A provider that is away costs the signer nothing.
+/// A request that fails because the provider is unreachable does not count as an attempt.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_away_is_tried_again() {
+async fn an_unreachable_identity_provider_can_be_retried() {
     let (method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     method.be_down(true);
@@ -656,9 +661,9 @@ async fn a_provider_that_is_away_is_tried_again() {
     assert_eq!(statuses(&app, &id).await, ["passed"]);
 }
 
-/// The provider has taken the answers, and its own answer was lost: what it was is found out.
+/// The provider accepted the answers but its response was lost: the service queries the result.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_whose_answer_was_lost_is_found_out() {
+async fn a_pass_with_a_lost_response_is_recovered() {
     let (method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     enter(&app, &url, &person("Knownphone")).await;
@@ -674,9 +679,9 @@ async fn a_pass_whose_answer_was_lost_is_found_out() {
     assert_eq!(statuses(&app, &id).await, ["passed"]);
 }
 
-/// A code goes to a phone, whosever it is: three wrong ones are enough.
+/// The phone may belong to another person, so three wrong codes end the attempt.
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_codes_are_limited() {
+async fn the_number_of_wrong_codes_is_limited() {
     let (method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     enter(&app, &url, &person("Birch")).await;
@@ -705,10 +710,9 @@ async fn wrong_codes_are_limited() {
     assert_eq!(statuses(&app, &id).await, [""; 0]);
 }
 
-/// Nothing of what a signer enters is found afterwards: not in the database, in objects,
-/// in mails or in what was logged.
+/// The data that a signer enters is in neither the database, the objects, the mails nor the log.
 #[test]
-fn what_a_signer_enters_is_kept_nowhere() {
+fn identity_data_of_a_signer_is_stored_nowhere() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -749,14 +753,14 @@ fn what_a_signer_enters_is_kept_nowhere() {
     assert!(logged.len() > 1_000, "there is a log to look through");
     let mut places = vec![("the log".to_owned(), logged)];
     for file in files_below(data.path()) {
-        // Compiled components hold every byte there is.
+        // Compiled components contain arbitrary bytes, so they would give false positives.
         if file.to_string_lossy().contains("native-code") {
             continue;
         }
         let name = file.strip_prefix(data.path()).unwrap();
         match std::fs::read(&file) {
             Ok(bytes) => places.push((name.display().to_string(), bytes)),
-            // The database's last connection takes its journal away.
+            // Closing the last connection to the database removes its journal.
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name:?}"),
         }
     }
@@ -788,7 +792,7 @@ fn what_a_signer_enters_is_kept_nowhere() {
         ] {
             assert!(!found(bytes, entered), "{entered} is in {name}");
         }
-        // Four digits are found by chance where bytes are random.
+        // Four digits also occur by chance in random bytes, so they are searched with delimiters.
         for entered in [format!("\"{SSN}\""), format!("={SSN}"), format!(" {SSN} ")] {
             assert!(!found(bytes, &entered), "{entered} is in {name}");
         }
@@ -817,9 +821,9 @@ impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
     }
 }
 
-/// Results are the organization's own, for its admins.
+/// Only admins of the organization can read its results.
 #[tokio::test(flavor = "multi_thread")]
-async fn results_are_the_organizations_own() {
+async fn identity_results_are_visible_only_to_the_organizations_admins() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
@@ -833,7 +837,7 @@ async fn results_are_the_organizations_own() {
     assert_eq!(app.get(&path).await.error(401), "Authentication required");
 }
 
-/// Follows a link with a cookie, and with the cookie that came of it.
+/// Opens a link with a cookie; returns the response and the cookie that it sets.
 async fn open_as(app: &TestApp, url: &str, cookie: Option<&str>) -> (Answer, Option<String>) {
     with_cookie(app, Request::get(local(url)), "", cookie).await
 }
@@ -859,10 +863,10 @@ async fn with_cookie(
     (answer, given)
 }
 
-/// The browser that passed is distinguished from others: a visitor who got hold of the link,
-/// or of another link of the same signer, answered no questions.
+/// Another browser that uses the link, or another link of the same signer, did not answer the
+/// questions and is recorded as such.
 #[tokio::test(flavor = "multi_thread")]
-async fn another_browser_or_link_than_the_one_that_passed_is_recorded() {
+async fn a_different_browser_or_link_after_a_pass_is_recorded() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
@@ -929,9 +933,9 @@ async fn another_browser_or_link_than_the_one_that_passed_is_recorded() {
     assert_eq!(stated.len(), rebound().await.len());
 }
 
-/// A browser that asks for a picture of the document without its form is recorded, too.
+/// A browser that requests a page image without the form is recorded too.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_alone_are_shown_to_no_unrecorded_browser() {
+async fn a_browser_that_requests_only_page_images_is_recorded() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
@@ -941,14 +945,14 @@ async fn pages_alone_are_shown_to_no_unrecorded_browser() {
     app.entry(&id, "identity.rebound").await;
 }
 
-/// Guessing day after day leads nowhere.
+/// The total number of attempts is limited, so that guessing over many days fails.
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_of_a_signer_are_capped_for_good() {
+async fn total_attempts_of_a_signer_are_limited() {
     let app = TestApp::start().await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     open(&app, &url).await;
     enter(&app, &url, &WRONG).await;
-    // The other attempts were made long ago.
+    // Insert earlier attempts directly.
     let copies = (1..30).map(|number| {
         format!(
             "insert into kba_session select bucket, substr(kba_id, 1, 28) || '{number:02}', org_id, \

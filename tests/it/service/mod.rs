@@ -1,4 +1,4 @@
-//! What a caller can ask for.
+//! Use cases of the API, in the order of `host/src/service`.
 
 mod access;
 mod bulk;

@@ -1,4 +1,5 @@
-//! Payment at signing: who is asked, what waits for the money, and what the processor says.
+//! Payment at signing: the payer, the steps that wait for the payment, and the processor's
+//! callbacks.
 
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ async fn status(app: &TestApp, token: &str) -> Value {
     answer.data(200)["status"].clone()
 }
 
-/// A page outside the API.
+/// Requests a page outside the API.
 async fn page(app: &TestApp, request: axum::http::request::Builder, body: &str) -> Answer {
     let form = "application/x-www-form-urlencoded";
     let request = request.header("content-type", form);
@@ -59,7 +60,7 @@ async fn page(app: &TestApp, request: axum::http::request::Builder, body: &str) 
         .await
 }
 
-/// The path of the sandbox's page, from the client secret.
+/// Returns the path of the sandbox's payment page, taken from the client secret.
 fn sandbox_page(intent: &Value) -> String {
     let secret = intent["client_secret"].as_str().unwrap();
     format!("/sandbox/payments/{}", secret.trim_end_matches("_secret"))
@@ -79,7 +80,7 @@ async fn wait_until_paid(app: &TestApp, token: &str) {
     }
 }
 
-/// A sent envelope with a payment: its id, its link, and the payer's token.
+/// Sends an envelope with a payment; returns its id, its link, and the payer's token.
 async fn asked(app: &TestApp) -> (String, String, String) {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap().to_owned();
@@ -91,7 +92,7 @@ async fn asked(app: &TestApp) -> (String, String, String) {
 /// Specification, `POST /embed/payment-intent` and `/embed/payment-status`, with the
 /// sandbox of the contract.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_payer_is_asked_and_pays_in_the_sandbox() {
+async fn the_payer_pays_in_the_sandbox() {
     let app = TestApp::with(|_| {}, paying(true)).await;
     let (id, url, token) = asked(&app).await;
     let due = intent(&app, &token).await;
@@ -139,10 +140,9 @@ async fn the_payer_is_asked_and_pays_in_the_sandbox() {
     assert_eq!(certificate["provenance"]["sandbox"], true);
 }
 
-/// An organization's envelopes ask for nothing of whoever is not the payer, and of nobody
-/// once they are closed.
+/// Only the payer is asked for a payment, and only while the envelope is open.
 #[tokio::test(flavor = "multi_thread")]
-async fn others_are_not_asked() {
+async fn only_the_payer_is_asked_for_a_payment() {
     let settings = OrgSettings {
         payment: Some(PaymentSettings {
             payer: "Seller".into(),
@@ -175,14 +175,14 @@ async fn others_are_not_asked() {
         intent(&app, &seller).await,
         json!({ "payment_required": false })
     );
-    // Where the document has no such role, whoever signs first pays.
+    // When the document lacks the payer's role, the first signer pays.
     let (_, _, token) = asked(&app).await;
     assert_eq!(intent(&app, &token).await["payment_required"], true);
 }
 
-/// An envelope may ask for another payment than its organization, or for one of its own.
+/// An envelope can override its organization's payment or have its own.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_envelope_asks_for_a_payment_of_its_own() {
+async fn an_envelope_overrides_the_organizations_payment() {
     let app = TestApp::start().await;
     let template = app.contract_template().await["template_id"].clone();
     let create = |payment: Value| {
@@ -230,7 +230,7 @@ async fn an_envelope_asks_for_a_payment_of_its_own() {
         let issue = refused.json()["details"][0]["path"].clone();
         assert_eq!(issue, json!(["payment", path]), "{payment}");
     }
-    // Without a payment there is nothing to be paid.
+    // An envelope without a payment requires none.
     let (_, _, token) = asked(&app).await;
     assert_eq!(
         intent(&app, &token).await,
@@ -239,9 +239,9 @@ async fn an_envelope_asks_for_a_payment_of_its_own() {
     assert_eq!(status(&app, &token).await, Value::Null);
 }
 
-/// Payment state × (vault-in, vault URLs, vault tokens, auto-vault).
+/// Tests each payment state with vault-in, vault URLs, vault tokens and auto-vault.
 #[tokio::test(flavor = "multi_thread")]
-async fn custody_waits_for_the_money() {
+async fn custody_waits_for_the_payment() {
     let unpaid = "Payment has not been completed";
     for (requested, paid, auto_vault) in [
         (false, false, false),
@@ -283,7 +283,7 @@ async fn custody_waits_for_the_money() {
             wait_until_paid(&app, &token).await;
         }
         if requested && !paid {
-            // Nobody is told of a vaulting that cannot be.
+            // No event announces a vaulting that the payment blocks.
             let events = app.event_types(&id).await;
             assert!(
                 !events.iter().any(|event| event.starts_with("vault.")),
@@ -303,9 +303,9 @@ async fn custody_waits_for_the_money() {
     }
 }
 
-/// Paper is not signed here, and its payment gates it all the same.
+/// Paper envelopes are not signed, but their payment blocks vault-in all the same.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unpaid_upload_stays_out_of_the_vault() {
+async fn an_unpaid_upload_is_not_vaulted() {
     let app = TestApp::with(|_| {}, paying(true)).await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -318,7 +318,7 @@ async fn an_unpaid_upload_stays_out_of_the_vault() {
     let path = format!("/partner/envelopes/{id}/vault-in-upload");
     let refused = app.post(&path, json!({})).await.error(409);
     assert_eq!(refused, "Payment has not been completed");
-    // Nobody signs it, so its organization collects the money from whom it is for.
+    // Without signers, the organization collects the payment from the customer.
     let collect = format!("/envelopes/{id}/payment-intent");
     let admin = app.web_admin();
     let due = app
@@ -361,14 +361,14 @@ async fn only_embed_tokens_open_the_payment_endpoints() {
     assert_eq!(expired.error(401), "Invalid token");
 }
 
-/// The form shows the step to the payer, before signing and after.
+/// The form shows the payment step to the payer, before and after signing.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_form_leads_to_the_payment_and_back() {
+async fn the_form_links_to_the_payment_and_back() {
     let app = TestApp::with(|_| {}, paying(false)).await;
     let (id, url, token) = asked(&app).await;
     let shown = form::open(&app, &url).await.text();
     assert!(
-        shown.contains("To be paid: <strong>USD 49.00</strong>"),
+        shown.contains("Amount due: <strong>USD 49.00</strong>"),
         "{shown}"
     );
     let pay = format!("{}/pay", url.replace("http://127.0.0.1:8080", ""));
@@ -383,7 +383,7 @@ async fn the_form_leads_to_the_payment_and_back() {
     let back = format!("href=\"{url}\"");
     let paid = page(&app, Request::post(format!("{path}?{query}")), "pay=pay").await;
     assert!(paid.text().contains(&back), "{}", paid.text());
-    // Only to our own pages.
+    // The return address has to be one of our own pages.
     let elsewhere = format!("{path}?return=https%3A%2F%2Fevil.example%2Fsign%2Fx");
     let paid = page(&app, Request::post(elsewhere), "pay=pay").await;
     assert!(!paid.text().contains("evil"), "{}", paid.text());
@@ -401,7 +401,7 @@ async fn the_form_leads_to_the_payment_and_back() {
 
 /// Contract, "Sandboxes for development" and "Production without a payment or KBA provider".
 #[tokio::test(flavor = "multi_thread")]
-async fn production_has_no_sandbox() {
+async fn production_disables_the_sandboxes() {
     let development = TestApp::with(|_| {}, paying(true)).await;
     let (id, _, token) = asked(&development).await;
     let page_path = sandbox_page(&intent(&development, &token).await);
@@ -426,10 +426,9 @@ async fn production_has_no_sandbox() {
     assert_eq!(callback.error(404), "Provider instance not found");
 }
 
-/// Stripe's plugin and a processor that others have made: a destination charge, and its
-/// callback.
+/// Stripe's plugin with a third-party processor: a destination charge and its callback.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_processor_collects_the_payment_and_says_so() {
+async fn a_processor_collects_the_payment_and_sends_a_callback() {
     let processor = Processor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let host = app.listen().await;
@@ -455,7 +454,7 @@ async fn a_processor_collects_the_payment_and_says_so() {
     form::sign(&app, &url).await;
     app.wait_for(&id, "completed").await;
     processor.pay(at_processor).await;
-    // Nobody asks: the processor's callback alone leads on to the vault.
+    // The processor's callback alone triggers vaulting, without any request.
     app.wait_for(&id, "vaulted").await;
     assert_eq!(status(&app, &token).await, "paid");
     let events = app.event_types(&id).await;
@@ -463,9 +462,9 @@ async fn a_processor_collects_the_payment_and_says_so() {
     assert_eq!(paid.count(), 1);
 }
 
-/// The payer's page brings the processor's own form, and lets in nothing else.
+/// The payer's page embeds the processor's form, and its policy allows no other origin.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_payers_page_brings_the_processors_form() {
+async fn the_payers_page_embeds_the_processors_form() {
     let processor = Processor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (_, url, token) = asked(&app).await;
@@ -492,9 +491,9 @@ async fn the_payers_page_brings_the_processors_form() {
     assert!(policy.contains("script-src 'self';"), "{policy}");
 }
 
-/// A callback that never came is found out: when somebody asks, and by time.
+/// A lost callback is detected by the next status request, and by the periodic poll.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_callback_is_not_waited_for() {
+async fn a_payment_is_detected_without_its_callback() {
     let processor = Processor::start();
     let change = |config: &mut holdfast::config::Config| {
         processor.configure(config);
@@ -519,7 +518,7 @@ async fn a_late_callback_is_not_waited_for() {
     assert_eq!(status(&app, &token).await, "paid");
 }
 
-/// `Stripe-Signature` of a body, made by OpenSSL.
+/// Returns the `Stripe-Signature` of a body, computed with OpenSSL.
 fn signature(at: i64, body: &str) -> String {
     let digest = hmac_sha256(WEBHOOK_SECRET, format!("{at}.{body}").as_bytes());
     format!("t={at},v1={digest}")
@@ -539,10 +538,10 @@ async fn call_back(app: &TestApp, signature: Option<&str>, body: &str) -> Answer
         .await
 }
 
-/// What is not signed by the processor, with the configured secret and just now, is not
-/// taken (contract, "Signing callback", read for payments).
+/// Callbacks need a recent signature with the configured secret (contract, "Signing callback",
+/// applied to payments).
 #[tokio::test(flavor = "multi_thread")]
-async fn callbacks_are_believed_only_with_a_fresh_signature() {
+async fn payment_callbacks_need_a_recent_signature() {
     let processor = Processor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let body = r#"{"type":"payment_intent.succeeded","data":{"object":{"id":"pi_unknown"}}}"#;
@@ -558,13 +557,13 @@ async fn callbacks_are_believed_only_with_a_fresh_signature() {
         (Some(signature(now() - 301, body)), body, 401),
         (Some(signature(now() + 302, body)), body, 401),
         (Some(format!("t={},v0={digest}", now())), body, 401),
-        // While the secret is rotated there is a digest for each.
+        // During a rotation the header has one digest for each secret.
         (
             Some(good.replace("v1=", &format!("v1={zeros},v1="))),
             body,
             200,
         ),
-        // Somebody else's payment at the same processor is none of ours.
+        // A payment of another account at the same processor is ignored.
         (Some(good.clone()), body, 200),
         (Some(signature(now(), "[]")), "[]", 400),
     ] {
@@ -575,15 +574,15 @@ async fn callbacks_are_believed_only_with_a_fresh_signature() {
     assert_eq!(app.post(path, json!({})).await.status, 404);
 }
 
-/// What a callback says is looked up: out of order, repeated or wrong, it changes
-/// nothing but what is so. Money that goes back is told once, and changes no state.
+/// A callback only triggers a look-up, so repeated, reordered or wrong callbacks do no harm. A
+/// refund is recorded once and changes no state.
 #[tokio::test(flavor = "multi_thread")]
-async fn callbacks_may_be_repeated_and_come_in_any_order_on_sqlite() {
+async fn payment_callbacks_can_be_repeated_and_reordered_on_sqlite() {
     any_order(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callbacks_may_be_repeated_and_come_in_any_order_on_postgresql() {
+async fn payment_callbacks_can_be_repeated_and_reordered_on_postgresql() {
     any_order(Some(postgres::new_database().await)).await;
 }
 
@@ -609,7 +608,7 @@ async fn any_order(database: Option<String>) {
         let signature = signature(now(), body);
         call_back(&app, Some(&signature), body).await.data(200);
     };
-    // It says so, and it is not so.
+    // The callback claims success, but the processor reports otherwise.
     tell(&event("payment_intent.succeeded")).await;
     assert_eq!(status(&app, &token).await, "requires_payment");
     tell(&refund).await;
@@ -641,9 +640,9 @@ async fn any_order(database: Option<String>) {
     app.wait_for(&id, "vaulted").await;
 }
 
-/// A processor that cannot be reached, and one that has forgotten.
+/// The processor is unreachable, or no longer knows the payment.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_processor_that_is_away_is_a_clear_error() {
+async fn an_unreachable_processor_is_a_clear_error() {
     let processor = Processor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (_, url, token) = asked(&app).await;
@@ -661,10 +660,10 @@ async fn a_processor_that_is_away_is_a_clear_error() {
     assert_eq!(status(&app, &token).await, "requires_payment");
 }
 
-/// An organization brings a processor of its own: its callbacks have an address of their
-/// own, and its plugin puts no script beside other organizations' pages.
+/// An organization's own processor has its own callback address, and its plugin adds no script to
+/// pages of other organizations.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_brings_its_own_processor() {
+async fn an_organization_uses_its_own_processor() {
     let processor = Processor::start();
     let insecure = |config: &mut holdfast::config::Config| {
         config.providers.allow_insecure = true;
@@ -709,10 +708,10 @@ async fn an_organization_brings_its_own_processor() {
     app.wait_for(&id, "vaulted").await;
 }
 
-/// What was cancelled at the processor is begun again, and what was paid of an ended
-/// envelope is on record.
+/// A payment that was cancelled at the processor is started again, and a payment for an ended
+/// envelope is recorded.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_payment_is_begun_again() {
+async fn a_cancelled_payment_is_started_again() {
     let processor = Processor::start();
     let app = TestApp::with(|config| processor.configure(config), paying(true)).await;
     let (id, _, token) = asked(&app).await;
@@ -733,9 +732,9 @@ async fn a_cancelled_payment_is_begun_again() {
     assert_eq!(entry["envelope_status"], "voided");
 }
 
-/// A payer who was named is one of the document's signers.
+/// A named payer has to be one of the document's signers.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_named_payer_has_to_be_a_signer_of_what_is_sent() {
+async fn a_named_payer_has_to_be_a_signer() {
     let app = TestApp::start().await;
     let template = app.contract_template().await["template_id"].clone();
     let mut body = envelope_body(&Value::Null);
@@ -751,9 +750,9 @@ async fn a_named_payer_has_to_be_a_signer_of_what_is_sent() {
     );
 }
 
-/// Organizations never see each other's payments.
+/// Organizations cannot see each other's payments.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_opens_its_own_envelope_only() {
+async fn a_payment_token_opens_only_its_own_envelope() {
     let app = TestApp::with(|_| {}, paying(true)).await;
     let (id, _, _) = asked(&app).await;
     let other = app.other_organization().await;

@@ -1,4 +1,4 @@
-//! Starting services, and more nodes over the same stores.
+//! Starts services, and further nodes on the same stores.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::tenants::new_organization;
 use super::{TestApp, Worker, faulty, postgres, s3};
 
-/// Native code is shared by all tests: the key that makes its MAC is fixed here.
+/// Lets all tests share one cache of native code. Cached code carries a MAC, so its key is fixed.
 pub fn share_native_code(data: &Path) {
     let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-code");
     std::fs::create_dir_all(&shared).unwrap();
@@ -29,7 +29,7 @@ pub fn share_native_code(data: &Path) {
     std::os::unix::fs::symlink(shared, data.join("native-code")).unwrap();
 }
 
-/// What the operator's tool is told of a node that keeps its things elsewhere.
+/// Settings file for the operator's tool, for nodes with another database or object store.
 pub const SETTINGS: &str = "node.toml";
 
 fn configuration(data: &TempDir) -> Config {
@@ -37,15 +37,15 @@ fn configuration(data: &TempDir) -> Config {
         data_dir: data.path().into(),
         ..Config::default()
     };
-    // This program is a test and no compiler.
+    // By default the running program compiles components; here that program is the test.
     config.components.compiler = Some(env!("CARGO_BIN_EXE_holdfast").into());
-    // It gives way to whatever else the machine does, other tests included.
+    // The compiler runs at the lowest priority, behind all other tests.
     config.components.compile_limit = Duration::from_secs(600);
     config
 }
 
-/// How many nodes serve each test, on PostgreSQL and S3: as `make test-nodes` says. One
-/// on SQLite and a folder otherwise.
+/// Returns the number of nodes that serve each test. `make test-nodes` sets it and runs the
+/// nodes on PostgreSQL and S3; otherwise it is one node on SQLite and a folder.
 async fn on_nodes(config: &mut Config) -> usize {
     let Ok(nodes) = std::env::var("TEST_NODES") else {
         return 1;
@@ -68,12 +68,12 @@ async fn on_nodes(config: &mut Config) -> usize {
 }
 
 impl TestApp {
-    /// On SQLite, vaulting by itself.
+    /// Starts a service on SQLite that vaults completed envelopes automatically.
     pub async fn start() -> Self {
         Self::with(|_| {}, OrgSettings::default()).await
     }
 
-    /// On SQLite, vaulting only when asked.
+    /// Starts a service on SQLite that vaults only on request.
     pub async fn without_auto_vault() -> Self {
         let settings = OrgSettings {
             auto_vault: false,
@@ -88,7 +88,7 @@ impl TestApp {
         let mut config = configuration(&data);
         let nodes = on_nodes(&mut config).await;
         change(&mut config);
-        // What chose its own database or objects has a node of its own.
+        // A test that chose its own database or object store runs on a single node.
         let nodes = match config.database_url.as_deref() {
             Some(url) if url.starts_with("postgres") => nodes,
             _ => 1,
@@ -101,12 +101,13 @@ impl TestApp {
         app
     }
 
-    /// One more node, with the same keys and outbox, which takes its share of requests.
+    /// Adds a node with the same keys and outbox, which takes its share of the requests.
     async fn join(&mut self, mut config: Config) {
         let data = tempfile::tempdir_in(self.data.path()).unwrap().keep();
         for folder in ["keys", "outbox", "native-code"] {
             let shared = self.data.path().join(folder);
             std::fs::create_dir_all(&shared).unwrap();
+            // Links make the nodes share these folders; everything else stays separate.
             std::os::unix::fs::symlink(shared, data.join(folder)).unwrap();
         }
         config.data_dir = data;
@@ -122,7 +123,7 @@ impl TestApp {
         self.routers[next % self.routers.len()].clone()
     }
 
-    /// On SQLite, and on a socket by whose address the world knows it.
+    /// Starts a service on SQLite that listens on a socket and uses its address as public URL.
     pub async fn on_a_socket() -> Self {
         Self::on_a_socket_with(OrgSettings::default()).await
     }
@@ -152,7 +153,7 @@ impl TestApp {
         app
     }
 
-    /// Whose object folder fails in one area, from now on and as told.
+    /// Starts a service with an object folder that fails in one area in the way `fault` names.
     pub async fn faulty(
         fault: faulty::Fault,
         area: &'static str,
@@ -164,12 +165,12 @@ impl TestApp {
         let store = faulty::Faulty::new(&data.path().join("objects"), fault, area);
         let files = Files::over(store.clone(), Duration::from_millis(500));
         let mut app = Self::over(data, config, files, settings).await;
-        // Who waits for a retry asks often.
+        // Tests that wait for a retry poll often.
         app.key = app.key_with_limit(Scope::ALL, 10_000).await;
         (app, store)
     }
 
-    /// Whose webhook receivers are where `lookup` says.
+    /// Starts a service that resolves the addresses of webhook receivers with `lookup`.
     pub async fn with_lookup(change: impl FnOnce(&mut Config), lookup: Arc<dyn Lookup>) -> Self {
         let data = tempfile::tempdir().unwrap();
         share_native_code(data.path());
@@ -188,7 +189,7 @@ impl TestApp {
     }
 
     async fn running(data: TempDir, store: Store, app: App, settings: OrgSettings) -> Self {
-        // What a failed test's service had to say is shown with the failure.
+        // The test harness prints the service's log with a failed test.
         let _ = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::WARN)
             .with_test_writer()
@@ -219,18 +220,18 @@ impl TestApp {
         }
     }
 
-    /// Nobody does the work that is committed from now on.
+    /// Stops the worker: jobs that are committed from now on stay undone.
     pub fn stop_working(&self) {
         self._worker.0.cancel();
     }
 
-    /// A second service on the same database and objects, whose clock runs
-    /// ahead. The first one's worker stops, so that only one does the work.
+    /// Starts a second service on the same database and objects with its clock running ahead.
+    /// The worker of the first service stops, so that only the second one runs jobs.
     pub async fn as_of(&self, ahead: Duration) -> Self {
         self.as_of_with(ahead, |_| {}).await
     }
 
-    /// As [`TestApp::as_of`], with other settings too.
+    /// Like [`TestApp::as_of`], with changed settings as well.
     pub async fn as_of_with(&self, ahead: Duration, change: impl FnOnce(&mut Config)) -> Self {
         self.stop_working();
         self.another_node(|config| {
@@ -240,7 +241,7 @@ impl TestApp {
         .await
     }
 
-    /// A second service on the same database and objects, beside this one.
+    /// Starts a second service on the same database and objects, next to this one.
     pub async fn another_node(&self, change: impl FnOnce(&mut Config)) -> Self {
         let folder = self.root.path().to_owned();
         let database = format!("sqlite://{}", folder.join("holdfast.db").display());
@@ -267,7 +268,7 @@ impl TestApp {
         later
     }
 
-    /// The same service on a socket of its own; returns `http://…`.
+    /// Serves the same router on another socket and returns its URL, `http://…`.
     pub async fn listen(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -276,7 +277,7 @@ impl TestApp {
         url
     }
 
-    /// Where it listens: `http://…`.
+    /// Returns the URL that the service listens at, `http://…`.
     pub fn url(&self) -> String {
         self.url.clone().expect("a service on a socket")
     }

@@ -1,4 +1,4 @@
-//! A time stamping authority (RFC 3161): OpenSSL behind HTTP.
+//! A time-stamping authority (RFC 3161): OpenSSL behind HTTP.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,21 +33,21 @@ default_policy = 1.2.3.4.1
 ess_cert_id_alg = sha256
 ";
 
-/// How it answers.
+/// Way in which the authority responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     Right,
-    /// A token for other bytes.
+    /// With a token for other bytes.
     OtherBytes,
-    /// An earlier answer.
+    /// With an earlier response.
     Replayed,
-    /// With a certificate that is for something else.
+    /// With a certificate that is not meant for time stamping.
     OtherPurpose,
-    /// No token.
+    /// With bytes that are no token.
     Garbage,
-    /// An error.
+    /// With an error status.
     Unavailable,
-    /// For ever.
+    /// With a body that never ends.
     Endless,
 }
 
@@ -62,7 +62,7 @@ struct Answering {
 }
 
 impl Authority {
-    /// `key`: as `openssl req -newkey` writes it, for example `rsa:2048`.
+    /// Starts an authority. `key` is an argument of `openssl req -newkey`, for example `rsa:2048`.
     pub async fn start(key: &[&str], manner: Manner) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
@@ -118,7 +118,7 @@ impl Authority {
         Self { url, folder }
     }
 
-    /// The certificate of its root.
+    /// Returns the path of its root certificate.
     pub fn root(&self) -> PathBuf {
         self.folder.path().join("root.pem")
     }
@@ -169,7 +169,7 @@ async fn answer(State(state): State<Arc<Answering>>, query: Bytes) -> impl IntoR
         "own.key",
     ];
     let to = ["-config", "openssl.cnf", "-out", "reply"];
-    // OpenSSL itself refuses a certificate for something else.
+    // OpenSSL refuses to sign time stamps with such a certificate, so the response is canned.
     if state.manner == Manner::OtherPurpose {
         return (
             200.try_into().unwrap(),
@@ -191,7 +191,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> Vec<u8> {
     std::fs::read(folder.join("reply")).unwrap_or_default()
 }
 
-/// Runs OpenSSL, which the set-up installs.
+/// Runs OpenSSL, which `tests/set-up` installs.
 pub fn openssl(folder: &Path, arguments: &[&str]) {
     let output = Command::new("openssl")
         .current_dir(folder)
@@ -202,7 +202,7 @@ pub fn openssl(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
 
-/// HMAC-SHA256 in hexadecimal, as OpenSSL computes it.
+/// Computes an HMAC-SHA256 in hexadecimal with OpenSSL.
 pub fn hmac_sha256(key: &str, message: &[u8]) -> String {
     use std::io::Write as _;
     let mut child = Command::new("openssl")

@@ -1,5 +1,4 @@
-//! Azure's object store as its own makers run it on a desk: azurite, with the account that
-//! everybody knows.
+//! Azure's object store: Azurite, the vendor's emulator, with its well-known account.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -70,7 +69,7 @@ impl Azurite {
         store
     }
 
-    /// `Create Container`, signed with the account's key.
+    /// Sends `Create Container`, signed with the account's key.
     async fn make_container(&self) {
         let now = Clock::default().now();
         let now = jiff::Timestamp::from_millisecond(now.as_millis()).unwrap();
@@ -89,7 +88,7 @@ impl Azurite {
         assert_eq!(answer.send().await.unwrap().status(), 201);
     }
 
-    /// Has a node keep its objects here.
+    /// Configures a node to store its objects here.
     pub fn configure(&self, config: &mut Config) {
         config.storage_url = Some("az://plain/holdfast".into());
         for (name, value) in [

@@ -12,11 +12,11 @@ use http::Method;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Map, Value, json};
 
-/// What the browser pretends to be.
+/// Device that the browser emulates.
 #[derive(Clone, Copy)]
 pub enum Screen {
     Desktop,
-    /// 360 px across, touched and not clicked.
+    /// 360 px wide, with touch instead of a mouse.
     Phone,
 }
 
@@ -26,7 +26,7 @@ pub struct Browser {
     _profile: tempfile::TempDir,
 }
 
-/// Ends with the test, and the browser with it, which is a process group of its own.
+/// The driver's process group. Dropping it at the end of a test also ends the browser.
 struct Driver(Child);
 
 impl Drop for Driver {
@@ -100,7 +100,7 @@ impl Browser {
         self.page.goto(url).await.unwrap();
     }
 
-    /// Waits until there is such an element that can be seen.
+    /// Waits until an element that matches is visible.
     pub async fn see(&self, css: &str) -> fantoccini::elements::Element {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -117,7 +117,7 @@ impl Browser {
         }
     }
 
-    /// Waits until the page says so.
+    /// Waits until the page contains the text.
     pub async fn read(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -148,7 +148,7 @@ impl Browser {
         self.see(css).await.send_keys(text).await.unwrap();
     }
 
-    /// Presses Tab until the element has the focus, as who has no mouse does.
+    /// Presses Tab until the element has the focus, like a user without a mouse.
     pub async fn tab_to(&self, css: &str) {
         let focused = format!("return document.activeElement === document.querySelector({css:?})");
         for _ in 0..60 {
@@ -160,9 +160,9 @@ impl Browser {
         panic!("{css} cannot be reached by keyboard");
     }
 
-    /// Types wherever the focus is, one key after the other, as a real keyboard does.
-    /// `\u{e004}` is Tab, `\u{e007}` Enter. Sending keys to an element focuses it first,
-    /// which takes a date back to its first part.
+    /// Types into the focused element, one key at a time like a real keyboard. `\u{e004}` is Tab,
+    /// `\u{e007}` Enter. WebDriver's "element send keys" would focus the element first, which moves
+    /// the cursor of a date control back to its first part.
     pub async fn keys(&self, keys: &str) {
         use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
         let mut board = KeyActions::new("keyboard".into());
@@ -174,7 +174,7 @@ impl Browser {
         self.page.perform_actions(board).await.unwrap();
     }
 
-    /// Presses keys together, as a chord: the last is let go first.
+    /// Presses keys together as a chord and releases the last one first.
     pub async fn press(&self, keys: &[&str]) {
         use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
         let keys: Vec<char> = keys.iter().filter_map(|key| key.chars().next()).collect();
@@ -188,12 +188,12 @@ impl Browser {
         self.page.perform_actions(board).await.unwrap();
     }
 
-    /// What a script in the page gives; `return` it.
+    /// Runs a script in the page and returns the value that it returns with `return`.
     pub async fn run(&self, script: &str) -> Value {
         self.page.execute(script, Vec::new()).await.unwrap()
     }
 
-    /// Waits until a script in the page gives `true`.
+    /// Waits until a script in the page returns `true`.
     pub async fn until(&self, script: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while self.run(script).await != Value::Bool(true) {
@@ -202,7 +202,7 @@ impl Browser {
         }
     }
 
-    /// Draws a line through points inside an element, as a pen would.
+    /// Draws a line through points inside an element, like a pen.
     pub async fn draw(&self, css: &str, points: &[(f64, f64)]) {
         use fantoccini::actions::{
             InputSource as _, MOUSE_BUTTON_LEFT, MouseActions, PointerAction,
@@ -229,7 +229,7 @@ impl Browser {
         self.page.perform_actions(pen).await.unwrap();
     }
 
-    /// Asks the browser itself, as its developer tools do.
+    /// Sends a command of the DevTools protocol to the browser.
     pub async fn tell(&self, command: &str, parameters: Value) {
         let command = DeveloperTools {
             command: command.to_owned(),
@@ -252,7 +252,7 @@ impl Browser {
         self.tell("Network.emulateNetworkConditions", network).await;
     }
 
-    /// Keeps a picture of the page beside the build, for whoever wants to look.
+    /// Saves a screenshot of the page next to the build, for manual review.
     pub async fn picture(&self, name: &str) {
         let png = self.page.screenshot().await.unwrap();
         let folder = screenshots();
@@ -260,7 +260,7 @@ impl Browser {
         std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
     }
 
-    /// axe-core finds nothing serious or critical.
+    /// Asserts that axe-core finds no serious or critical problem.
     pub async fn is_accessible(&self, what: &str) {
         self.run(axe()).await;
         let script = "const done = arguments[arguments.length - 1];
@@ -293,7 +293,8 @@ fn axe() -> &'static str {
     })
 }
 
-/// Drivers that start at once may choose the same port; one of them ends then.
+/// Starts a driver. Drivers that start at the same time can choose the same port; the one that
+/// loses exits, so this tries again.
 fn driver() -> (Driver, u16) {
     let mut started = (0..10).filter_map(|_| try_driver());
     started.next().expect("chromedriver says its port")
@@ -315,11 +316,12 @@ fn try_driver() -> Option<(Driver, u16)> {
         let rest = line.split_once("started successfully on port ")?.1;
         rest.trim_end_matches('.').parse().ok()
     })?;
+    // Keep reading: the driver would block on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     Some((driver, port))
 }
 
-/// A command of Chromium's developer tools, through its driver.
+/// A command of Chromium's DevTools protocol, sent through its driver.
 #[derive(Debug)]
 struct DeveloperTools {
     command: String,

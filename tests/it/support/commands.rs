@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{SETTINGS, TestApp};
 
 impl TestApp {
-    /// What `holdfast vault sweep` prints; nothing may be wrong.
+    /// Runs `holdfast vault sweep`, which has to succeed, and returns its output.
     pub fn sweep(&self, more: &[&str]) -> Value {
         operator(self.data.path(), &[&["vault", "sweep"], more].concat())
     }
@@ -26,8 +26,8 @@ pub(super) fn operator_command(data: &Path, arguments: &[&str]) -> std::process:
     command
 }
 
-/// What the operator's tool does. A bundle is checked by `holdfast-verify` too, which has
-/// nothing but the bundle and says the same.
+/// Runs the operator's tool. Bundles are also verified with `holdfast-verify`, which sees only
+/// the bundle and has to report the same.
 pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output {
     let output = operator_command(data, arguments).output().unwrap();
     if let ["verify", bundle, more @ ..] = arguments
@@ -38,7 +38,7 @@ pub fn operator_output(data: &Path, arguments: &[&str]) -> std::process::Output 
     output
 }
 
-/// What `holdfast-verify` says of a bundle.
+/// Runs `holdfast-verify` on a bundle.
 pub fn verifier_output(bundle: &str, more: &[&str]) -> std::process::Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
     let mut command = std::process::Command::new(&program);
@@ -60,7 +60,7 @@ fn agrees(operators: &std::process::Output, alone: &std::process::Output) {
     }
 }
 
-/// What the operator's tool prints.
+/// Runs the operator's tool, which has to succeed, and returns its output.
 pub fn operator(data: &Path, arguments: &[&str]) -> Value {
     printed(operator_output(data, arguments))
 }

@@ -1,4 +1,4 @@
-//! What is done to a service's database behind its back.
+//! Reads and changes a service's database directly, bypassing the service.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use holdfast::store::{api_keys, ledger};
 use super::TestApp;
 
 impl TestApp {
-    /// When the organization's first key was last used, as it is stored.
+    /// Returns the stored time at which the organization's first key was last used.
     pub async fn key_last_used(&self) -> Option<Timestamp> {
         let mut connection = self.store.read().await.unwrap();
         let keys = api_keys::list(&mut connection, &self.org).await.unwrap();
         keys[0].last_used_at
     }
 
-    /// Changes the database behind the service's back; `$1` is `value`.
+    /// Executes a statement directly on the database; `$1` is `value`.
     pub async fn change(&self, statement: &'static str, value: &str) {
         let mut tx = self.store.begin().await.unwrap();
         let query = sqlx::query(statement).bind(value);
@@ -25,14 +25,14 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Changes the database's structure behind the service's back.
+    /// Executes a statement without parameters, such as DDL, directly on the database.
     pub async fn execute(&self, statement: &'static str) {
         let mut tx = self.store.begin().await.unwrap();
         sqlx::query(statement).execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    /// Empties a table behind the service's back.
+    /// Deletes all rows of a table.
     pub async fn empty(&self, table: &str) {
         let mut tx = self.store.begin().await.unwrap();
         let statement = sqlx::AssertSqlSafe(format!("delete from {table}"));
@@ -40,14 +40,14 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// The one text that a statement finds.
+    /// Returns the single text that a query selects.
     pub async fn text_of(&self, statement: &'static str) -> String {
         let mut connection = self.store.read().await.unwrap();
         let found = sqlx::query_scalar(statement).fetch_one(&mut *connection);
         found.await.unwrap()
     }
 
-    /// How many rows a table has.
+    /// Counts the rows of a table.
     pub async fn count(&self, table: &str) -> i64 {
         let mut connection = self.store.read().await.unwrap();
         let text = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
@@ -57,7 +57,7 @@ impl TestApp {
             .unwrap()
     }
 
-    /// Waits until every job has been done or set aside.
+    /// Waits until every job has finished or has been set aside.
     pub async fn wait_until_idle(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.count("job where state = 'waiting'").await > 0 {
@@ -66,15 +66,15 @@ impl TestApp {
         }
     }
 
-    /// As if the process had died in every request that named an
-    /// `Idempotency-Key`: their answers are gone, their leases end then.
-    pub async fn leave_claims_behind(&self, lease_until: &str) {
+    /// Simulates a crash in every request that had an `Idempotency-Key`: removes the stored
+    /// responses and ends the leases at `lease_until`.
+    pub async fn abandon_idempotency_claims(&self, lease_until: &str) {
         let statement = "update idempotency set status = null, body = null, lease_until = $1";
         self.change(statement, lease_until).await;
     }
 
-    /// Rewrites an envelope's ledger from an entry on, with all hashes right, as
-    /// only who can write to the database can.
+    /// Rewrites an envelope's ledger from one entry on with consistent hashes, like an attacker who
+    /// can write to the database.
     pub async fn rewrite_ledger(&self, id: &str, from: i64, actor: &str) {
         let id = EnvelopeId::parse(id).unwrap();
         let mut tx = self.store.begin().await.unwrap();
@@ -100,7 +100,7 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Makes a log anew of the entries as they are now.
+    /// Rebuilds the log from the present ledger entries.
     pub async fn rebuild_log(&self) {
         let mut tx = self.store.begin().await.unwrap();
         for statement in [

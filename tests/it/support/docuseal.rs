@@ -1,8 +1,8 @@
-//! A stand-in for DocuSeal, written from the reference page of its API with its
-//! quirks: silent fallbacks, silent drops, and no idempotency.
+//! A fake DocuSeal, written from the reference page of its API with its quirks: silent
+//! fallbacks, silent drops, and no idempotency.
 //!
-//! What people do at DocuSeal is done through the methods of [`Docuseal`]; the
-//! tests send its webhooks themselves, or do not.
+//! The methods of [`Docuseal`] act for people who use DocuSeal. It sends no webhooks by itself:
+//! a test sends those it needs.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,32 +26,32 @@ use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
 pub const TOKEN: &str = "token-of-the-real-account";
-/// Used as it stands, with its prefix, and not decoded.
+/// The HMAC key is this text with its prefix, not the decoded base64.
 pub const SECRET: &str = "whsec_c3RhbmQtaW4gc2VjcmV0";
 
-/// How long one request may take in the tests.
+/// Time limit of one request in the tests.
 pub const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How a request goes wrong.
+/// Way in which a request fails.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// This answer, and nothing is done.
+    /// This response; the request has no effect.
     Answer(u16, Value),
-    /// 200 and no JSON, and nothing is done.
+    /// 200 without JSON; the request has no effect.
     Garbage,
-    /// No answer, and nothing is done.
+    /// No response; the request has no effect.
     Hanging,
-    /// This answer, although the work is done.
+    /// This response, although the request took effect.
     AnswerAfter(u16, Value),
-    /// The connection breaks in the answer; the work is done.
+    /// The connection breaks during the response; the request took effect.
     DroppedAfter,
-    /// No answer; the work is done.
+    /// No response; the request took effect.
     HangingAfter,
-    /// A right answer, which comes late and is old by then.
+    /// A correct response that is delayed and stale when it arrives.
     Late(Duration),
 }
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub method: String,
@@ -73,12 +73,12 @@ struct Account {
     url: String,
     last_id: i64,
     templates: Vec<Value>,
-    /// By template.
+    /// Each with the id of its template.
     pdfs: Vec<(i64, Vec<u8>)>,
     submissions: Vec<Value>,
-    /// Whoever has the URL has the file.
+    /// Each with the secret of its URL, which is the only credential needed to download it.
     files: Vec<(String, Vec<u8>)>,
-    /// Ids of another account's things.
+    /// Ids of objects that belong to another account.
     foreign: BTreeSet<i64>,
     free_build: bool,
     faults: Vec<PlannedFault>,
@@ -87,7 +87,7 @@ struct Account {
 
 type Shared = Arc<Mutex<Account>>;
 
-/// An answer that is an error.
+/// An error response.
 struct Refused(u16, Value);
 
 impl IntoResponse for Refused {
@@ -186,13 +186,13 @@ impl Docuseal {
         Self { url, account }
     }
 
-    /// Makes it the instance `cloud`, and that the default.
+    /// Configures it as the instance `cloud`, and makes that the default.
     pub fn configure(&self, config: &mut Config) {
         self.configure_as("cloud", config);
         config.providers.signing.default = "cloud".into();
     }
 
-    /// Makes it an instance of this name.
+    /// Configures it as an instance with this name.
     pub fn configure_as(&self, instance: &str, config: &mut Config) {
         let secrets = [("api_key", TOKEN), ("webhook_secret", SECRET)]
             .map(|(name, secret)| (name.to_owned(), SecretText::new(secret)));
@@ -220,7 +220,7 @@ impl Docuseal {
         self.account.lock().unwrap()
     }
 
-    /// Lets the next requests go wrong whose path begins like this.
+    /// Lets the next `times` requests fail that have this method and a path starting with `path`.
     pub fn fail(&self, method: &'static str, path: &str, fault: Fault, times: usize) {
         let path = path.to_owned();
         self.account().faults.push(PlannedFault {
@@ -231,7 +231,7 @@ impl Docuseal {
         });
     }
 
-    /// Nothing goes wrong any more.
+    /// Removes all planned faults.
     pub fn recover(&self) {
         self.account().faults.clear();
     }
@@ -240,7 +240,7 @@ impl Docuseal {
         self.account().free_build = true;
     }
 
-    /// From now on it is another account's.
+    /// Makes an object belong to another account from now on.
     pub fn give_away(&self, id: i64) {
         self.account().foreign.insert(id);
     }
@@ -249,7 +249,7 @@ impl Docuseal {
         self.account().foreign.remove(&id);
     }
 
-    /// Every request so far whose path begins like this.
+    /// Returns all requests so far with this method and a path that starts with `path`.
     pub fn requests(&self, method: &str, path: &str) -> Vec<Recorded> {
         let account = self.account();
         let asked = account.requests.iter();
@@ -259,12 +259,12 @@ impl Docuseal {
             .collect()
     }
 
-    /// The newest template as it is stored.
+    /// Returns the newest template as stored.
     pub fn template(&self) -> Value {
         self.account().templates.last().unwrap().clone()
     }
 
-    /// Changes the newest template behind everybody's back.
+    /// Changes the newest template without the service noticing.
     pub fn change_template(&self, change: impl FnOnce(&mut Value)) {
         change(self.account().templates.last_mut().unwrap());
     }
@@ -277,12 +277,12 @@ impl Docuseal {
         self.account().submissions.len()
     }
 
-    /// The newest submission's number.
+    /// Returns the id of the newest submission.
     pub fn submission(&self) -> i64 {
         id_of(self.account().submissions.last().unwrap())
     }
 
-    /// A submission as the API shows it.
+    /// Returns a submission in its API representation.
     pub fn shown(&self, submission: i64) -> Value {
         let mut account = self.account();
         let submission = account.submission(submission).ok().unwrap();
@@ -302,7 +302,7 @@ impl Docuseal {
         });
     }
 
-    /// The role whose form is at this address.
+    /// Returns the submission and the role of the form at this address.
     pub fn role_at(&self, embed_src: &str) -> (i64, String) {
         let slug = embed_src
             .strip_prefix(&format!("{}/s/", self.url))
@@ -317,7 +317,7 @@ impl Docuseal {
         panic!("no form at {embed_src}");
     }
 
-    /// Somebody opens a form.
+    /// Opens a signer's form.
     pub fn view(&self, submission: i64, role: &str) {
         self.with_submitter(submission, role, |submitter| {
             submitter["status"] = "opened".into();
@@ -326,7 +326,7 @@ impl Docuseal {
         self.tell(submission, role, "view_form", json!({}));
     }
 
-    /// Somebody fills a form in and finishes it.
+    /// Fills in a signer's form and completes it.
     pub fn sign(&self, submission: i64, role: &str, entered: &[(&str, Value)]) {
         self.view(submission, role);
         self.tell(submission, role, "start_form", json!({}));
@@ -334,7 +334,7 @@ impl Docuseal {
         self.finish(submission, role, "complete_form");
     }
 
-    /// Somebody with the API's token finishes the form in its signer's place.
+    /// Completes a signer's form through the API, with the account's token.
     pub fn sign_by_api(&self, submission: i64, role: &str) {
         self.enter(submission, role, &[]);
         self.finish(submission, role, "api_complete_form");
@@ -398,7 +398,7 @@ impl Docuseal {
         );
     }
 
-    /// Hands a form to somebody else. No webhook tells of it.
+    /// Delegates a form to another person. DocuSeal sends no webhook for that.
     pub fn delegate(&self, submission: i64, role: &str, email: &str, name: &str) {
         let slug = new_slug();
         let embed_src = format!("{}/s/{slug}", self.url);
@@ -414,14 +414,14 @@ impl Docuseal {
         self.change(submission, |submission| submission["expired"] = true.into());
     }
 
-    /// Somebody archives it in the web app.
+    /// Archives a submission, as in DocuSeal's web app.
     pub fn archive(&self, submission: i64) {
         self.change(submission, |submission| {
             submission["archived_at"] = now().into();
         });
     }
 
-    /// As if nobody had finished it.
+    /// Resets a submission to a state in which no signer has completed it.
     pub fn reopen(&self, submission: i64) {
         self.change(submission, |submission| {
             submission["completed_at"] = Value::Null;
@@ -440,7 +440,7 @@ impl Docuseal {
         self.with_submitter(submission, role, |submitter| {
             submitter_id = id_of(submitter);
         });
-        // The address is stored and never shown.
+        // DocuSeal stores the address and never returns it.
         let reason = data["reason"]
             .as_str()
             .map(|reason| json!({ "reason": reason }));
@@ -454,7 +454,7 @@ impl Docuseal {
         });
     }
 
-    /// The body of a `form.*` webhook.
+    /// Returns the body of a `form.*` webhook.
     pub fn form_hook(&self, event_type: &str, submission: i64, role: &str) -> Value {
         let mut data = Value::Null;
         self.with_submitter(submission, role, |submitter| {
@@ -463,7 +463,7 @@ impl Docuseal {
         json!({ "event_type": event_type, "timestamp": now(), "data": data })
     }
 
-    /// The body of a `submission.*` webhook.
+    /// Returns the body of a `submission.*` webhook.
     pub fn submission_hook(&self, event_type: &str, submission: i64) -> Value {
         let data = match event_type {
             "submission.archived" => json!({ "id": submission, "archived_at": now() }),
@@ -473,7 +473,7 @@ impl Docuseal {
     }
 }
 
-/// `X-Docuseal-Signature` of a body.
+/// Returns the `X-Docuseal-Signature` of a body.
 pub fn signature(secret: &[u8], time: i64, body: &str) -> String {
     let mut mac = <Hmac<Sha256> as hmac::Mac>::new_from_slice(secret).unwrap();
     mac.update(format!("{time}.{body}").as_bytes());
@@ -486,7 +486,7 @@ impl Account {
         self.last_id
     }
 
-    /// Another account's thing is refused with 403, an unknown one with 404.
+    /// Refuses an object of another account with 403 and an unknown one with 404.
     fn own(&self, id: i64) -> Result<(), Refused> {
         match self.foreign.contains(&id) {
             true => Err(Refused(403, json!({ "error": "Not authorized" }))),
@@ -511,7 +511,7 @@ impl Account {
     }
 }
 
-/// Records, checks the token, and goes wrong as planned.
+/// Records the request, checks its token, and applies the planned faults.
 async fn intercept(State(account): State<Shared>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 100 << 20).await.unwrap();
@@ -583,7 +583,7 @@ struct Listing {
     limit: Option<usize>,
 }
 
-/// Newest first, ten at a time and never more than a hundred.
+/// Returns a page of rows, newest first: ten by default and at most a hundred.
 fn page<'a>(rows: impl DoubleEndedIterator<Item = &'a Value>, query: &Listing) -> Value {
     let wanted = query.external_id.as_deref();
     let data: Vec<&Value> = rows
@@ -598,8 +598,8 @@ async fn list_templates(State(account): State<Shared>, Query(query): Query<Listi
     Ok(Json(page(account.lock().unwrap().templates.iter(), &query)))
 }
 
-/// Requests have 1-based pages, `required` unless told otherwise, and a shared
-/// link; `readonly` and `default_value` are not known here and dropped.
+/// Creates a template. In a request pages are 1-based, and `required` and `shared_link` default
+/// to true; `readonly` and `default_value` are unknown here and dropped.
 async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
     let mut account = account.lock().unwrap();
     if account.free_build {
@@ -610,7 +610,7 @@ async fn create_template(State(account): State<Shared>, body: Bytes) -> Answer {
     let pdf = STANDARD
         .decode(document["file"].as_str().unwrap_or_default())
         .map_err(|_| invalid("Error loading: file"))?;
-    // An external id that is there gets its document replaced.
+    // A known external id replaces that template and keeps its id.
     let known = account.templates.iter().position(|template| {
         !request["external_id"].is_null() && template["external_id"] == request["external_id"]
     });
@@ -672,7 +672,7 @@ async fn read_template(State(account): State<Shared>, Path(id): Path<i64>) -> An
     Ok(Json(account.template(id)?.clone()))
 }
 
-/// Replaces whole lists, as they are given: 0-based pages.
+/// Updates a template: replaces whole lists unchecked, with 0-based pages.
 async fn update_template(
     State(account): State<Shared>,
     Path(id): Path<i64>,
@@ -695,7 +695,7 @@ async fn archive_template(State(account): State<Shared>, Path(id): Path<i64>) ->
     Ok(Json(json!({ "id": id, "archived_at": now() })))
 }
 
-/// All ids change, the shared link stays; a repeat is a second clone.
+/// Clones a template: all ids change and the shared link stays. A repeat makes a second clone.
 async fn clone_template(State(account): State<Shared>, Path(id): Path<i64>, body: Bytes) -> Answer {
     let request = parse(&body)?;
     let mut account = account.lock().unwrap();
@@ -723,8 +723,8 @@ async fn clone_template(State(account): State<Shared>, Path(id): Path<i64>, body
     Ok(Json(clone))
 }
 
-/// Answers the submitters. A role that the template does not have becomes the
-/// one at its place; an unknown key of `values` is dropped.
+/// Creates a submission and returns its submitters. A role that the template lacks becomes the
+/// role at the same position; an unknown key of `values` is dropped.
 async fn create_submission(State(account): State<Shared>, body: Bytes) -> Answer {
     let request = parse(&body)?;
     let mut account = account.lock().unwrap();
@@ -842,8 +842,8 @@ struct Merging {
     merge: Option<bool>,
 }
 
-/// Before everybody has signed it is a preview; without merging, the files of
-/// the template and of the signers.
+/// Returns links to the documents: a preview until all signers have signed. Without `merge`
+/// there is one file for the template and one for the signers.
 async fn documents(
     State(account): State<Shared>,
     Path(id): Path<i64>,
@@ -889,7 +889,7 @@ async fn list_submitters(State(account): State<Shared>, Query(query): Query<List
     Ok(Json(page(submitters.iter(), &query)))
 }
 
-/// The only place beside a webhook that tells of addresses and browsers.
+/// Lists completions. Apart from webhooks only these contain IP addresses and browsers.
 async fn completions(State(account): State<Shared>, Query(query): Query<Listing>) -> Answer {
     let account = account.lock().unwrap();
     let submitters = account
@@ -908,7 +908,8 @@ async fn completions(State(account): State<Shared>, Query(query): Query<Listing>
     Ok(Json(page(completions.iter(), &query)))
 }
 
-/// Completed, else declined, else expired, else pending; archived is no status.
+/// Returns the status: completed, else declined, else expired, else pending. Archived is not a
+/// status.
 fn status_of(submission: &Value) -> &'static str {
     let submitters = submission["submitters"].as_array().unwrap();
     let declined = submitters.iter().any(|one| one["status"] == "declined");
@@ -945,7 +946,8 @@ fn shown_submission(submission: &Value, with_fields: bool) -> Value {
     shown
 }
 
-/// Values are a name and a value; neither their type nor where the signer was.
+/// Returns a submitter in its API representation. Values have a name and a value, but no type,
+/// and the signer's address and browser are left out.
 fn shown_submitter(submitter: &Value, fields: &[Value]) -> Value {
     let mut shown = submitter.clone();
     let members = shown.as_object_mut().unwrap();

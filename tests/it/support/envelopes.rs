@@ -1,11 +1,11 @@
-//! Envelopes on their way, and what becomes known of them.
+//! Envelopes that were sent or vaulted, and their events.
 
 use serde_json::{Value, json};
 
 use super::{TestApp, form, pdf};
 
 impl TestApp {
-    /// Sends the contract to one buyer.
+    /// Sends the contract to one buyer and returns the envelope.
     pub async fn sent_envelope(&self) -> Value {
         let template = self.contract_template().await;
         self.post(
@@ -16,8 +16,8 @@ impl TestApp {
         .data(201)
     }
 
-    /// Sends a contract that two sign in turn, a buyer and a seller: its id, and a
-    /// link for each.
+    /// Sends a contract that a buyer and a seller sign in turn. Returns the envelope's id and a
+    /// signing link for each.
     pub async fn sent_to_two(&self) -> (String, [String; 2]) {
         let document = pdf::with_lines(&[
             "{{First;type=signature;role=Buyer;required=true}}",
@@ -46,7 +46,7 @@ impl TestApp {
         (id, [url(0), url(1)])
     }
 
-    /// Sends the contract, signs it, and waits until it is vaulted.
+    /// Sends the contract, signs it, waits until it is vaulted, and returns the envelope's id.
     pub async fn vaulted_envelope(&self) -> String {
         let envelope = self.sent_envelope().await;
         let id = envelope["envelope_id"].as_str().unwrap().to_owned();
@@ -56,7 +56,7 @@ impl TestApp {
         id
     }
 
-    /// The types of an envelope's events, in the order of the outbox.
+    /// Returns the types of an envelope's events, in the order of the outbox.
     pub async fn event_types(&self, id: &str) -> Vec<String> {
         let events = self.events(id).await;
         events
@@ -78,7 +78,7 @@ impl TestApp {
     }
 }
 
-/// The body of an envelope for the template.
+/// Returns the request body that creates an envelope from a template.
 pub fn envelope_body(template_id: &Value) -> Value {
     json!({
         "envelope_name": "Retail instalment contract",
@@ -90,7 +90,7 @@ pub fn envelope_body(template_id: &Value) -> Value {
     })
 }
 
-/// Two signers of a template with these roles.
+/// Returns two signers for a template with the roles buyer and seller.
 pub fn buyer_and_seller() -> Value {
     json!([
         { "email": "buyer@example.com", "name": "Ann Buyer", "role": "Buyer" },

@@ -1,6 +1,6 @@
-//! Example Sign, the vendor that the beginnings of `holdfast component new` speak to.
-//! It answers on a socket, knows its things by their external ids, and tells nobody
-//! of what has happened: the tests send its callbacks.
+//! Example Sign, the vendor that the plugins scaffolded by `holdfast component new` talk to.
+//! It listens on a socket and identifies objects by their external ids. It sends no callbacks
+//! by itself; the tests send them.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -23,17 +23,17 @@ pub const SECRET: &str = "secret-of-example-sign";
 struct Account {
     url: String,
     templates: Vec<Value>,
-    /// In the order of the templates.
+    /// In the same order as the templates.
     documents: Vec<Vec<u8>>,
     submissions: Vec<Value>,
     signed: Vec<u8>,
-    /// Requests that came, as method and path.
+    /// Received requests as method and path.
     asked: Vec<String>,
 }
 
 type Shared = Arc<Mutex<Account>>;
 
-/// A running vendor.
+/// A running fake of the vendor.
 pub struct ExampleSign {
     pub url: String,
     account: Shared,
@@ -67,17 +67,17 @@ impl ExampleSign {
         self.account.lock().unwrap()
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far as method and path.
     pub fn asked(&self) -> Vec<String> {
         self.account().asked.clone()
     }
 
-    /// The document of the first template, as it was given to the vendor.
+    /// Returns the document of the first template as the vendor received it.
     pub fn document(&self) -> Vec<u8> {
         self.account().documents[0].clone()
     }
 
-    /// Everybody signs. The body of the callback that tells so, with its signature.
+    /// Completes the submission for all signers. Returns the callback's signature and body.
     pub fn sign(&self) -> (String, Vec<u8>) {
         let mut account = self.account();
         account.signed = account.documents[0].clone();

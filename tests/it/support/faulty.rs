@@ -1,4 +1,4 @@
-//! An object store that fails as told.
+//! An object store that injects faults.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use object_store::{
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// What goes wrong.
+/// Fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A put stores nothing.
     PutFails,
-    /// A put stores its bytes, and its answer is lost.
+    /// A put stores its bytes, and its response is lost.
     AnswerLost,
-    /// A put never ends.
+    /// A put never returns.
     Stall,
-    /// A get ends in the middle.
+    /// A get returns half of the bytes.
     ShortGet,
     /// The disk is full.
     NoSpace,
-    /// A put overwrites what is there, whatever was asked.
+    /// A put overwrites an existing object, even when asked to create one.
     Overwrites,
 }
 
-/// A folder that fails in one area so many times.
+/// An object folder that injects a fault into operations on one area.
 pub struct Faulty {
     inner: LocalFileSystem,
     fault: Fault,
@@ -51,7 +51,7 @@ impl Faulty {
         })
     }
 
-    /// How many more times.
+    /// Limits the fault to the next `times` operations.
     pub fn fail(&self, times: i64) {
         self.left.store(times, Ordering::SeqCst);
     }
@@ -130,6 +130,7 @@ impl ObjectStore for Faulty {
             let attributes = found.attributes.clone();
             let extensions = found.extensions.clone();
             let bytes = found.bytes().await?;
+            // The metadata still announces the full size, like a connection that breaks.
             let half = bytes.slice(..bytes.len() / 2);
             found = GetResult {
                 payload: GetResultPayload::Stream(

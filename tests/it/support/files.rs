@@ -1,16 +1,16 @@
-//! Stored bytes, as files.
+//! Stored objects as files on disk.
 
 use std::path::Path;
 
 use super::TestApp;
 
 impl TestApp {
-    /// Every stored object of an area, as file paths.
+    /// Returns the file path of every object in an area.
     pub fn objects(&self, area: &str) -> Vec<std::path::PathBuf> {
         files_below(&self.objects_folder().join(area))
     }
 
-    /// Where the objects are files.
+    /// Returns the folder that holds the objects.
     pub fn objects_folder(&self) -> std::path::PathBuf {
         let bucket = self.storage.as_ref();
         let bucket = bucket.and_then(|(url, _)| url.strip_prefix("s3://"));

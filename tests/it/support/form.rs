@@ -1,4 +1,4 @@
-//! The signing form, used as a browser without JavaScript uses it.
+//! The signing form, used like a browser without JavaScript.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -6,13 +6,13 @@ use scraper::{Html, Selector};
 
 use super::{Answer, TestApp};
 
-/// A page of the form.
+/// Requests a page of the form.
 pub async fn open(app: &TestApp, url: &str) -> Answer {
     app.send(Request::get(path(url)).body(Body::empty()).unwrap())
         .await
 }
 
-/// Fills every control by its type and adds the consent.
+/// Returns a value for every control, chosen by its type, and the consent.
 pub fn filled(page: &str) -> Vec<(String, String)> {
     let document = Html::parse_document(page);
     let controls = Selector::parse("form input[name], form select[name]").unwrap();
@@ -32,7 +32,7 @@ pub fn filled(page: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Presses a button.
+/// Submits the form with a button.
 pub async fn press(app: &TestApp, url: &str, action: &str, values: &[(String, String)]) -> Answer {
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in values {
@@ -46,7 +46,7 @@ pub async fn press(app: &TestApp, url: &str, action: &str, values: &[(String, St
     app.send(request).await
 }
 
-/// Saves as the form's script does, and what it is told.
+/// Saves values like the form's script does, and returns the response.
 pub async fn save(app: &TestApp, url: &str, values: &[(&str, &str)]) -> serde_json::Value {
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(values).append_pair("action", "save");
@@ -58,7 +58,7 @@ pub async fn save(app: &TestApp, url: &str, values: &[(&str, &str)]) -> serde_js
     app.send(request).await.json()
 }
 
-/// Opens the form, fills everything in and finishes.
+/// Opens the form, fills in every control and finishes.
 pub async fn sign(app: &TestApp, url: &str) {
     let page = open(app, url).await;
     assert_eq!(page.status, 200, "{}", page.text());
@@ -66,7 +66,7 @@ pub async fn sign(app: &TestApp, url: &str) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// The link in a mail; empty when there is none.
+/// Returns the link in a mail, or an empty text when it has none.
 pub fn link_in(mail: &str) -> String {
     let mail = mail.replace("=\r\n", "").replace("=3D", "=");
     let start = mail.find("http://").unwrap_or(mail.len());

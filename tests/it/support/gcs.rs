@@ -1,6 +1,6 @@
-//! Google's object store, for want of one that runs elsewhere: its XML interface is S3's
-//! with other names for what goes beyond plain HTTP. So this one translates the names, and
-//! moto does the work; it asks for no credentials.
+//! A fake of Google Cloud Storage, which has no emulator of its XML API. That API is S3's with
+//! other header names, so this proxy translates the headers and moto stores the objects. It
+//! requires no credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::s3::S3;
 
-/// What each name of Google's is in S3, and what the value is then.
+/// Google's name of each header, its S3 name, and the S3 value where it differs.
 const NAMES: [(&str, &str, Option<&str>); 2] = [
     ("x-goog-if-generation-match", "if-none-match", Some("*")),
     ("x-goog-copy-source", "x-amz-copy-source", None),
@@ -24,7 +24,7 @@ const NAMES: [(&str, &str, Option<&str>); 2] = [
 pub struct Gcs {
     url: String,
     pub s3: Arc<S3>,
-    /// Requests that created an object only if there was none.
+    /// Number of conditional requests, which create an object only if none exists.
     create_only: Arc<AtomicUsize>,
 }
 
@@ -60,7 +60,7 @@ impl Gcs {
         self.create_only.load(Ordering::Relaxed)
     }
 
-    /// Has a node keep its objects here.
+    /// Configures a node to store its objects here.
     pub fn configure(&self, config: &mut Config) {
         config.storage_url = Some("gs://plain/holdfast".into());
         let account = json!({
@@ -111,7 +111,7 @@ async fn translate(State(to): State<Translator>, request: Request) -> Response<B
     let mut translated = Response::new(Body::empty());
     *translated.status_mut() = answer.status();
     *translated.headers_mut() = answer.headers().clone();
-    // Objects are written once: there is one generation.
+    // Objects are never overwritten, so each has a single generation.
     let generation = HeaderName::from_static("x-goog-generation");
     translated
         .headers_mut()

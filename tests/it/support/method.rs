@@ -1,5 +1,5 @@
-//! Method's identity verification as its public documentation has it: people, codes sent
-//! to phones, questions. Who somebody is says how it goes.
+//! A fake of Method's identity verification, written from its public documentation: people,
+//! codes sent to phones, questions. The person's last name selects the outcome.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use holdfast::config::{Config, ProviderInstance, SecretText};
 use serde_json::{Value, json};
 
 pub const SECRET_KEY: &str = "sk_method_tests";
-/// What is sent to every phone.
+/// Code sent to every phone.
 pub const CODE: &str = "482913";
 
-/// A running stand-in.
+/// A running fake of the provider.
 pub struct Method {
     pub url: String,
     account: Arc<Mutex<Account>>,
@@ -30,7 +30,7 @@ struct Account {
     sessions: HashMap<String, Session>,
     requests: usize,
     down: bool,
-    /// Does what it is asked for, and says that it failed.
+    /// Processes requests and returns an error all the same.
     loses_answers: bool,
 }
 
@@ -65,7 +65,7 @@ impl Method {
         Self { url, account }
     }
 
-    /// Makes it the provider of identity questions, as instance `main`.
+    /// Configures it as the provider of identity questions, with the instance name `main`.
     pub fn configure(&self, config: &mut Config) {
         let secret = ("secret_key".to_owned(), SecretText::new(SECRET_KEY));
         config.providers.allow_insecure = true;
@@ -81,7 +81,7 @@ impl Method {
         instances.insert("main".into(), instance);
     }
 
-    /// What it was told of people.
+    /// Returns the bodies of all `POST /entities` so far.
     pub fn asked(&self) -> Vec<Value> {
         self.account.lock().unwrap().asked.clone()
     }
@@ -90,18 +90,18 @@ impl Method {
         self.account.lock().unwrap().requests
     }
 
-    /// Whether its answers are lost from now on, though it does what it is asked for.
+    /// Sets whether responses are lost from now on, although requests take effect.
     pub fn lose_answers(&self, loses: bool) {
         self.account.lock().unwrap().loses_answers = loses;
     }
 
-    /// Whether it fails from now on.
+    /// Sets whether every request fails from now on.
     pub fn be_down(&self, down: bool) {
         self.account.lock().unwrap().down = down;
     }
 }
 
-/// The checks of every request.
+/// Runs the checks that apply to every request; returns a response for one that fails them.
 fn turned_away(account: &mut Account, headers: &HeaderMap) -> Option<Response> {
     account.requests += 1;
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|given| given == value);
@@ -280,7 +280,7 @@ async fn go_on(
         return Json(shown(&id, session, "verified", &Value::Null)).into_response();
     }
     if person.last_name == "Slow" {
-        // Said on the session itself.
+        // Method reports this failure in the session object, with status 200.
         let error = failure("VERIFICATION_SESSION_EXPIRED");
         return Json(shown(&id, session, "failed", &error)).into_response();
     }

@@ -1,5 +1,5 @@
-//! A service of its own for each test: the real router, worker, database and
-//! object folder. Helpers act through the public API only.
+//! A separate service for each test: the real router, worker, database and object folder.
+//! Helpers use the public API only, except for those in `database.rs`.
 
 mod app;
 pub mod authority;
@@ -51,26 +51,26 @@ pub use templates::{CONTRACT, padded};
 pub use tenants::org_of;
 pub use vault::release_form;
 
-/// A running service and one organization with a key for everything.
+/// A running service, and one organization with an API key that has every scope.
 pub struct TestApp {
     pub store: Store,
     pub org: OrgId,
     pub key: String,
-    /// Of each node; they take requests in turn.
+    /// One router for each node; requests go to them in turn.
     routers: Vec<Router>,
     next: AtomicUsize,
     pub data: Arc<TempDir>,
-    /// Where it listens, if it does.
+    /// URL of its socket, if it listens on one.
     url: Option<String>,
     connections: ConnectionMetrics,
-    /// Where its database is, unless it has a server.
+    /// Folder with its SQLite database, unless `database_url` names a server.
     root: Arc<TempDir>,
     database_url: Option<String>,
-    /// Where its objects are, unless they are in its data folder.
+    /// Its object store, unless the objects are in the data folder.
     storage: Option<(String, Storage)>,
-    /// How far its clock runs ahead.
+    /// Offset by which its clock runs ahead.
     ahead: Duration,
-    /// Of an admin, once one was asked for.
+    /// Token of an admin, issued on first use.
     admin: std::sync::OnceLock<String>,
     _worker: Worker,
 }

@@ -1,10 +1,10 @@
-//! Small PDFs of our own, and asking poppler what a PDF says.
+//! Small generated PDFs, and readers that check a PDF: poppler and pyHanko.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The text of a PDF, as `pdftotext` reads it.
+/// Extracts the text of a PDF with `pdftotext`.
 pub fn text(pdf: &[u8]) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(pdf).unwrap();
@@ -22,7 +22,7 @@ pub fn text(pdf: &[u8]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What poppler's `pdfsig` says of a document's signatures.
+/// Returns the report of poppler's `pdfsig` on a document's signatures.
 pub fn signatures(pdf: &[u8]) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(pdf).unwrap();
@@ -34,21 +34,21 @@ pub fn signatures(pdf: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What pyHanko says of a document's last signature, with the last of the
-/// certificates in `authorities` as its root.
+/// Returns pyHanko's report on a document's last signature, with the last of the certificates in
+/// `authorities` as root.
 pub fn seal(pdf: &[u8], authorities: &Path) -> serde_json::Value {
-    asked_of_the_seal(pdf, serde_json::json!({ "authorities": authorities }))
+    inspect_seal(pdf, serde_json::json!({ "authorities": authorities }))
 }
 
-/// The same of one with a time stamp, whose root is in `times`.
+/// Like [`seal`], for a seal with a time stamp. Its root is in `times`.
 pub fn stamped_seal(pdf: &[u8], authorities: &Path, times: &Path) -> serde_json::Value {
-    asked_of_the_seal(
+    inspect_seal(
         pdf,
         serde_json::json!({ "authorities": authorities, "times": times }),
     )
 }
 
-fn asked_of_the_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::Value {
+fn inspect_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::Value {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(pdf).unwrap();
     request["do"] = "seal".into();
@@ -67,12 +67,12 @@ fn asked_of_the_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::
     serde_json::from_slice(&output.stdout).expect("an answer of tests/readers.py")
 }
 
-/// One page with these lines of text, in Helvetica.
+/// Returns a PDF with one page that has these lines of text in Helvetica.
 pub fn with_lines(lines: &[&str]) -> Vec<u8> {
     with_metadata(lines, 0)
 }
 
-/// The same with so many bytes of metadata that no page shows.
+/// Like [`with_lines`], with `size` bytes of invisible metadata.
 pub fn with_metadata(lines: &[&str], size: usize) -> Vec<u8> {
     let mut content = String::from("BT /F1 12 Tf 72 720 Td 18 TL\n");
     for line in lines {

@@ -1,8 +1,7 @@
-//! A database of its own on the PostgreSQL server that `make test` starts.
+//! A separate database for each test, on the PostgreSQL server that `make test` starts.
 //!
-//! Its tables are spread by bucket where `TEST_SHARDS` says so: `partitions` of the one
-//! server (`make test-shards`), or over the workers of a Citus cluster, `citus`
-//! (`make test-citus`).
+//! `TEST_SHARDS` spreads its tables by bucket: `partitions` over partitions on the one server
+//! (`make test-shards`), `citus` over the workers of a Citus cluster (`make test-citus`).
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +9,7 @@ use std::process::Command;
 use holdfast::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _};
 
-/// The URL of a new database. It is empty, unless it is spread.
+/// Creates a database and returns its URL. It is empty, unless its tables are spread.
 pub async fn new_database() -> String {
     let server = std::env::var("TEST_POSTGRES_URL")
         .expect("no PostgreSQL: run the tests with `make test`, or through `tests/with-postgres`");
@@ -40,7 +39,7 @@ pub async fn new_database() -> String {
     url
 }
 
-/// A migrated store on a new database.
+/// Opens a migrated store on a new database.
 pub async fn new_store() -> Store {
     let store = Store::connect(&new_database().await).await.unwrap();
     store.migrate().await.unwrap();

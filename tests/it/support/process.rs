@@ -1,4 +1,4 @@
-//! `holdfast serve` as a process of its own, which a test can kill.
+//! `holdfast serve` as a separate process that a test can kill.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex};
 use holdfast::store::Store;
 use serde_json::Value;
 
-/// The `holdfast` that is under test.
+/// Returns the path of the `holdfast` under test.
 pub fn this_program() -> PathBuf {
     env!("CARGO_BIN_EXE_holdfast").into()
 }
 
-/// Where a server keeps its things.
+/// Program, data folder and settings of a server, which outlive its process.
 #[derive(Clone)]
 pub struct Home {
-    /// Which `holdfast` runs there.
+    /// The `holdfast` binary to run.
     pub program: PathBuf,
     pub data: PathBuf,
     pub database: Option<String>,
-    /// Further settings, as variables.
+    /// Further settings as environment variables.
     pub settings: Vec<(String, String)>,
 }
 
@@ -37,14 +37,14 @@ impl Home {
         command
     }
 
-    /// Its database, to look into.
+    /// Opens the server's database for inspection.
     pub async fn store(&self) -> Store {
         let file = format!("sqlite://{}", self.data.join("holdfast.db").display());
         let url = self.database.as_deref().unwrap_or(&file);
         Store::connect(url).await.unwrap()
     }
 
-    /// What the operator's tool prints, and whether it is content.
+    /// Runs the operator's tool; returns whether it succeeded, and its output.
     pub fn operator(&self, ahead: &str, arguments: &[&str]) -> (bool, Value) {
         let output = self
             .command(&self.program)
@@ -66,13 +66,13 @@ impl Home {
 pub struct Server {
     child: Child,
     pub url: String,
-    /// All lines after "listening".
+    /// Log lines after "listening".
     log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Through `wrapper`, a program that runs its arguments, and with these
-    /// variables; none when it dies before it listens.
+    /// Starts a server through `wrapper`, a program that runs its arguments, with these environment
+    /// variables. Returns none when the server exits before it listens.
     pub fn start(home: &Home, wrapper: &[&str], variables: &[(&str, &str)]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -103,8 +103,7 @@ impl Server {
             child.wait().unwrap();
             return None;
         }
-        // Read to the end, as a full pipe would stop the server; what went wrong is
-        // shown with a failure.
+        // A full pipe would block the server, so the log is read to its end. Failed tests print it.
         let log: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = log.clone();
         std::thread::spawn(move || {
@@ -130,7 +129,7 @@ impl Server {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Whether a line of its log contains this.
+    /// Returns whether a line of its log contains `what`.
     pub fn has_said(&self, what: &str) -> bool {
         self.log
             .lock()
@@ -143,7 +142,7 @@ impl Server {
         drop(self);
     }
 
-    /// `STOP`, `CONT`…
+    /// Sends a signal by its name: `STOP`, `CONT`…
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill")
@@ -152,16 +151,16 @@ impl Server {
         assert!(sent.unwrap().success());
     }
 
-    /// Whether it is stopped by a signal.
+    /// Returns whether a signal has stopped it.
     pub fn is_stopped(&self) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        // The state follows the name, which is in brackets.
+        // The process state follows the program name, which is in parentheses.
         let status = status.unwrap();
         status.rsplit_once(") ").unwrap().1.starts_with('T')
     }
 }
 
-/// Also when a drill fails.
+/// Kills the server, also when a drill fails.
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -1,5 +1,4 @@
-//! A payment processor of other people's making: localstripe in
-//! `tests/payment_processor.py`.
+//! A third-party payment processor: localstripe, run by `tests/payment_processor.py`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -46,7 +45,7 @@ impl Processor {
         }
     }
 
-    /// Makes it the payment provider, as instance `main`.
+    /// Configures it as the payment provider, with the instance name `main`.
     pub fn configure(&self, config: &mut Config) {
         let secrets = [
             ("secret_key", SECRET_KEY),
@@ -66,7 +65,7 @@ impl Processor {
         instances.insert("main".into(), instance);
     }
 
-    /// Sends its events there from now on.
+    /// Makes it send its webhook events to `url`.
     pub async fn send_events_to(&self, url: &str) {
         let form = [("url", url), ("secret", WEBHOOK_SECRET)];
         let client = reqwest::Client::new();
@@ -76,7 +75,7 @@ impl Processor {
         assert_eq!(answer.send().await.unwrap().status(), 200);
     }
 
-    /// What the processor has.
+    /// Reads an object from the processor's API.
     pub async fn get(&self, path: &str) -> Value {
         let client = reqwest::Client::new();
         let answer = client
@@ -98,13 +97,13 @@ impl Processor {
         body
     }
 
-    /// Somebody cancels it at the processor.
+    /// Cancels a payment intent at the processor.
     pub async fn cancel(&self, intent: &str) {
         self.post(&format!("/v1/payment_intents/{intent}/cancel"), &[])
             .await;
     }
 
-    /// The payer pays with this card.
+    /// Pays a payment intent with a test card.
     pub async fn pay(&self, intent: &str) {
         let card = [
             ("type", "card"),

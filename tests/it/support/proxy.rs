@@ -1,4 +1,4 @@
-//! A network between a node and what it stands on, which can be cut, slow or silent.
+//! A TCP proxy between a node and a dependency that simulates a broken, slow or silent network.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,34 +7,35 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What the network does.
+/// Behaviour of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     Good,
-    /// Connections break, and none comes about.
+    /// Connections break, and new ones are refused.
     Cut,
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and neither end notices.
     Silent,
-    /// Whatever is sent takes so long.
+    /// Each piece of data arrives after this delay.
     Slow(Duration),
-    /// Connections break after so many bytes.
+    /// Connections break after this number of bytes.
     Short(usize),
 }
 
-/// Goes between.
+/// A running proxy.
 pub struct Proxy {
     pub address: SocketAddr,
     network: watch::Sender<Network>,
 }
 
 impl Proxy {
-    /// To what listens at `to`, as `host:port`.
+    /// Starts a proxy for the server at `to`, as `host:port`.
     pub async fn start(to: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (network, told) = watch::channel(Network::Good);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
+                // Dropping the accepted socket closes it.
                 if *told.borrow() == Network::Cut {
                     continue;
                 }
@@ -54,7 +55,7 @@ impl Proxy {
     }
 }
 
-/// One direction, until its network is cut.
+/// Forwards one direction of a connection until the network is cut.
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
@@ -91,7 +92,7 @@ async fn pass(
         if matches!(network, Network::Short(most) if passed > most) {
             return;
         }
-        // What was read before the network fell silent has got through.
+        // Data that was read before the network fell silent still arrives.
         if to.write_all(&piece[..length]).await.is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks: a real server on loopback that keeps what it is sent.
+//! A webhook receiver: a real server on loopback that records its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::TestApp;
 use super::authority::openssl;
 
-/// A delivery as it came.
+/// A received delivery.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
@@ -50,9 +50,9 @@ type Answer = Box<dyn Fn(usize, &Received) -> Response + Send + Sync>;
 struct Inner {
     received: Mutex<Vec<Received>>,
     answer: Mutex<Answer>,
-    /// How long every answer takes.
+    /// Delay of every response.
     delay: Mutex<Duration>,
-    /// Until when no answer is given.
+    /// Gate that holds responses back until it turns true.
     held: Mutex<Option<watch::Receiver<bool>>>,
 }
 
@@ -63,7 +63,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers 204 to everything.
+    /// Starts a receiver that responds 204 to every delivery.
     pub async fn start() -> Self {
         let inner = Arc::new(Inner {
             received: Mutex::default(),
@@ -78,7 +78,7 @@ impl Receiver {
         Self { inner, url }
     }
 
-    /// Answers the delivery with this index, from 0, as `answer` says.
+    /// Responds to each delivery with the result of `answer`, which gets its index, starting at 0.
     pub fn answer(&self, answer: impl Fn(usize, &Received) -> Response + Send + Sync + 'static) {
         *self.inner.answer.lock().unwrap() = Box::new(answer);
     }
@@ -91,14 +91,14 @@ impl Receiver {
         *self.inner.delay.lock().unwrap() = delay;
     }
 
-    /// Answers nothing before it is told to.
+    /// Holds all responses back until `true` is sent on the returned channel.
     pub fn hold(&self) -> watch::Sender<bool> {
         let (tell, told) = watch::channel(false);
         *self.inner.held.lock().unwrap() = Some(told);
         tell
     }
 
-    /// Answers 200 from now on, and counts how often.
+    /// Responds 200 from now on, and counts the deliveries.
     pub fn count_and_take(&self) -> Arc<AtomicUsize> {
         let count = Arc::<AtomicUsize>::default();
         let counted = count.clone();
@@ -113,7 +113,7 @@ impl Receiver {
         self.inner.received.lock().unwrap().clone()
     }
 
-    /// Everything that came, once that is so much.
+    /// Waits for `count` deliveries and returns everything received.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let deadline = Instant::now() + Duration::from_secs(120);
         loop {
@@ -161,16 +161,16 @@ async fn receive(State(inner): State<Arc<Inner>>, request: Request) -> Response 
     answer(index, &received)
 }
 
-/// A receiver with TLS, for one name.
+/// A receiver that speaks TLS, for one host name.
 pub struct Secure {
     pub port: u16,
-    /// The certificate of its authority, in PEM.
+    /// Root certificate in PEM.
     pub authority: tempfile::TempPath,
-    /// Of HTTP, in which it was spoken to.
+    /// HTTP version of each request.
     pub versions: Arc<Mutex<Vec<http::Version>>>,
 }
 
-/// Starts one, with a certificate for `name`.
+/// Starts a TLS receiver with a certificate for `name`.
 pub async fn secure(name: &str) -> Secure {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -265,14 +265,14 @@ pub async fn secure(name: &str) -> Secure {
     }
 }
 
-/// Receivers on loopback are admitted; failures are tried again soon.
+/// Allows receivers on loopback, and retries failed deliveries soon.
 pub fn admit(config: &mut Config) {
     config.webhooks.allow_insecure = true;
     config.webhooks.retry_delays = vec![Duration::from_millis(300)];
 }
 
 impl TestApp {
-    /// With receivers on loopback.
+    /// Starts a service that delivers to receivers on loopback.
     pub async fn with_receivers() -> Self {
         Self::with(
             admit,
@@ -281,7 +281,7 @@ impl TestApp {
         .await
     }
 
-    /// An endpoint at `url` for these events, as it was answered.
+    /// Creates an endpoint at `url` for these events and returns the response.
     pub async fn endpoint(&self, url: &str, events: &[&str]) -> Value {
         let body = json!({ "url": url, "events": events });
         self.post_with_bearer(&self.admin(), "/webhooks/endpoints", body)
@@ -289,7 +289,7 @@ impl TestApp {
             .data(201)
     }
 
-    /// Something that happens at once, and is one event: the envelope's id.
+    /// Creates a paper envelope, which causes exactly one event, and returns its id.
     pub async fn envelope_event(&self) -> String {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper",
@@ -299,7 +299,7 @@ impl TestApp {
         envelope["envelope_id"].as_str().unwrap().to_owned()
     }
 
-    /// The log of an endpoint, newest first, once `done` says so of it.
+    /// Polls the log of an endpoint, newest first, until `done` accepts it.
     pub async fn wait_for_log(
         &self,
         endpoint: &Value,
@@ -319,7 +319,7 @@ impl TestApp {
         }
     }
 
-    /// The log of an endpoint once nothing of it is pending, and there is something.
+    /// Waits until an endpoint's log has entries and none is pending, and returns it.
     pub async fn settled_log(&self, endpoint: &Value) -> Vec<Value> {
         self.wait_for_log(endpoint, |log| {
             !log.is_empty() && log.iter().all(|row| row["status"] != "pending")

@@ -1,4 +1,4 @@
-//! Requests to the service, and its answers.
+//! Requests to the service, and its responses.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tower::ServiceExt as _;
 
 use super::TestApp;
 
-/// An answer, read whole.
+/// A response with its complete body.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: axum::http::HeaderMap,
@@ -27,14 +27,14 @@ impl Answer {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// The `data` of an answer that must have this status.
+    /// Asserts the status and returns the `data` of the response.
     #[track_caller]
     pub fn data(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
         self.json()["data"].take()
     }
 
-    /// The `error` of an answer that must have this status.
+    /// Asserts the status and returns the `error` of the response.
     #[track_caller]
     pub fn error(self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text());
@@ -48,13 +48,15 @@ impl Answer {
 impl TestApp {
     pub async fn send(&self, request: Request<Body>) -> Answer {
         let path = request.uri().path();
+        // Changes of components and endpoints take effect on other nodes with a delay, and the
+        // next request may go to another node.
         let activates = request.method() != Method::GET
             && ["/component", "/webhooks/endpoints/", "/partner/webhook"]
                 .iter()
                 .any(|begin| path.starts_with(&api(begin)));
         let response = self.router().oneshot(request).await.unwrap();
         if activates && response.status().is_success() && self.routers.len() > 1 {
-            // So long the others may take to follow.
+            // Other nodes may need this long to pick up the change.
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
         let (parts, body) = response.into_parts();
@@ -65,7 +67,7 @@ impl TestApp {
         }
     }
 
-    /// Hangs up before anything of the answer's body is read.
+    /// Sends a request and hangs up before reading the response's body.
     pub async fn hang_up(&self, request: Request<Body>) -> StatusCode {
         self.router().oneshot(request).await.unwrap().status()
     }
@@ -124,7 +126,7 @@ impl TestApp {
             .await
     }
 
-    /// Any method, with a JSON body.
+    /// Sends a JSON body with a bearer token, with any method.
     pub async fn as_bearer(&self, method: Method, token: &str, path: &str, body: Value) -> Answer {
         let request = Request::builder()
             .method(method)
@@ -135,7 +137,7 @@ impl TestApp {
             .await
     }
 
-    /// As an admin of the organization; without a body when it is null.
+    /// Sends a request as an admin of the organization, without a body when it is null.
     pub async fn web(&self, method: Method, path: &str, body: Value) -> Answer {
         let body = match body {
             Value::Null => Body::empty(),
@@ -150,13 +152,13 @@ impl TestApp {
         self.send(request.body(body).unwrap()).await
     }
 
-    /// What `/readyz` says of each dependency.
+    /// Returns the check of each dependency from `/readyz`.
     pub async fn ready(&self) -> Value {
         let request = Request::get("/readyz").body(Body::empty()).unwrap();
         self.send(request).await.json()["checks"].take()
     }
 
-    /// What one node counts after the other.
+    /// Returns the metrics of all nodes, one node after the other.
     pub async fn metrics(&self) -> String {
         let mut all = String::new();
         for _ in &self.routers {
@@ -167,7 +169,7 @@ impl TestApp {
     }
 }
 
-/// A path of the API; URLs of this server lose their host.
+/// Prefixes a path of the API. A complete URL of this server is reduced to its path.
 pub(super) fn api(path: &str) -> String {
     match path.strip_prefix("http://127.0.0.1:") {
         Some(rest) => rest[rest.find('/').unwrap()..].to_owned(),

@@ -1,14 +1,14 @@
-//! Components that work more than they did: a loop in front of one of their functions.
+//! Rewrites a component so that one of its functions takes longer: a loop runs in front of it.
 
 use wasmparser::{ExternalKind, Parser, Payload};
 
-/// The component with a loop of so many rounds, seven units of fuel each, in front of an
-/// exported function (`holdfast:lifecycle/lifecycle@1.0.0#envelope`).
+/// Returns the component with a loop in front of an exported function, such as
+/// `holdfast:lifecycle/lifecycle@1.0.0#envelope`. Each round costs seven units of fuel.
 pub fn with_work(component: &[u8], function: &str, rounds: u32) -> Vec<u8> {
     let mut all = component[..8].to_vec();
     let mut found = false;
     for (id, payload) in sections(component) {
-        // 1: a core module.
+        // Section 1 is a core module.
         let changed = match id {
             1 => in_module(payload, function, rounds),
             _ => None,
@@ -50,7 +50,7 @@ fn in_module(module: &[u8], function: &str, rounds: u32) -> Option<Vec<u8>> {
     let parameters = types[of_functions[wanted] as usize];
     let mut all = module[..8].to_vec();
     for (id, payload) in sections(module) {
-        // 10: the code.
+        // Section 10 is the code.
         match id {
             10 => push_section(&mut all, id, &in_code(payload, wanted, parameters, rounds)),
             _ => push_section(&mut all, id, payload),
@@ -77,7 +77,7 @@ fn in_code(code: &[u8], wanted: usize, parameters: usize, rounds: u32) -> Vec<u8
     all
 }
 
-/// One more local counts down before the function begins.
+/// Adds a local variable to a function, and a loop that counts it down before the body.
 fn in_body(body: &[u8], parameters: usize, rounds: u32) -> Vec<u8> {
     let mut at = 0;
     let groups = number(body, &mut at);
@@ -103,7 +103,7 @@ fn in_body(body: &[u8], parameters: usize, rounds: u32) -> Vec<u8> {
     all
 }
 
-/// Sections of a module or component: id, and what is in it.
+/// Splits a module or component into its sections, each with id and content.
 fn sections(bytes: &[u8]) -> Vec<(u8, &[u8])> {
     let (mut at, mut all) = (8, Vec::new());
     while at < bytes.len() {
@@ -148,7 +148,7 @@ fn leb(mut value: u64) -> Vec<u8> {
     }
 }
 
-/// A non-negative number in the signed encoding, whose sixth bit is the sign.
+/// Encodes a non-negative number as signed LEB128, where bit 6 of the last byte is the sign.
 fn signed(value: u32) -> Vec<u8> {
     let mut all = leb(u64::from(value));
     if let Some(last) = all.last_mut()

@@ -1,5 +1,5 @@
-//! Object stores of other people's making: moto in `tests/s3_server.py`, which knows
-//! write-once, Object Lock and KMS; and s3s-fs, which checks signatures.
+//! Third-party object stores: moto, run by `tests/s3_server.py`, which supports conditional
+//! writes, Object Lock and KMS; and s3s-fs, which verifies signatures.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -14,16 +14,16 @@ use tempfile::TempDir;
 use super::files_below;
 
 const MISSING: &str = "an S3 server is missing: run `tests/set-up test`";
-/// Of s3s-fs; moto takes any.
+/// Access key of s3s-fs; moto accepts any key.
 pub const ACCESS_KEY: &str = "test";
 pub const SECRET_KEY: &str = "secret";
 
 /// A running object store.
 pub struct S3 {
     pub url: String,
-    /// Of KMS, where there is one.
+    /// Id of the KMS key, for stores with KMS.
     pub kms_key: Option<String>,
-    /// Where its objects are files.
+    /// Folder with the objects, for stores that keep them as files.
     folder: Option<TempDir>,
     running: Child,
 }
@@ -40,7 +40,7 @@ fn tool(name: &str) -> PathBuf {
 }
 
 impl S3 {
-    /// With the buckets `plain` and `locked`.
+    /// Starts moto with the buckets `plain` and `locked`.
     pub fn moto() -> Self {
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/s3_server.py");
         let mut running = Command::new(tool("pdf-readers/bin/python"))
@@ -62,7 +62,7 @@ impl S3 {
         }
     }
 
-    /// With the bucket `plain`.
+    /// Starts s3s-fs with the bucket `plain`.
     pub fn s3s() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("plain")).unwrap();
@@ -90,12 +90,12 @@ impl S3 {
         }
     }
 
-    /// Has a node keep its objects in a bucket.
+    /// Configures a node to store its objects in a bucket.
     pub fn configure(&self, config: &mut Config, bucket: &str) {
         use_bucket(config, &self.url, bucket);
     }
 
-    /// The same for a process.
+    /// Returns the same settings as environment variables, for a server process.
     pub fn variables(&self, bucket: &str) -> Vec<(String, String)> {
         let mut config = Config::default();
         self.configure(&mut config, bucket);
@@ -107,17 +107,17 @@ impl S3 {
             .collect()
     }
 
-    /// Where the objects are files.
+    /// Returns the folder with the objects.
     pub fn folder(&self) -> PathBuf {
         self.folder.as_ref().unwrap().path().join("plain/holdfast")
     }
 
-    /// The objects of an area, where they are files.
+    /// Returns the file path of every object in an area.
     pub fn objects(&self, area: &str) -> Vec<PathBuf> {
         files_below(&self.folder().join(area))
     }
 
-    /// What moto answers, which believes every signature.
+    /// Sends an unsigned request to moto, which does not verify signatures.
     pub async fn ask(&self, method: &str, path: &str) -> reqwest::Response {
         let method = method.parse().unwrap();
         let url = format!("{}/{path}", self.url);
@@ -132,7 +132,7 @@ impl S3 {
     }
 }
 
-/// Has a node keep its objects below `holdfast` in a bucket of the S3 server at `url`.
+/// Configures a node to store its objects below `holdfast` in a bucket of the S3 server at `url`.
 pub fn use_bucket(config: &mut Config, url: &str, bucket: &str) {
     config.storage_url = Some(format!("s3://{bucket}/holdfast"));
     for (name, value) in [

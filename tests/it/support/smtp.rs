@@ -1,4 +1,4 @@
-//! A mail server of other people's making: aiosmtpd in `tests/mail_server.py`.
+//! A third-party mail server: aiosmtpd, run by `tests/mail_server.py`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ extendedKeyUsage = serverAuth
 subjectAltName = IP:127.0.0.1
 ";
 
-/// A running server, and everything it ever took.
+/// A running server and all mails it has accepted.
 pub struct MailServer {
     pub port: u16,
     settings: Value,
@@ -32,18 +32,19 @@ pub struct MailServer {
     folder: TempDir,
 }
 
-/// A mail as it arrived.
+/// A received mail.
 pub struct Received {
-    /// Addresses of the envelope around the mail.
+    /// Recipients of the SMTP envelope.
     pub recipients: Vec<String>,
     pub encrypted: bool,
-    /// Who logged in.
+    /// Authenticated user.
     pub user: Option<String>,
     pub mail: Message<'static>,
 }
 
 impl MailServer {
-    /// `tls`: `none`, `starttls` or `implicit`; `more` as the program says.
+    /// Starts a server. `tls` is `none`, `starttls` or `implicit`; `tests/mail_server.py` documents
+    /// the settings in `more`.
     pub fn start(tls: &str, more: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("mails")).unwrap();
@@ -68,7 +69,7 @@ impl MailServer {
         server
     }
 
-    /// Nobody listens any more.
+    /// Stops listening.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.running.take() {
             child.kill().unwrap();
@@ -76,7 +77,7 @@ impl MailServer {
         }
     }
 
-    /// Listens again, where it did before.
+    /// Listens again on the same port.
     pub fn go_on(&mut self) {
         self.settings["port"] = self.port.into();
         let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
@@ -98,12 +99,12 @@ impl MailServer {
         self.running = Some(child);
     }
 
-    /// The authority that made its certificate.
+    /// Returns the path of the root of its certificate.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("root.pem")
     }
 
-    /// The mails in the order in which they came, once there are so many.
+    /// Waits for `count` mails and returns them in order of arrival.
     pub async fn wait_for(&self, count: usize) -> Vec<Received> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -165,7 +166,7 @@ impl Received {
         self.mail.subject().unwrap()
     }
 
-    /// The one address it went to.
+    /// Returns the only recipient.
     pub fn to(&self) -> &str {
         assert_eq!(self.recipients.len(), 1, "{:?}", self.recipients);
         &self.recipients[0]
@@ -175,7 +176,7 @@ impl Received {
         self.mail.body_text(0).expect("a text").into_owned()
     }
 
-    /// The page as it was sent, not as made of the text.
+    /// Returns the HTML part that was sent. The parser would also derive one from the text.
     pub fn html(&self) -> &str {
         let part = self.mail.html_part(0).expect("a page");
         match &part.body {
@@ -184,7 +185,7 @@ impl Received {
         }
     }
 
-    /// The signing link, which text and page both have.
+    /// Returns the signing link, which has to be in both the text and the HTML part.
     pub fn link(&self) -> String {
         let text = self.text();
         let start = text.find("http://").expect("a link");
@@ -196,14 +197,14 @@ impl Received {
         link
     }
 
-    /// The bytes of the part with this content id.
+    /// Returns the bytes of the part with this content id.
     pub fn inline(&self, content_id: &str) -> &[u8] {
         let mut parts = self.mail.parts.iter();
         let part = parts.find(|part| part.content_id() == Some(content_id));
         part.expect("a part with this id").contents()
     }
 
-    /// Name and bytes of each attached file.
+    /// Returns the name and the bytes of each attachment.
     pub fn attachments(&self) -> Vec<(String, Vec<u8>)> {
         self.mail
             .parts

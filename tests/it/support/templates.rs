@@ -1,4 +1,4 @@
-//! Documents, templates made of them, and the field builder.
+//! Documents, templates made from them, and the field builder.
 
 use axum::http::Request;
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use super::{Answer, TestApp};
 pub const CONTRACT: &[u8] = include_bytes!("../../fixtures/retail-installment-contract.pdf");
 
 impl TestApp {
-    /// A template of the demo contract: the buyer signs at an anchor and dates
-    /// the first page.
+    /// Creates a template of the demo contract: the buyer signs at an anchor and dates the first
+    /// page.
     pub async fn contract_template(&self) -> Value {
         let fields = json!([
             {
@@ -35,7 +35,7 @@ impl TestApp {
             .data(200)
     }
 
-    /// The token of a field builder's session for a template.
+    /// Starts a field builder session for a template and returns its token.
     pub async fn template_session(&self, template: &str) -> String {
         let request = json!({ "template_id": template });
         let session = self
@@ -46,7 +46,7 @@ impl TestApp {
         url.split_once("#token=").unwrap().1.to_owned()
     }
 
-    /// What the field builder's script asks for.
+    /// Sends a request like the field builder's script.
     pub async fn builder(
         &self,
         token: &str,
@@ -64,7 +64,7 @@ impl TestApp {
     }
 }
 
-/// A PDF of `size` bytes: the contract, with a comment of spaces at its end.
+/// Returns a PDF of `size` bytes: the contract, padded with a comment of spaces.
 pub fn padded(size: usize) -> Vec<u8> {
     let mut pdf = CONTRACT.to_vec();
     let tail = pdf.split_off(pdf.windows(9).rposition(|w| w == b"startxref").unwrap());

@@ -1,4 +1,4 @@
-//! Organizations, and who acts for them.
+//! Organizations, their API keys and their web-app users.
 
 use holdfast::domain::clock::Clock;
 use holdfast::domain::id::{KeyId, OrgId};
@@ -11,27 +11,27 @@ use super::TestApp;
 use super::commands::{operator, operator_command, printed};
 
 impl TestApp {
-    /// Another tenant's key.
+    /// Creates another organization and returns its API key.
     pub async fn other_organization(&self) -> String {
         new_organization(&self.store, OrgSettings::default(), Scope::ALL)
             .await
             .1
     }
 
-    /// Another tenant's key, with so many requests a minute.
+    /// Like [`TestApp::other_organization`], with a limit of `rpm` requests a minute.
     pub async fn other_organization_with_limit(&self, rpm: i64) -> String {
         let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
         new_key(&self.store, &org, Scope::ALL, rpm).await
     }
 
-    /// A key and a web-app admin of another organization.
+    /// Creates another organization and returns its API key and the token of a web-app admin.
     pub async fn other_tenant(&self) -> (String, String) {
         let (org, _) = new_organization(&self.store, OrgSettings::default(), Scope::ALL).await;
         let key = new_key(&self.store, &org, Scope::ALL, 100_000).await;
         (key, self.admin_of(org.as_str()))
     }
 
-    /// A web-app admin of another organization.
+    /// Creates another organization and returns the token of a web-app admin.
     pub fn other_admin(&self) -> String {
         let mut create = operator_command(self.root.path(), &["org", "create", "--name", "Oak"]);
         if let Some(url) = &self.database_url {
@@ -41,7 +41,7 @@ impl TestApp {
         self.admin_of(org["org_id"].as_str().unwrap())
     }
 
-    /// A web-app admin of the organization.
+    /// Issues a token for a new web-app admin of the organization.
     pub fn admin(&self) -> String {
         self.admin_of(self.org.as_str())
     }
@@ -50,12 +50,12 @@ impl TestApp {
         self.token_of(org, "admin")
     }
 
-    /// The token of one admin, who is issued it once.
+    /// Returns the token of one admin, issued on first use.
     pub fn web_admin(&self) -> &str {
         self.admin.get_or_init(|| self.admin())
     }
 
-    /// A web-app token for that role.
+    /// Issues a web-app token for a role.
     pub fn token(&self, role: &str) -> String {
         self.token_of(self.org.as_str(), role)
     }
@@ -66,7 +66,7 @@ impl TestApp {
             "token", "issue", "--org", org, "--email", email, "--role", role,
         ];
         let mut command = operator_command(self.root.path(), &arguments);
-        // Good by the service's clock.
+        // The token has to be valid by the service's clock, which may run ahead.
         let offset = format!("{}ms", self.ahead.as_millis());
         command.env("HOLDFAST_CLOCK_OFFSET", offset);
         if let Some(url) = &self.database_url {
@@ -76,18 +76,18 @@ impl TestApp {
         issued["token"].as_str().unwrap().to_owned()
     }
 
-    /// Changes settings of the organization, as an operator does.
+    /// Changes settings of the organization with the operator's tool.
     pub fn set_organization(&self, settings: &[&str]) {
         let arguments = [&["org", "set", self.org.as_str()], settings].concat();
         operator(self.data.path(), &arguments);
     }
 
-    /// A key of the same organization with these scopes only.
+    /// Creates a key of the same organization with only these scopes.
     pub async fn key_with(&self, scopes: &[Scope]) -> String {
         self.key_with_limit(scopes, 100).await
     }
 
-    /// A key with these scopes and so many requests a minute.
+    /// Creates a key with these scopes and a limit of `rpm` requests a minute.
     pub async fn key_with_limit(&self, scopes: &[Scope], rpm: i64) -> String {
         new_key(&self.store, &self.org, scopes, rpm).await
     }
@@ -132,7 +132,7 @@ async fn new_key(store: &Store, org: &OrgId, scopes: &[Scope], rpm: i64) -> Stri
     key.reveal().to_owned()
 }
 
-/// The organization that a token names.
+/// Returns the organization that a token names.
 pub fn org_of(token: &str) -> String {
     use base64::Engine as _;
     let claims = token.split('.').nth(1).unwrap();

@@ -6,7 +6,7 @@ use super::requests::api;
 use super::{Answer, TestApp};
 
 impl TestApp {
-    /// A multipart body with a `file` part and text parts.
+    /// Posts a multipart body with a `file` part and text parts.
     pub async fn upload(
         &self,
         path: &str,
@@ -55,7 +55,7 @@ impl TestApp {
         self.send(request.body(body.into()).unwrap()).await
     }
 
-    /// A template of the library, as the web app uploads one.
+    /// Uploads a template into the library like the web app.
     pub async fn library_template(&self, texts: &[(&str, &str)], pdf: &[u8]) -> Answer {
         let (content_type, body) = form_of("application/pdf", pdf, texts);
         let request = Request::post(api("/templates"))
@@ -65,7 +65,7 @@ impl TestApp {
     }
 }
 
-/// A multipart form: its content type, and its bytes.
+/// Encodes a multipart form; returns its content type and its bytes.
 fn form_of(content_type: &str, file: &[u8], texts: &[(&str, &str)]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "a-boundary-no-file-contains";
     let mut body = Vec::new();

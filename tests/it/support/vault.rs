@@ -1,4 +1,4 @@
-//! What the vault and the log hold, and what leaves them.
+//! Custody ledgers, the log, and released bundles.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -6,13 +6,13 @@ use tempfile::TempDir;
 use super::{TestApp, operator_output};
 
 impl TestApp {
-    /// An envelope's custody ledger.
+    /// Returns an envelope's custody ledger.
     pub async fn custody(&self, id: &str) -> Value {
         let path = format!("/partner/envelopes/{id}/custody");
         self.get(&path).await.data(200)
     }
 
-    /// The details of the one ledger entry with this action.
+    /// Returns the details of the only ledger entry with this action.
     pub async fn entry(&self, id: &str, action: &str) -> Value {
         let custody = self.custody(id).await;
         let mut entries = custody["entries"].as_array().unwrap().iter();
@@ -22,14 +22,14 @@ impl TestApp {
         details
     }
 
-    /// The public key of the installation's log.
+    /// Returns the public key of the installation's log.
     pub async fn ledger_key(&self) -> String {
         let head = self.get_as("", "/ledger/head").await.data(200);
         head["public_key"].as_str().unwrap().to_owned()
     }
 
-    /// Releases an envelope, and what `holdfast verify` then says of it.
-    pub async fn released_and_verified(&self, id: &str) -> Value {
+    /// Releases an envelope and returns the report of `holdfast verify` on the bundle.
+    pub async fn release_and_verify(&self, id: &str) -> Value {
         let path = format!("/partner/envelopes/{id}/vault-out");
         self.post(&path, release_form()).await.data(200);
         let (data, id) = (self.data.path().to_owned(), id.to_owned());
@@ -38,7 +38,7 @@ impl TestApp {
         serde_json::from_slice(&verified.await.unwrap().stdout).unwrap()
     }
 
-    /// Releases an envelope: a folder with what its recipient gets, and the ledger.
+    /// Releases an envelope and returns a folder with the recipient's files and the ledger.
     pub async fn released_bundle(&self, id: &str) -> TempDir {
         let path = format!("/partner/envelopes/{id}/vault-out");
         let release = self.post(&path, release_form()).await.data(200);

@@ -1,4 +1,4 @@
-//! Waiting for what the worker does.
+//! Waits for the worker.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::{TestApp, files_below};
 
 impl TestApp {
-    /// The status once it is `status`; fails after two minutes.
+    /// Waits until the envelope has this status and returns it; fails after two minutes.
     pub async fn wait_for(&self, id: &str, status: &str) -> Value {
         let deadline = Instant::now() + Duration::from_secs(120);
         let admin = self.web_admin();
         loop {
-            // Whoever waits asks often, and a key has its limit.
+            // Polling with the API key would use up its rate limit.
             let path = format!("/envelopes/{id}");
             let now = self.get_with_bearer(admin, &path).await.data(200);
             if now["status"] == status {
@@ -25,7 +25,7 @@ impl TestApp {
         }
     }
 
-    /// Waits until an event of this type is in the outbox.
+    /// Waits until the envelope has an event of this type.
     pub async fn wait_for_event(&self, id: &str, event_type: &str) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while !self
@@ -39,12 +39,12 @@ impl TestApp {
         }
     }
 
-    /// The mails in the outbox, once there are so many.
+    /// Waits for `count` mails in the outbox and returns them.
     pub async fn wait_for_mails(&self, count: usize) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let mut mails = files_below(&self.data.path().join("outbox"));
-            // What is still being written has another name.
+            // A mail that is still being written has another extension.
             mails.retain(|mail| mail.extension().is_some_and(|extension| extension == "eml"));
             if mails.len() >= count {
                 return mails
@@ -61,7 +61,7 @@ impl TestApp {
         }
     }
 
-    /// Waits for a sweep to remove a file.
+    /// Waits until a sweep has removed a file.
     pub async fn wait_until_gone(&self, path: &Path) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while path.exists() {

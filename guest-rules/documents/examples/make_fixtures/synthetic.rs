@@ -1,4 +1,4 @@
-//! Documents that are awkward on purpose, with known answers.
+//! Documents with unusual structure and known results.
 
 #[path = "../../../reader/tests/support/mod.rs"]
 mod builder;
@@ -7,7 +7,7 @@ use builder::PdfBuilder;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// All of them, by file name.
+/// Returns all documents, by file name.
 pub fn all() -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
     Ok(vec![
         ("synth-geometry.pdf", geometry()),
@@ -20,16 +20,15 @@ pub fn all() -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
     ])
 }
 
-/// Size of each page as it is displayed.
+/// Size of each page as displayed.
 const WIDTH: i32 = 600;
 const HEIGHT: i32 = 400;
-/// Where `Sign here: Buyer` begins on each page as it is displayed: from the left, and its
-/// baseline from the top.
+/// Position of `Sign here: Buyer` on each displayed page: from the left, and its baseline from the
+/// top.
 const LEFT: i32 = 60;
 const DOWN: i32 = 100;
 
-/// Every rotation with every way to place the page's boxes. Whoever looks at the pages sees the
-/// same page each time.
+/// Every rotation with every way to place the page boxes. All pages look the same when displayed.
 fn geometry() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
     for rotate in [0, 90, 180, 270, 450, -90] {
@@ -48,8 +47,8 @@ fn page(pdf: &mut PdfBuilder, rotate: i32, (left, bottom): (i32, i32), margin: i
         (WIDTH, HEIGHT)
     };
     let (right, top) = (left + width, bottom + height);
-    // From the displayed page to the page's own space: where the text starts, and which way
-    // its right and its top are.
+    // Maps from the displayed page to user space: the start of the text, and the directions of its
+    // right and its top.
     let (x, y, matrix) = match rotate.rem_euclid(360) {
         0 => (left + LEFT, top - DOWN, "1 0 0 1"),
         90 => (left + DOWN, bottom + LEFT, "0 1 -1 0"),
@@ -67,8 +66,8 @@ fn page(pdf: &mut PdfBuilder, rotate: i32, (left, bottom): (i32, i32), margin: i
     pdf.page_with(&boxes, "", &content);
 }
 
-/// Tags whole, split over runs, with other operators in between, and in a form that two pages
-/// share; words beside them that have to stay where they are.
+/// Tags that are whole, split over runs, interrupted by other operators, or in a form that two
+/// pages share, next to words that must not move.
 fn tags() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
     let shared = pdf.stream(
@@ -93,7 +92,7 @@ fn tags() -> Vec<u8> {
     pdf.build()
 }
 
-/// A page that is a picture: there is no text to find.
+/// A page that consists of a picture, without any text.
 fn scan() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
     let pixels: Vec<u8> = (0..64 * 64_u32)
@@ -109,7 +108,7 @@ fn scan() -> Vec<u8> {
     pdf.build()
 }
 
-/// A form that draws itself; the text around it has to survive.
+/// A form that draws itself. The text around it must survive.
 fn form_in_itself() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
     let number = pdf.objects_planned() + 1;
@@ -126,7 +125,7 @@ fn form_in_itself() -> Vec<u8> {
     pdf.build()
 }
 
-/// A page tree whose node is its own kid.
+/// A page tree with a node that is its own kid.
 fn pages_in_a_circle() -> Vec<u8> {
     let mut pdf = PdfBuilder::new();
     let node = pdf.objects_planned() + 1;
@@ -135,19 +134,19 @@ fn pages_in_a_circle() -> Vec<u8> {
     ));
     pdf.page("BT /F1 10 Tf 10 50 Td (page) Tj ET");
     let text = String::from_utf8_lossy(&pdf.build()).into_owned();
-    // The page tree's first kid is the circle; the file's offsets stay as they are.
+    // Makes the page tree's first kid the cycle, without changing any offset.
     text.replace("/Kids [6 0 R ]", "/Kids [4 0 R ]")
         .into_bytes()
 }
 
-/// 64 MiB of blanks in a content stream of 64 KiB.
+/// 64 MiB of spaces in a content stream of 64 KiB.
 fn flate_bomb() -> Result<Vec<u8>, Failure> {
     let mut blanks = lopdf::Stream::new(lopdf::Dictionary::new(), vec![b' '; 64 * 1024 * 1024]);
     blanks.compress()?;
     Ok(PdfBuilder::new().page_of(&blanks.content).build())
 }
 
-/// A file that broke off: its cross-reference table is gone.
+/// A truncated file: its cross-reference table is missing.
 fn truncated() -> Vec<u8> {
     let mut bytes = geometry();
     let table = bytes.windows(5).rposition(|window| window == b"xref\n");

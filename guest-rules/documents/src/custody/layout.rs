@@ -1,4 +1,4 @@
-//! How the custody record looks.
+//! Layout of the custody record.
 
 mod blocks;
 
@@ -55,7 +55,7 @@ pub(super) fn lay_out(facts: &CustodyFacts) -> Result<Sheet> {
 
 struct Record<'a> {
     sheet: Sheet,
-    /// Where the next thing goes.
+    /// Vertical position of the next block.
     y: f32,
     facts: &'a CustodyFacts,
 }
@@ -84,7 +84,7 @@ impl Record<'_> {
             + 12.0;
     }
 
-    /// The answer first: were the checks satisfied?
+    /// Shows the overall result of the checks, at the top of the record.
     fn verdict(&mut self) {
         let checks = &self.facts.checks;
         if checks.is_empty() {
@@ -118,7 +118,7 @@ impl Record<'_> {
         self.y += 44.0;
     }
 
-    /// A tick or a cross around a point.
+    /// Draws a tick or a cross around a point.
     fn sign(&mut self, x: f32, y: f32, good: bool) {
         if good {
             let points = [(x - 4.0, y + 0.3), (x - 1.2, y + 3.2), (x + 4.2, y - 3.6)];
@@ -267,7 +267,7 @@ impl Record<'_> {
         );
     }
 
-    /// Running head and foot, once the number of pages is known.
+    /// Draws the running heads and feet, once the number of pages is known.
     fn margins(&mut self) {
         let count = self.sheet.page_count();
         for index in 0..count {

@@ -1,10 +1,10 @@
-//! The one thing of EXIF that is kept: which way is up.
+//! The orientation, the only EXIF value that is kept.
 
 use super::Orientation;
 
 const ORIENTATION_TAG: u16 = 0x0112;
 
-/// Reads the orientation from a TIFF block; anything odd means upright.
+/// Reads the orientation from a TIFF block; malformed data means upright.
 pub(super) fn orientation(tiff: &[u8]) -> Orientation {
     read(tiff).unwrap_or(Orientation::UPRIGHT)
 }

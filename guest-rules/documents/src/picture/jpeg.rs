@@ -1,4 +1,4 @@
-//! JPEG segments: what to keep of them.
+//! JPEG segments and the choice of those to keep.
 
 use super::{Header, Orientation, exif};
 use crate::error::{Result, other};
@@ -13,9 +13,9 @@ const APP14: u8 = 0xEE;
 const APP15: u8 = 0xEF;
 const COMMENT: u8 = 0xFE;
 
-/// Copies a JPEG without metadata: EXIF, XMP, comments, maker notes, embedded previews and
-/// whatever follows the end of the image. Kept are the pixels and what decides their colours
-/// (JFIF and Adobe markers, the ICC profile).
+/// Copies a JPEG without metadata: EXIF, XMP, comments, maker notes, embedded previews and bytes
+/// after the end of the image. Pixels and the segments that determine colours (JFIF and Adobe
+/// markers, the ICC profile) are kept.
 pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
     let wrong = || other("the picture is no JPEG");
     let cut_short = || other("the picture ends in the middle");
@@ -55,7 +55,7 @@ pub(super) fn strip(jpeg: &[u8]) -> Result<(Header, Vec<u8>)> {
                     orientation = exif::orientation(tiff);
                 }
             }
-            // Start of frame, without the tables that share its number range.
+            // Start of frame; the excluded markers are tables in the same number range.
             0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
                 if let Some([_, h1, h2, w1, w2, ..]) = body.get(..6) {
                     let height = u32::from(u16::from_be_bytes([*h1, *h2]));
@@ -101,7 +101,7 @@ fn is_kept(marker: u8, body: &[u8]) -> bool {
     }
 }
 
-/// Bytes of entropy-coded data up to the next marker that is no restart.
+/// Returns the length of the entropy-coded data up to the next marker that is not a restart.
 fn scan_length(data: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

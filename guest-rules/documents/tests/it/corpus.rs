@@ -9,24 +9,24 @@ use crate::support::{
     words,
 };
 
-/// Number of PDFs in the shared corpus, said when it is not there.
+/// Number of PDFs in the shared corpus, reported when the corpus is missing.
 const CASES: usize = 21;
 
-/// Where [`fill`] puts its value, as left, top, right, bottom.
+/// Rectangle in which [`fill`] writes its value, as left, top, right, bottom.
 const FILLED: Ignored = (1, [0.1, 0.1, 0.4, 0.15]);
 
 #[test]
-fn every_document_of_ours_ends_in_a_sound_document_or_a_reason() {
+fn every_fixture_yields_a_valid_document_or_an_error() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");
     let files = pdfs(Path::new(folder)).expect("the fixtures are part of the repository");
     assert!(files.len() >= 8, "{files:?}");
     round_trip(&files);
 }
 
-/// Third-party files are not part of the repository; they are looked for in `HOLDFAST_CORPUS`,
-/// or beside the workspace.
+/// Third-party files are not part of the repository; the test looks for them in `HOLDFAST_CORPUS`,
+/// or next to the workspace.
 #[test]
-fn every_corpus_file_ends_in_a_sound_document_or_a_reason() {
+fn every_corpus_file_yields_a_valid_document_or_an_error() {
     let folder = std::env::var_os("HOLDFAST_CORPUS").map_or_else(
         || {
             PathBuf::from(concat!(
@@ -55,8 +55,8 @@ fn pdfs(folder: &Path) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// Marks, fills and merges each file. What comes out is clean for qpdf, opens in MuPDF and
-/// PDFium, keeps every word that poppler sees, and looks the same but for what was added.
+/// Marks, fills and merges each file. The output must pass qpdf, open in MuPDF and PDFium, keep
+/// every word that poppler finds, and look the same except for the additions.
 fn round_trip(files: &[PathBuf]) {
     let mut readers = Readers::start();
     let mut problems = Vec::new();
@@ -68,7 +68,7 @@ fn round_trip(files: &[PathBuf]) {
             pdf: &pdf,
             sound: qpdf_complaint(&pdf).is_none(),
             words: words(&pdf),
-            // Other readers may take all memory for a document that was made to have it so.
+            // Some documents are built to make other readers use up all memory.
             drawn: !name.starts_with("hostile-"),
         };
         for change in document.changes(&mut readers) {
@@ -86,22 +86,22 @@ fn round_trip(files: &[PathBuf]) {
 struct Document<'a> {
     name: &'a str,
     pdf: &'a [u8],
-    /// Clean before anything was done to it.
+    /// Whether the original passes qpdf.
     sound: bool,
-    /// As poppler sees them.
+    /// Words as found by poppler.
     words: Vec<Word>,
-    /// Worth being drawn by other readers.
+    /// Whether other readers render it for comparison.
     drawn: bool,
 }
 
-/// What was made of a document, and where it may look otherwise.
+/// Result of one operation on a document, and the areas in which it may look different.
 struct Change {
     name: &'static str,
     written: Result<Vec<u8>, DocumentError>,
-    /// Grey pages with the same marks.
+    /// Grey pages with the same marks, used as a mask.
     mask: Option<Vec<u8>>,
     ignored: Vec<Ignored>,
-    /// How often the document's pages are in it.
+    /// Number of copies of the document's pages in the result.
     times: usize,
 }
 
@@ -175,8 +175,7 @@ impl Document<'_> {
             None if !self.sound => return "clean",
             None => {}
         }
-        // Where a form leaves drawing to the viewer, its values may stand a
-        // little elsewhere once they are drawn by us.
+        // Values that the original left to the viewer to draw may end up slightly elsewhere.
         let flattened = change.mask.is_none();
         if flattened && self.name == "libreoffice-form.pdf" {
             assert!(words(written).iter().any(|word| word.text == "Alice"));
@@ -216,7 +215,7 @@ impl Document<'_> {
     }
 }
 
-/// How many pages poppler counts; none where it cannot read the document.
+/// Returns the number of pages that poppler counts, or `None` if poppler cannot read the document.
 fn page_count(pdf: &[u8]) -> Option<usize> {
     crate::support::facts(pdf, &[])
         .lines()

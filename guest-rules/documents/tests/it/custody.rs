@@ -67,7 +67,7 @@ fn whole_text(pdf: &[u8]) -> String {
 }
 
 #[test]
-fn the_record_says_every_fact() {
+fn the_custody_record_contains_every_fact() {
     let record = custody_record(&facts()).unwrap();
     assert_clean(&record);
     let text = whole_text(&record);
@@ -91,7 +91,7 @@ fn the_record_says_every_fact() {
 }
 
 #[test]
-fn the_certificate_is_attached() {
+fn the_custody_record_has_the_certificate_attached() {
     let record = custody_record(&facts()).unwrap();
     let file = TempFile::new(&record);
     let (_, list, _) = run("pdfdetach", "poppler-utils", &["-list", file.path()]);
@@ -130,7 +130,7 @@ fn the_record_declares_pdf_a_3b_and_embeds_its_fonts() {
 }
 
 #[test]
-fn the_only_time_in_the_record_is_the_one_given() {
+fn the_custody_record_contains_no_time_but_the_given_one() {
     let record = custody_record(&facts()).unwrap();
     assert_eq!(record, custody_record(&facts()).unwrap());
     let text = document_facts(&record, &["-isodates"]);
@@ -138,7 +138,7 @@ fn the_only_time_in_the_record_is_the_one_given() {
 }
 
 #[test]
-fn odd_facts_make_a_record_all_the_same() {
+fn the_custody_record_accepts_unusual_facts() {
     let long = "x".repeat(3_000);
     let record = custody_record(&CustodyFacts {
         envelope_name: String::new(),
@@ -161,7 +161,7 @@ fn odd_facts_make_a_record_all_the_same() {
 }
 
 #[test]
-fn a_record_needs_its_time() {
+fn a_custody_record_without_a_time_is_refused() {
     let outcome = custody_record(&CustodyFacts {
         recorded_at: "now".to_owned(),
         ..facts()

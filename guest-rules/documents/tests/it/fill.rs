@@ -6,7 +6,7 @@ use crate::support::{
     page, pages, quarters, text, words,
 };
 
-/// Every way a page can be turned, with every kind of box this product has met.
+/// Every page rotation combined with every kind of page box.
 fn geometries() -> Vec<String> {
     let boxes = [
         "/MediaBox[0 0 300 200]",
@@ -31,7 +31,7 @@ fn geometries() -> Vec<String> {
 }
 
 #[test]
-fn values_land_where_the_page_shows_their_areas() {
+fn values_are_drawn_inside_their_displayed_areas() {
     let png = encoded(&quarters(80, 40), ImageFormat::Png);
     let place = [0.55, 0.1, 0.4, 0.3];
     for geometry in geometries() {
@@ -91,7 +91,7 @@ fn texts_stay_searchable_in_any_script_the_font_has() {
     assert_clean(&filled);
     let first = extracted(&filled, 1);
     assert!(first.contains("Ångström, Ёлкина, Παπαδόπουλος"), "{first}");
-    // The font has no such characters; they are shown as signs but keep their value.
+    // The font has no such characters; they are shown as replacement signs but keep their value.
     assert!(first.contains("山田 太郎"), "{first}");
     let last = extracted(&filled, 4);
     assert!(
@@ -101,7 +101,7 @@ fn texts_stay_searchable_in_any_script_the_font_has() {
 }
 
 #[test]
-fn nothing_moves_and_nothing_changes_outside_the_areas() {
+fn content_outside_the_filled_areas_is_unchanged() {
     let original = contract();
     let filled = fill(
         &original,
@@ -116,7 +116,7 @@ fn nothing_moves_and_nothing_changes_outside_the_areas() {
                 assert!(left >= 0.099 && top >= 0.248 && right <= 0.502 && bottom <= 0.282);
             }
             (4, None) => panic!("the value is not visible"),
-            // Numbers that were written anew can turn the shade of a pixel.
+            // Numbers that are written with other digits can change the shade of a pixel.
             (page, _) => {
                 let after = Raster::poppler(&filled, page);
                 assert!(
@@ -145,7 +145,7 @@ fn a_tick_is_drawn_for_true_and_nothing_for_false() {
 }
 
 #[test]
-fn content_that_leaves_the_page_in_disorder_does_not_move_values() {
+fn unbalanced_graphics_state_does_not_move_values() {
     let place = [0.1, 0.1, 0.3, 0.1];
     let disorders = [
         "q q 3 0 0 3 90 90 cm",
@@ -168,12 +168,12 @@ fn content_that_leaves_the_page_in_disorder_does_not_move_values() {
 }
 
 #[test]
-fn resources_are_extended_wherever_they_are_kept() {
+fn inherited_and_indirect_resources_are_extended() {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 8 0 R]/MediaBox[0 0 200 200]/Resources<</Font<</F1 3 0 R>>>>>>");
     pdf.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>");
-    // Inherited, referred to with a shared dictionary of forms, and none at all.
+    // Resources: inherited, a reference with a shared dictionary of forms, and none.
     pdf.add("<</Type/Page/Parent 2 0 R/Contents 5 0 R>>");
     pdf.stream("", b"BT /F1 12 Tf 20 20 Td (inherited) Tj ET");
     pdf.add("<</Type/Page/Parent 2 0 R/Resources 10 0 R/Contents[7 0 R]>>");
@@ -199,7 +199,7 @@ fn resources_are_extended_wherever_they_are_kept() {
 }
 
 #[test]
-fn fields_without_appearance_stand_as_they_say() {
+fn form_fields_without_an_appearance_are_drawn_from_their_values() {
     for (turn, box_of_text) in [
         ("", [0.1, 0.5, 0.9, 0.6]),
         ("/MK<</R 180>>", [0.1, 0.5, 0.9, 0.6]),
@@ -225,7 +225,7 @@ fn fields_without_appearance_stand_as_they_say() {
 }
 
 #[test]
-fn a_value_is_drawn_where_its_appearance_is_empty() {
+fn a_form_field_with_an_empty_appearance_is_drawn_from_its_value() {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R]/NeedAppearances true>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
@@ -274,7 +274,7 @@ fn form(page_entries: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_form_becomes_part_of_the_page() {
+fn form_fields_are_flattened_into_the_page() {
     for turn in ["", "/Rotate 90"] {
         let filled = fill(&form(turn), &[]).unwrap();
         assert_clean(&filled);
@@ -306,7 +306,7 @@ fn a_form_becomes_part_of_the_page() {
 }
 
 #[test]
-fn long_values_are_shown_whole() {
+fn long_form_values_are_drawn_completely() {
     let value = "This buyer lives at an address with a very long name that no form ever leaves enough room for, in the County of Somewhere Else";
     let filled = fill(
         &page("/MediaBox[0 0 612 792]", ""),
@@ -327,7 +327,7 @@ fn equal_input_gives_equal_bytes() {
 }
 
 #[test]
-fn areas_that_are_not_on_the_page_are_refused() {
+fn areas_outside_the_page_are_refused() {
     let blank = pages(&[("/MediaBox[0 0 200 200]", "")]);
     for (page, place) in [
         (0, [0.1, 0.1, 0.1, 0.1]),

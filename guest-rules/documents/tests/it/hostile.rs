@@ -6,7 +6,8 @@ use crate::support::{
     run, text,
 };
 
-/// Everything this component does with an upload. What comes out must be sound.
+/// Runs every function of this component on an upload and returns the documents that were written,
+/// each of which must be valid.
 fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
     let outcomes = vec![
         mark(pdf, &authoritative()),
@@ -14,15 +15,15 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
         fill(pdf, &[field(1, [0.1, 0.1, 0.3, 0.05], text("value"))]),
         merge(&[pdf.to_vec(), pdf.to_vec()]),
     ];
-    // What has no tags comes back as it is, damage included.
+    // A document without tags is returned unchanged, damage included.
     let _ = holdfast_documents::strip_tags(pdf);
-    // An image may fail or not, as long as it ends.
+    // Rendering may fail, as long as it terminates.
     let _ = page_image(pdf, 1, 200);
     outcomes
 }
 
 #[test]
-fn bytes_that_are_no_pdf_are_unreadable() {
+fn bytes_that_are_not_a_pdf_are_refused() {
     for bytes in [
         &b""[..],
         b"%PDF-1.7",
@@ -54,7 +55,7 @@ fn documents_without_pages_are_refused() {
 }
 
 #[test]
-fn encrypted_documents_are_refused_as_such() {
+fn encrypted_documents_are_refused_with_their_own_error() {
     for (user, owner) in [("secret", "owner"), ("", "owner")] {
         for bits in ["128", "256"] {
             let plain = TempFile::new(&contract());
@@ -98,7 +99,7 @@ fn circles_end() {
 }
 
 #[test]
-fn impossible_boxes_are_refused_or_survived() {
+fn invalid_page_boxes_are_refused_or_tolerated() {
     for boxes in [
         "/MediaBox[0 0 0 0]",
         "/MediaBox[0 0 1e38 1e38]",
@@ -116,7 +117,7 @@ fn impossible_boxes_are_refused_or_survived() {
 }
 
 #[test]
-fn objects_of_the_wrong_type_are_survived() {
+fn objects_of_the_wrong_type_are_tolerated() {
     for entries in [
         "/Resources 7/MediaBox[0 0 200 200]",
         "/Resources[1 2]/MediaBox[0 0 200 200]",
@@ -131,7 +132,7 @@ fn objects_of_the_wrong_type_are_survived() {
         let pdf = page(entries, "");
         for outcome in all_functions(&pdf) {
             let written = outcome.unwrap_or_else(|error| panic!("{entries}: {error:?}"));
-            // Damage that was there is allowed to stay; none may be added.
+            // Existing damage may stay, but none may be added.
             if qpdf_complaint(&pdf).is_none() {
                 assert_eq!(qpdf_complaint(&written), None, "{entries}");
             }
@@ -140,7 +141,7 @@ fn objects_of_the_wrong_type_are_survived() {
 }
 
 #[test]
-fn numbers_near_the_end_of_the_range_are_refused() {
+fn numbers_near_the_end_of_the_integer_range_are_refused() {
     let pdf = String::from_utf8(page("/MediaBox[0 0 200 200]", "")).unwrap_or_default();
     assert!(pdf.is_empty(), "the header is binary");
     let mut bytes = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Count 1/Kids[4294967295 0 R]>>endobj\n4294967295 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\n".to_vec();
@@ -151,8 +152,8 @@ fn numbers_near_the_end_of_the_range_are_refused() {
 }
 
 #[test]
-fn inflating_streams_do_not_fill_the_memory() {
-    // 96 MiB of spaces in page content, deflated by another program.
+fn decompression_bombs_do_not_exhaust_memory() {
+    // 96 MiB of spaces in page content, deflated by qpdf.
     let big = page("/MediaBox[0 0 200 200]", &" ".repeat(96 * 1024 * 1024));
     let plain = TempFile::new(&big);
     let deflated = TempFile::new(b"");
@@ -173,7 +174,7 @@ fn inflating_streams_do_not_fill_the_memory() {
 }
 
 #[test]
-fn damaged_copies_of_a_contract_end_in_an_answer() {
+fn damaged_copies_of_a_contract_return_a_result_or_an_error() {
     let original = contract();
     let mut sequence = Sequence(1);
     for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! The functions of the documents component, judged by programs of other people.
+//! Tests of the documents component, judged by independent PDF programs.
 
 #![expect(
     clippy::expect_used,

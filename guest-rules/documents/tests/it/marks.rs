@@ -6,7 +6,7 @@ use crate::support::{
 };
 
 #[test]
-fn the_original_is_a_prefix_and_no_word_moves() {
+fn a_marked_copy_starts_with_the_original_bytes_and_keeps_every_word_in_place() {
     let original = contract();
     for request in [authoritative(), non_authoritative()] {
         let marked = mark(&original, &request).unwrap();
@@ -17,7 +17,7 @@ fn the_original_is_a_prefix_and_no_word_moves() {
 }
 
 #[test]
-fn every_page_says_which_copy_it_is() {
+fn every_page_is_marked_with_its_kind_of_copy() {
     let authoritative_copy = mark(&contract(), &authoritative()).unwrap();
     let other_copy = mark(&contract(), &non_authoritative()).unwrap();
     for page in 1..=4 {
@@ -30,7 +30,7 @@ fn every_page_says_which_copy_it_is() {
 }
 
 #[test]
-fn the_metadata_says_it_too() {
+fn the_metadata_names_the_kind_of_copy() {
     let marked = facts(&mark(&contract(), &authoritative()).unwrap(), &["-custom"]);
     for line in [
         "Authoritative copy",
@@ -80,7 +80,7 @@ fn marks_are_upright_on_the_page_as_displayed() {
 }
 
 #[test]
-fn the_contract_stays_legible_under_the_mark() {
+fn the_mark_keeps_the_contract_legible() {
     let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
     let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
     assert!(
@@ -100,7 +100,7 @@ fn the_contract_stays_legible_under_the_mark() {
 }
 
 #[test]
-fn the_banner_shows_on_a_dark_scan() {
+fn the_banner_is_visible_on_a_dark_scan() {
     let dark = page("/MediaBox[0 0 400 400]", "0 g 0 0 400 400 re f");
     let marked = Raster::poppler(&mark(&dark, &non_authoritative()).unwrap(), 1);
     let top = &marked.rgb[..400 * 3 * 20];
@@ -113,7 +113,7 @@ fn the_banner_shows_on_a_dark_scan() {
 }
 
 #[test]
-fn copies_can_be_marked_again() {
+fn a_marked_copy_can_be_marked_again() {
     let once = mark(&contract(), &authoritative()).unwrap();
     let twice = mark(&once, &non_authoritative()).unwrap();
     assert!(twice.starts_with(&once));
@@ -122,7 +122,7 @@ fn copies_can_be_marked_again() {
 }
 
 #[test]
-fn equal_input_gives_equal_bytes_and_other_input_another_identifier() {
+fn the_document_identifier_depends_only_on_the_input() {
     let one = mark(&contract(), &authoritative()).unwrap();
     assert_eq!(one, mark(&contract(), &authoritative()).unwrap());
     let other = MarkRequest {
@@ -142,8 +142,8 @@ fn equal_input_gives_equal_bytes_and_other_input_another_identifier() {
     );
 }
 
-/// A document certified at a DocMDP level. The signature itself is not needed: what counts is
-/// what the document says may change.
+/// Returns a document certified at a DocMDP level. It has no real signature, because only the
+/// declared permission matters.
 fn certified(level: u8) -> Vec<u8> {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/Perms<</DocMDP 4 0 R>>>>");
@@ -154,7 +154,7 @@ fn certified(level: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_document_that_forbids_changes_is_kept_and_its_copy_marked() {
+fn a_document_certified_against_changes_stays_and_its_copy_is_marked() {
     let strict = certified(1);
     assert_eq!(mark(&strict, &authoritative()).unwrap(), strict);
     assert!(
@@ -166,7 +166,7 @@ fn a_document_that_forbids_changes_is_kept_and_its_copy_marked() {
 }
 
 #[test]
-fn a_damaged_cross_reference_table_is_rewritten_first() {
+fn a_damaged_cross_reference_table_is_rewritten_before_marking() {
     let original = contract();
     let mut damaged = original.clone();
     let at = damaged
@@ -183,7 +183,7 @@ fn a_damaged_cross_reference_table_is_rewritten_first() {
 }
 
 #[test]
-fn pages_of_one_size_share_their_mark() {
+fn pages_of_equal_size_share_one_mark_object() {
     let many: Vec<(&str, &str)> = vec![("/MediaBox[0 0 612 792]", ""); 200];
     let original = pages(&many);
     let marked = mark(&original, &authoritative()).unwrap();
@@ -196,7 +196,7 @@ fn pages_of_one_size_share_their_mark() {
 }
 
 #[test]
-fn requests_without_an_envelope_or_a_time_are_refused() {
+fn marking_without_an_envelope_or_a_time_is_refused() {
     for request in [
         MarkRequest {
             envelope_id: " ".to_owned(),

@@ -3,7 +3,7 @@ use holdfast_documents::{DocumentError, merge};
 use crate::support::{Pdf, Raster, assert_clean, contract, extracted, facts, page, pages};
 
 #[test]
-fn pages_follow_in_the_order_given() {
+fn merged_pages_keep_the_given_order() {
     let first = pages(&[
         (
             "/MediaBox[0 0 200 100]",
@@ -33,7 +33,7 @@ fn pages_follow_in_the_order_given() {
 }
 
 #[test]
-fn pages_look_as_before() {
+fn merged_pages_look_unchanged() {
     let merged = merge(&[contract(), contract()]).unwrap();
     for number in 1..=4 {
         let before = Raster::poppler(&contract(), number);
@@ -43,7 +43,7 @@ fn pages_look_as_before() {
 }
 
 #[test]
-fn inherited_attributes_come_along() {
+fn merging_keeps_inherited_page_attributes() {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]/MediaBox[0 0 400 200]/Rotate 90/Resources<</Font<</F1 5 0 R>>>>>>");
@@ -59,7 +59,7 @@ fn inherited_attributes_come_along() {
 }
 
 #[test]
-fn hidden_layers_stay_hidden() {
+fn merging_keeps_hidden_layers_hidden() {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R/OCProperties<</OCGs[5 0 R 6 0 R]/D<</Order[5 0 R 6 0 R]/OFF[6 0 R]>>>>>>");
     pdf.add("<</Type/Pages/Count 1/Kids[3 0 R]>>");
@@ -80,7 +80,7 @@ fn hidden_layers_stay_hidden() {
 }
 
 #[test]
-fn links_between_pages_do_not_bring_the_old_page_tree() {
+fn merging_does_not_copy_the_old_page_tree_through_links() {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
     pdf.add("<</Type/Pages/Count 2/Kids[3 0 R 4 0 R]>>");
@@ -100,7 +100,7 @@ fn links_between_pages_do_not_bring_the_old_page_tree() {
 }
 
 #[test]
-fn the_part_at_fault_is_named() {
+fn a_merge_error_names_the_faulty_document() {
     let outcome = merge(&[contract(), b"no pdf".to_vec()]);
     assert!(
         matches!(&outcome, Err(DocumentError::Unreadable(reason)) if reason.starts_with("document 2")),

@@ -3,7 +3,7 @@ use holdfast_documents::{DocumentError, page_image};
 use crate::support::{Raster, contract, page};
 
 #[test]
-fn a_page_is_exactly_as_wide_as_asked() {
+fn a_page_image_has_exactly_the_requested_width() {
     for width in [1, 2, 320, 777, 1000, 2400] {
         let image = page_image(&contract(), 1, width).unwrap();
         assert_eq!(image.width, width);
@@ -17,7 +17,7 @@ fn a_page_is_exactly_as_wide_as_asked() {
 }
 
 #[test]
-fn wishes_past_the_limits_give_a_smaller_image() {
+fn an_image_request_beyond_the_limits_gives_a_smaller_image() {
     assert_eq!(page_image(&contract(), 1, 100_000).unwrap().width, 2_400);
     let roll = page("/MediaBox[0 0 10 14400]", "");
     let image = page_image(&roll, 1, 2_400).unwrap();
@@ -33,7 +33,7 @@ fn wishes_past_the_limits_give_a_smaller_image() {
 }
 
 #[test]
-fn pages_look_as_in_another_viewer() {
+fn page_images_match_another_viewer() {
     for number in 1..=4 {
         let own = Raster::own(&contract(), number, 1_275).unwrap();
         let theirs = Raster::poppler_at(&contract(), number, 150);
@@ -52,7 +52,7 @@ fn pages_look_as_in_another_viewer() {
 }
 
 #[test]
-fn pages_that_do_not_exist_are_refused() {
+fn an_image_of_a_missing_page_is_refused() {
     for number in [0, 5, u32::MAX] {
         assert!(matches!(
             page_image(&contract(), number, 100),

@@ -18,7 +18,7 @@ fn png(bytes: Vec<u8>) -> Picture {
     }
 }
 
-/// Inserts a segment behind the start of a JPEG.
+/// Inserts a segment after the start of a JPEG.
 fn with_segment(mut jpeg: Vec<u8>, marker: u8, body: &[u8]) -> Vec<u8> {
     let length = u16::try_from(body.len() + 2).unwrap().to_be_bytes();
     let segment = [&[0xFF, marker], &length[..], body].concat();
@@ -46,7 +46,7 @@ fn exif(orientation: u8, big_endian: bool) -> Vec<u8> {
 }
 
 #[test]
-fn pictures_stand_upright_whatever_way_the_camera_was_held() {
+fn images_are_rotated_by_their_exif_orientation() {
     for number in 1..=8_u8 {
         let mut stored = quarters(240, 160);
         let turned = Orientation::from_exif(number).unwrap();
@@ -78,7 +78,7 @@ fn pictures_stand_upright_whatever_way_the_camera_was_held() {
 }
 
 #[test]
-fn metadata_does_not_reach_the_document() {
+fn image_metadata_is_not_copied_into_the_document() {
     let plain = encoded(&quarters(64, 64), ImageFormat::Jpeg);
     let mut bytes = with_segment(plain, 0xE1, &exif(1, false));
     bytes = with_segment(bytes, 0xFE, b"comment: taken by somebody");
@@ -103,7 +103,7 @@ fn metadata_does_not_reach_the_document() {
 }
 
 #[test]
-fn pngs_become_pages_too() {
+fn pngs_become_pages() {
     let pdf = picture_to_pdf(&png(encoded(&quarters(300, 200), ImageFormat::Png))).unwrap();
     assert_clean(&pdf);
     assert!(facts(&pdf, &[]).contains("144 x 96 pts"));
@@ -137,7 +137,7 @@ fn too_many_pixels_are_refused_before_they_are_decoded() {
 }
 
 #[test]
-fn what_is_no_picture_is_refused() {
+fn a_file_that_is_not_an_image_is_refused() {
     let sound_png = encoded(&quarters(32, 32), ImageFormat::Png);
     let sound_jpeg = encoded(&quarters(32, 32), ImageFormat::Jpeg);
     assert!(picture_to_pdf(&png(sound_jpeg.clone())).is_err());
@@ -159,7 +159,7 @@ fn what_is_no_picture_is_refused() {
 }
 
 #[test]
-fn transparent_and_deep_pictures_are_kept() {
+fn transparent_and_16_bit_images_are_supported() {
     let mut picture = image::RgbaImage::new(20, 20);
     picture.put_pixel(3, 3, image::Rgba([255, 0, 0, 128]));
     let picture = image::DynamicImage::ImageRgba8(picture);

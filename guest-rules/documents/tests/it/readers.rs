@@ -1,4 +1,4 @@
-//! MuPDF and PDFium, asked by `tests/readers.py`.
+//! MuPDF and PDFium, driven through `tests/readers.py`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::support::TempFile;
 
-/// A running `tests/readers.py`.
+/// A running `tests/readers.py` process.
 pub struct Readers {
     program: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-/// A rectangle in which pages may differ: page, left, top, right, bottom in fractions.
+/// A rectangle in which pages may differ: page, then left, top, right and bottom as fractions.
 pub type Ignored = (u32, [f64; 4]);
 
 impl Readers {
@@ -39,7 +39,8 @@ impl Readers {
         }
     }
 
-    /// One request, one answer. Neither holds anything that JSON has to escape.
+    /// Sends one request and returns its response. Neither contains characters that JSON has to
+    /// escape.
     fn ask(&mut self, request: &str) -> String {
         writeln!(self.requests, "{request}").expect("the readers are running");
         let mut answer = String::new();
@@ -50,8 +51,9 @@ impl Readers {
         answer
     }
 
-    /// How pages of `after`, from the `first` on, look other than those of `before`, but for
-    /// where `mask` has ink and `ignored` says. Empty when they look the same.
+    /// Describes how the pages of `after`, beginning with `first`, differ from those of `before`,
+    /// outside of the ink of `mask` and of the rectangles in `ignored`. Returns an empty text if
+    /// they look the same.
     pub fn differences(
         &mut self,
         before: &[u8],
@@ -81,8 +83,8 @@ impl Readers {
         problems.expect("an answer to a comparison").to_owned()
     }
 
-    /// Grey pages, upright and as large as those of `like` are displayed; none where MuPDF
-    /// cannot read it.
+    /// Returns grey pages, upright and of the displayed size of the pages of `like`, or `None` if
+    /// MuPDF cannot read it.
     pub fn blank(&mut self, like: &[u8]) -> Option<Vec<u8>> {
         let (like, written) = (TempFile::new(like), TempFile::new(b""));
         let answer = self.ask(&format!(

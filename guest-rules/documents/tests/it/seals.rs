@@ -12,7 +12,7 @@ pub fn seal() -> SealRequest {
 }
 
 #[test]
-fn the_place_is_empty_and_all_else_is_signed() {
+fn the_signature_covers_everything_but_its_own_placeholder() {
     let marked = mark(&contract(), &authoritative()).unwrap();
     let space = prepare_seal(&marked, &seal()).unwrap();
     assert!(space.pdf.starts_with(&marked), "an update behind the bytes");
@@ -32,7 +32,7 @@ fn the_place_is_empty_and_all_else_is_signed() {
 }
 
 #[test]
-fn a_second_seal_leaves_the_first_alone() {
+fn a_second_seal_keeps_the_first_valid() {
     let first = prepare_seal(&contract(), &seal()).unwrap().pdf;
     let second = prepare_seal(&first, &seal()).unwrap();
     assert!(second.pdf.starts_with(&first));
@@ -41,7 +41,7 @@ fn a_second_seal_leaves_the_first_alone() {
 }
 
 #[test]
-fn what_cannot_be_sealed_is_refused() {
+fn an_unsealable_document_is_refused() {
     let none = SealRequest {
         signature_bytes: 0,
         ..seal()

@@ -26,7 +26,7 @@ fn assert_stripped(original: &[u8], kept: &[&str]) {
 }
 
 #[test]
-fn tags_go_and_their_neighbours_stay() {
+fn tags_are_removed_and_neighbouring_text_stays() {
     for content in [
         "BT /F1 12 Tf 20 100 Td (before {{name;type=text}} after) Tj ET",
         "BT /F1 12 Tf 20 100 Td [(before {)-20({na)30(me}} after)] TJ ET",
@@ -59,7 +59,7 @@ fn shared_form(form: &[u8], first: &str, second: &str) -> Vec<u8> {
 }
 
 #[test]
-fn tags_in_shared_forms_go_everywhere_and_nothing_survives() {
+fn tags_in_shared_form_xobjects_are_removed_from_every_page() {
     let original = shared_form(
         b"BT /F1 12 Tf 20 100 Td (before {{name}} after) Tj ET",
         "/Fm Do",
@@ -69,7 +69,7 @@ fn tags_in_shared_forms_go_everywhere_and_nothing_survives() {
 }
 
 #[test]
-fn a_form_that_holds_half_a_tag_is_copied_for_that_page_alone() {
+fn a_form_xobject_with_part_of_a_tag_is_copied_for_that_page_only() {
     let original = shared_form(
         b"BT /F1 12 Tf 20 100 Td (before {{na) Tj ET",
         "/Fm Do BT /F1 12 Tf 108 100 Td (me}} after) Tj ET",
@@ -89,14 +89,14 @@ fn a_form_that_holds_half_a_tag_is_copied_for_that_page_alone() {
 }
 
 #[test]
-fn the_text_that_stood_for_a_tag_goes_too() {
+fn the_actual_text_of_a_tag_is_removed() {
     let content = "BT /F1 12 Tf 20 100 Td (before ) Tj /Span<</ActualText({{name}})>>BDC (xxx) Tj EMC ( after) Tj ET";
     let stripped = strip_tags(&page("/MediaBox[0 0 400 200]", content)).unwrap();
     assert!(!extracted(&stripped, 1).contains("name"));
 }
 
 #[test]
-fn a_document_without_complete_tags_comes_back_as_it_was() {
+fn a_document_without_complete_tags_is_returned_unchanged() {
     let unclosed = page(
         "/MediaBox[0 0 400 200]",
         "BT /F1 12 Tf 20 100 Td ({{name) Tj ET",
@@ -106,7 +106,7 @@ fn a_document_without_complete_tags_comes_back_as_it_was() {
 }
 
 #[test]
-fn untagged_pages_of_a_tagged_document_stay() {
+fn untagged_pages_of_a_tagged_document_are_unchanged() {
     let original = pages(&[
         (
             "/MediaBox[0 0 400 200]",

@@ -1,4 +1,4 @@
-//! Small PDFs made in code, and the independent readers that judge the output.
+//! Small PDFs built in code, and the independent readers that judge the output.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ pub fn authoritative() -> MarkRequest {
     }
 }
 
-/// Marks a document as the host does: what is appended is joined, read back, and where that fails
-/// the document is written anew.
+/// Marks a document as the host does: joins the update, reads the result back, and has the document
+/// rewritten if that fails.
 pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>, DocumentError> {
     match holdfast_documents::mark(pdf.to_vec(), request) {
         Ok(Marked::Unchanged) => return Ok(pdf.to_vec()),
@@ -51,14 +51,14 @@ pub fn mark(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>, DocumentError>
     }
 }
 
-/// A document with an empty place for a signature.
+/// A document with an empty space for a signature.
 pub struct Prepared {
     pub pdf: Vec<u8>,
     pub place_start: u64,
     pub place_end: u64,
 }
 
-/// Prepares a seal and joins what is appended.
+/// Prepares a seal and joins the update.
 pub fn prepare_seal(pdf: &[u8], request: &SealRequest) -> Result<Prepared, DocumentError> {
     let space = holdfast_documents::prepare_seal(pdf.to_vec(), request)?;
     Ok(Prepared {
@@ -87,7 +87,7 @@ pub fn text(value: &str) -> FieldValue {
     FieldValue::Text(value.to_owned())
 }
 
-/// A PDF put together from the text of its objects; object 1 is the catalog.
+/// A PDF assembled from the text of its objects; object 1 is the catalog.
 pub struct Pdf {
     objects: Vec<Vec<u8>>,
 }
@@ -136,12 +136,14 @@ impl Pdf {
     }
 }
 
-/// One page with the given page entries (boxes, rotation, anything) and content.
+/// Returns a document of one page with the given page entries (boxes, rotation and so on) and
+/// content.
 pub fn page(entries: &str, content: &str) -> Vec<u8> {
     pages(&[(entries, content)])
 }
 
-/// Objects: 1 catalog, 2 page tree, 3 font, then page and content in turn.
+/// Returns a document of several pages. Objects: 1 catalog, 2 page tree, 3 font, then page and
+/// content alternating.
 pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
     let mut pdf = Pdf::new();
     pdf.add("<</Type/Catalog/Pages 2 0 R>>");
@@ -168,7 +170,7 @@ pub fn pages(pages: &[(&str, &str)]) -> Vec<u8> {
     pdf.finish()
 }
 
-/// Runs a program of a Debian package on a file; gives its exit code and both outputs.
+/// Runs a program of a Debian package on a file and returns its exit code and both outputs.
 pub fn run(program: &str, package: &str, arguments: &[&str]) -> (i32, Vec<u8>, String) {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| {
         panic!("{program} could not be started ({error}); install it with: apt-get install {package}")
@@ -177,7 +179,7 @@ pub fn run(program: &str, package: &str, arguments: &[&str]) -> (i32, Vec<u8>, S
     (output.status.code().unwrap_or(-1), output.stdout, errors)
 }
 
-/// A file that is gone when the test is over.
+/// A temporary file, removed on drop.
 pub struct TempFile(PathBuf);
 
 impl TempFile {
@@ -204,7 +206,7 @@ impl Drop for TempFile {
     }
 }
 
-/// What `qpdf --check` finds wrong, if anything.
+/// Returns the complaint of `qpdf --check`, if there is one.
 pub fn qpdf_complaint(pdf: &[u8]) -> Option<String> {
     let file = TempFile::new(pdf);
     let (code, _, errors) = run("qpdf", "qpdf", &["--check", file.path()]);
@@ -234,7 +236,8 @@ pub struct Word {
     pub edges: [f64; 4],
 }
 
-/// All words of a document where poppler sees them; none where it cannot read it.
+/// Returns all words of a document with their positions according to poppler; empty if poppler
+/// cannot read it.
 pub fn words(pdf: &[u8]) -> Vec<Word> {
     let file = TempFile::new(pdf);
     let (_, output, _) = run("pdftotext", "poppler-utils", &["-bbox", file.path(), "-"]);
@@ -258,8 +261,8 @@ pub fn words(pdf: &[u8]) -> Vec<Word> {
     words
 }
 
-/// The first word of `before` that is not at its place in `after`. Writers shorten numbers, so
-/// a thousandth of a point is no move.
+/// Returns the first word of `before` that is not at its position in `after`. Writers shorten
+/// numbers, so moves below a thousandth of a point do not count.
 pub fn moved(before: &[Word], after: &[Word]) -> Option<Word> {
     before
         .iter()
@@ -353,7 +356,7 @@ impl Raster {
         }
     }
 
-    /// The colour at fractions of width and height.
+    /// Returns the colour at fractions of width and height.
     pub fn at(&self, x: f64, y: f64) -> [u8; 3] {
         let column = ((x * self.width as f64) as usize).min(self.width - 1);
         let row = ((y * self.height as f64) as usize).min(self.height - 1);
@@ -361,8 +364,8 @@ impl Raster {
         [self.rgb[start], self.rgb[start + 1], self.rgb[start + 2]]
     }
 
-    /// Average difference of channels (0 to 255) after averaging blocks of 4 x 4 pixels, which
-    /// hides how each renderer smooths its edges.
+    /// Returns the average difference of channels (0 to 255) after averaging blocks of 4 x 4
+    /// pixels, which hides how each renderer smooths its edges.
     pub fn distance(&self, other: &Self) -> f64 {
         assert_eq!((self.width, self.height), (other.width, other.height));
         let block = |raster: &Self, x: usize, y: usize, channel: usize| -> f64 {
@@ -385,7 +388,8 @@ impl Raster {
         total / count
     }
 
-    /// Where pixels differ from another picture: left, top, right, bottom as fractions.
+    /// Returns the bounding box of the pixels that differ from another picture: left, top, right,
+    /// bottom as fractions.
     pub fn difference(&self, other: &Self) -> Option<[f64; 4]> {
         assert_eq!((self.width, self.height), (other.width, other.height));
         let mut bounds: Option<[usize; 4]> = None;
@@ -412,7 +416,7 @@ impl Raster {
 /// Colours of the quarters of the test picture, from top left, clockwise.
 pub const QUARTERS: [[u8; 3]; 4] = [[220, 30, 30], [30, 160, 40], [30, 60, 220], [230, 200, 20]];
 
-/// A picture whose quarters have different colours: no turn or flip of it goes unnoticed.
+/// Returns a picture with quarters of different colours, so that any rotation or flip is detected.
 pub fn quarters(width: u32, height: u32) -> image::DynamicImage {
     image::DynamicImage::ImageRgb8(image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb(match (x < width / 2, y < height / 2) {

@@ -1,4 +1,4 @@
-//! What a code says when neither `/ToUnicode` nor the glyph's name tells.
+//! Text of a code when neither `/ToUnicode` nor the glyph name provides it.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use skrifa::MetadataProvider;
 
 use super::glyph_index;
 
-/// Guesses, best one first; each is prepared when it is first needed.
+/// Guesses in order of preference; each table is built on first use.
 pub(crate) struct UnicodeFallback {
-    /// The codes are UTF-16 themselves (`UniGB-UCS2-H`, or `/ToUnicode /Identity-H`).
+    /// Whether the codes are UTF-16 (`UniGB-UCS2-H`, or `/ToUnicode /Identity-H`).
     codes_are_unicode: bool,
-    /// Code to CID, and CID to Unicode, for the registered collections of Adobe.
+    /// Maps from code to CID and from CID to Unicode, for the registered Adobe collections.
     collection: Option<(CMap, CMap)>,
-    /// Glyph to character of the embedded font.
+    /// Map from glyph to character of the embedded font.
     reverse: Option<HashMap<u32, char>>,
 }
 
@@ -38,7 +38,8 @@ impl UnicodeFallback {
         }
     }
 
-    /// A code of a simple font: most encodings agree with Latin-1 where it matters.
+    /// Returns the text of a code in a simple font: the common encodings agree with Latin-1 for the
+    /// characters that matter.
     pub(crate) fn simple(&self, code: u32) -> Box<str> {
         char::from_u32(code)
             .filter(|character| !character.is_control())
@@ -114,7 +115,8 @@ fn parse_stream(stream: &Stream<'_>) -> Option<CMap> {
     CMap::parse(&stream.decoded_data().ok()?, hayro_cmap::load_embedded)
 }
 
-/// The first character of each glyph wins: later ones are mostly compatibility forms.
+/// Inverts the character map. The first character of each glyph wins, as later ones are mostly
+/// compatibility forms.
 fn reverse_map(data: FontData) -> HashMap<u32, char> {
     let mut map = HashMap::new();
     if let Ok(font) = skrifa::FontRef::from_index(data.as_ref().as_ref(), 0) {

@@ -1,19 +1,19 @@
-//! How tall the box around a glyph is.
+//! Height of glyph boxes.
 //!
-//! There is no true answer: readers take it from the font descriptor, from the embedded font or
-//! from their substitute font. These rules stay close to the middle of what poppler, MuPDF and
-//! PDFium report.
+//! There is no single correct value: readers take it from the font descriptor, from the embedded
+//! font or from their substitute font. These rules stay close to the middle of the values of
+//! poppler, MuPDF and PDFium.
 
 use hayro_syntax::object::{Array, Dict, Name, Rect};
 
 /// Vertical extent of a font's glyph boxes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Metrics {
-    /// Above the baseline, in ems.
+    /// Extent above the baseline, in ems.
     pub(crate) ascent: f64,
-    /// Below the baseline, in ems; not positive.
+    /// Extent below the baseline, in ems; not positive.
     pub(crate) descent: f64,
-    /// Ems per unit of font size: 1 except for Type 3 fonts, which scale as they like.
+    /// Ems per unit of font size: 1 except for Type 3 fonts, which choose their own scale.
     pub(crate) em_scale: f64,
 }
 
@@ -44,7 +44,7 @@ impl Metrics {
 
 fn from_descriptor(descriptor: &Dict<'_>) -> Option<Metrics> {
     let ascent = in_ems(descriptor.get::<f64>("Ascent")?).abs();
-    // A positive descent is a common mistake for a negative one.
+    // Some producers write the descent with the wrong sign.
     let descent = -in_ems(descriptor.get::<f64>("Descent").unwrap_or(-220.0)).abs();
     let is_sane = (0.3..=1.6).contains(&ascent) && (-0.8..=0.0).contains(&descent);
     is_sane.then_some(Metrics {
@@ -54,7 +54,7 @@ fn from_descriptor(descriptor: &Dict<'_>) -> Option<Metrics> {
     })
 }
 
-/// Some producers write ems where thousandths are due.
+/// Converts a descriptor value to ems. Some producers write ems instead of thousandths.
 fn in_ems(value: f64) -> f64 {
     if value.abs() < 3.0 {
         value
@@ -63,7 +63,7 @@ fn in_ems(value: f64) -> f64 {
     }
 }
 
-/// Fonts that need no descriptor because every reader has them.
+/// Returns the metrics of the standard fonts, which may lack a descriptor.
 fn standard(font: &Dict<'_>) -> Option<Metrics> {
     let name = font.get::<Name<'_>>("BaseFont")?;
     let name = name.as_str();
@@ -101,7 +101,7 @@ fn type3(font: &Dict<'_>) -> Metrics {
     };
     let height = top - bottom;
     if !height.is_finite() || height <= 0.0 {
-        // An empty box is allowed and says nothing; the matrix alone gives the size.
+        // An empty box is allowed and carries no information; the matrix alone gives the size.
         let unit = (scale * 1000.0).abs();
         let em_scale = if unit.is_finite() && unit > 0.0 {
             unit.min(1.0)
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_descriptor_is_believed_when_it_is_sane() {
+    fn plausible_font_descriptor_metrics_are_used() {
         let m = metrics(b"<< /FontDescriptor << /Ascent 891 /Descent 216 >> >>");
         assert_eq!((m.ascent, m.descent), (0.891, -0.216));
         let m = metrics(b"<< /BaseFont /Courier /FontDescriptor << /Ascent 0 /Descent 0 >> >>");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type3_font_takes_its_box_through_its_matrix() {
+    fn a_type3_font_box_is_transformed_by_the_font_matrix() {
         let m = metrics(
             b"<< /Subtype /Type3 /FontMatrix [0.01 0 0 0.01 0 0] /FontBBox [0 -20 100 80] >>",
         );

@@ -1,4 +1,4 @@
-//! Optional content (layers) that is switched off when the document opens.
+//! Optional content (layers) that is off when the document opens.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ impl HiddenLayers {
         Self(hidden)
     }
 
-    /// Whether the group or membership dictionary under `key` hides its content.
+    /// Returns whether the group or membership dictionary under `key` hides its content.
     pub(crate) fn hides_entry(&self, dict: &Dict<'_>, key: &str) -> bool {
         if self.0.is_empty() {
             return false;
@@ -42,7 +42,8 @@ impl HiddenLayers {
             .is_some_and(|membership| self.hides_membership(&membership))
     }
 
-    /// An OCMD; its visibility expression, if any, is left out of account.
+    /// Returns whether a membership dictionary (OCMD) hides its content. Visibility expressions are
+    /// ignored.
     fn hides_membership(&self, membership: &Dict<'_>) -> bool {
         let mut groups: Vec<ObjectIdentifier> = references(membership, "OCGs").collect();
         groups.extend(membership.get_ref("OCGs").map(ObjectIdentifier::from));

@@ -9,7 +9,7 @@ use crate::content::{Operand, Operands, Operator};
 use crate::page_text::ReplacedText;
 use crate::unicode::{is_ignorable, text_string};
 
-/// Deeper nesting is not tracked; the marks beyond have no effect.
+/// Maximum nesting of marks; deeper ones have no effect.
 const MAX_MARKS: usize = 1_000;
 
 /// An open marked-content sequence.
@@ -61,7 +61,7 @@ impl<'a> Interpreter<'_, 'a> {
         });
     }
 
-    /// `BDC`: a tag and a dictionary, or the name of one in the resources.
+    /// Reads the mark of a `BDC`: a tag, and a dictionary or its name in the resources.
     pub(super) fn described_mark(
         &self,
         run: &Run<'_, 'a>,
@@ -100,8 +100,8 @@ impl<'a> Interpreter<'_, 'a> {
         }
     }
 
-    /// Spreads the replacement over the glyphs in order, so that a part of it still has a place
-    /// of its own. Where it only repeats what the glyphs say, they keep their exact text.
+    /// Spreads the replacement over the glyphs in order, so that each part of it keeps a position.
+    /// If it equals the text of the glyphs, they keep their exact text.
     fn replace_text(&mut self, glyphs: Range<usize>, replacement: &str) {
         let page = &mut self.page;
         let Some(shown) = page.glyphs.get_mut(glyphs) else {

@@ -8,12 +8,12 @@ use crate::geometry::{Matrix, Rect};
 use crate::page_text::{Element, Glyph, ShowKind, ShowOperator};
 use crate::text_state::State;
 
-/// Outside of every page; stands for coordinates that are not numbers.
+/// Box outside of every page, for coordinates that are not finite.
 const NOWHERE: [f32; 4] = [-2.0, -2.0, -1.0, -1.0];
 
-/// Pen and maps while one operator is shown.
+/// Pen and maps during one text-showing operator.
 struct Pen {
-    /// From text space at the start of the operator to points of the displayed page.
+    /// Map from text space at the start of the operator to points of the displayed page.
     to_page: Matrix,
     x: f64,
     y: f64,
@@ -111,7 +111,8 @@ impl<'a> Interpreter<'_, 'a> {
         };
         while let Some((code, length)) = face.next_code(bytes) {
             self.budget.spend_glyph()?;
-            // The font gives code 0 for bytes it cannot read; a rewritten string needs them.
+            // The font returns code 0 for unknown bytes, but a rewritten string needs the original
+            // ones.
             let raw_code = bytes
                 .iter()
                 .take(length)
@@ -180,7 +181,8 @@ impl Pen {
     }
 }
 
-/// Unit vector of the writing direction and height of the font, on the displayed page.
+/// Returns the unit vector of the writing direction and the height of the font, on the displayed
+/// page.
 fn baseline(state: &State, pen: &Pen, em_scale: f64) -> ([f32; 2], f32) {
     let flip = if state.size < 0.0 { -1.0 } else { 1.0 };
     let (along, up) = if pen.is_vertical {
@@ -216,7 +218,7 @@ fn fractions(bounds: &Rect, width: f64, height: f64) -> [f32; 4] {
     }
 }
 
-/// See [`Glyph::adjustment`].
+/// Returns the value of [`Glyph::adjustment`].
 fn adjustment(advance: f64, spacing: f64, size: f64) -> f32 {
     let spacing = if size == 0.0 { 0.0 } else { spacing / size };
     (-1000.0 * (advance + spacing)) as f32

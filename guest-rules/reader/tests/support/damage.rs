@@ -1,10 +1,10 @@
-//! Damages documents, the same way in every run.
+//! Damages documents, identically in every run.
 
-/// A sequence that is the same on every machine (Knuth's MMIX generator).
+/// A pseudo-random sequence that is the same on every machine (Knuth's MMIX generator).
 pub struct Sequence(pub u64);
 
 impl Sequence {
-    /// A number from 0 up to and without `limit`.
+    /// Returns a number from 0 up to but excluding `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
@@ -14,7 +14,7 @@ impl Sequence {
     }
 }
 
-/// A copy with up to seven bytes, words or stretches changed.
+/// Returns a copy with up to seven bytes, words or stretches changed.
 pub fn mutate(original: &[u8], sequence: &mut Sequence) -> Vec<u8> {
     const WORDS: [&[u8]; 12] = [
         b"<<",

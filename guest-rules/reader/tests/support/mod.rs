@@ -1,4 +1,4 @@
-//! Writes the small PDFs the tests read. Other crates' tests and benchmarks share it.
+//! Writer of the small PDFs used by the tests, and by tests and benchmarks of other crates.
 
 #![allow(dead_code, reason = "none of them uses all of it")]
 
@@ -12,7 +12,7 @@ pub struct PdfBuilder {
 }
 
 impl PdfBuilder {
-    /// A document without pages. `/F1` is Helvetica, as object 3.
+    /// Creates a document without pages. `/F1` is Helvetica, as object 3.
     pub fn new() -> Self {
         Self {
             objects: vec![
@@ -41,7 +41,7 @@ impl PdfBuilder {
         self.objects.len()
     }
 
-    /// How many objects there are so far; the next one gets this number plus one.
+    /// Returns the number of objects so far; the next object gets this number plus one.
     pub fn objects_planned(&self) -> usize {
         self.objects.len()
     }
@@ -51,8 +51,8 @@ impl PdfBuilder {
         self.page_with("/MediaBox [0 0 200 100]", "", content)
     }
 
-    /// Adds a page; `entries` go into its dictionary, `resources` beside the font `/F1`,
-    /// or in its place when they name fonts.
+    /// Adds a page; `entries` go into its dictionary, and `resources` are added to the font `/F1`,
+    /// or replace it if they name fonts.
     pub fn page_with(&mut self, entries: &str, resources: &str, content: &str) -> &mut Self {
         let content = self.stream("", content.as_bytes());
         let fonts = if resources.contains("/Font") {
@@ -68,7 +68,7 @@ impl PdfBuilder {
         self
     }
 
-    /// Adds a page of letter size whose content is deflated already.
+    /// Adds a page of letter size with content that is already deflated.
     pub fn page_of(&mut self, deflated: &[u8]) -> &mut Self {
         let content = self.stream("/Filter /FlateDecode", deflated);
         let page = self.object(&format!(
@@ -85,7 +85,7 @@ impl PdfBuilder {
         self
     }
 
-    /// The finished file with a correct cross-reference table.
+    /// Returns the finished file with a correct cross-reference table.
     pub fn build(&self) -> Vec<u8> {
         let mut objects = self.objects.clone();
         objects[0] =
@@ -119,7 +119,7 @@ impl PdfBuilder {
     }
 }
 
-/// A document of one page with this content.
+/// Returns a document of one page with this content.
 pub fn one_page(content: &str) -> Vec<u8> {
     PdfBuilder::new().page(content).build()
 }

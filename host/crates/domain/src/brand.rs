@@ -1,4 +1,4 @@
-//! How an organization looks to its signers, in mails and on the signing form.
+//! Branding of an organization in mails and on the signing form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::envelope::FileType;
 
-/// Largest logo, in bytes: it travels with every mail.
+/// Maximum size of a logo in bytes. It is small because every mail carries the logo.
 pub const LOGO_LIMIT: usize = 64 * 1024;
 
-/// What an organization shows instead of our own name.
+/// Branding that signers see instead of the product's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Brand {
-    /// Shown instead of the organization's name.
+    /// Display name that replaces the organization's name.
     pub name: Option<String>,
     /// Colour of buttons and lines.
     pub color: Option<Color>,
@@ -26,11 +26,11 @@ pub struct Brand {
 pub struct Color([u8; 3]);
 
 impl Color {
-    /// Where an organization has none: the colour of our own pages.
+    /// Default colour, that of the product's own pages.
     pub const OURS: Self = Self([0x1d, 0x4e, 0xd8]);
 
-    /// Black or white, whichever can be read better on this colour (the contrast
-    /// ratio of WCAG 2.2, which is at least 4.5 for one of the two).
+    /// Returns white if its contrast on this colour is at least 4.5 (WCAG 2.2), otherwise black:
+    /// one of the two always reaches 4.5.
     pub fn text(&self) -> &'static str {
         let channel = |value: u8| {
             let value = f64::from(value) / 255.0;
@@ -84,7 +84,10 @@ pub struct Logo {
 }
 
 impl Logo {
-    /// Refuses what is no picture or too large.
+    /// Checks size and file type.
+    ///
+    /// # Errors
+    /// A message when the bytes are neither PNG nor JPEG, or more than [`LOGO_LIMIT`].
     pub fn new(bytes: Vec<u8>) -> Result<Self, String> {
         if bytes.len() > LOGO_LIMIT {
             return Err(format!("a logo has at most {LOGO_LIMIT} bytes"));
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logo_is_a_small_picture() {
+    fn a_logo_has_to_be_a_small_image() {
         let png = b"\x89PNG\r\n\x1a\n".to_vec();
         assert_eq!(Logo::new(png).unwrap().file_type, FileType::Png);
         assert!(Logo::new(b"<svg/>".to_vec()).is_err());

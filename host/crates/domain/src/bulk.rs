@@ -9,7 +9,7 @@ use super::field::Field;
 use super::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
 
 words! {
-    /// Where a batch stands (specification, "Bulk batch status").
+    /// Status of a batch (specification, "Bulk batch status").
     BatchStatus {
         Draft = "draft",
         Ready = "ready",
@@ -21,7 +21,7 @@ words! {
 }
 
 words! {
-    /// Where one client of a batch stands.
+    /// Status of one client of a batch.
     ItemStatus {
         Pending = "pending",
         Running = "running",
@@ -33,7 +33,7 @@ words! {
 }
 
 words! {
-    /// What a batch's document is made of.
+    /// Source of a batch's document.
     DocumentSource {
         Template = "template",
         Package = "package",
@@ -41,12 +41,12 @@ words! {
     }
 }
 
-/// The error of an item whose client has no address.
+/// Error of an item for a client without an e-mail address.
 pub const NO_EMAIL: &str = "No email address";
-/// The error of an item whose client has the sender's address.
+/// Error of an item for a client with the sender's e-mail address.
 pub const OWN_EMAIL: &str = "Email address is the sender's own";
 
-/// A batch's record.
+/// Record of a batch.
 #[derive(Clone, Debug)]
 pub struct Batch {
     pub id: BatchId,
@@ -57,20 +57,20 @@ pub struct Batch {
     pub source_package: Option<PackageId>,
     pub kba_required: bool,
     pub preserve_signing_order: bool,
-    /// The creator signs as the second party.
+    /// Whether the creator signs as the second party.
     pub add_me_as_signer: bool,
-    /// The toggle; what authorizes vaulting is `terms`.
+    /// The sender's choice. It takes effect only with accepted `terms`.
     pub auto_vault_enabled: bool,
     pub terms: Option<VaultTerms>,
     pub tags: Vec<String>,
-    /// What the builder made of the source.
+    /// Master template, made from the source in the builder.
     pub master: Option<TemplateId>,
-    /// Where the master is; none before there is one.
+    /// Provider instance of the master; `None` before there is one.
     pub provider_instance: Option<String>,
-    /// The master as it was submitted.
+    /// Snapshot of the master at submission.
     pub submitted: Option<SubmittedMaster>,
     pub status: BatchStatus,
-    /// How often it was submitted.
+    /// Number of submissions.
     pub runs: i64,
     /// E-mail address of the sender.
     pub created_by: String,
@@ -79,8 +79,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Why nothing is sent to a client with this address, if nothing is (specification,
-    /// "Bulk item": `skipped`).
+    /// Returns the reason for skipping a client with this address, if there is one
+    /// (specification, "Bulk item": `skipped`).
     pub fn skips(&self, email: Option<&str>) -> Option<&'static str> {
         match email.map(str::trim) {
             None | Some("") => Some(NO_EMAIL),
@@ -89,22 +89,22 @@ impl Batch {
         }
     }
 
-    /// How many sign each envelope: the client, and the sender when added.
+    /// Returns the number of signers of each envelope: the client, and the sender if added.
     pub fn signers(&self) -> usize {
         if self.add_me_as_signer { 2 } else { 1 }
     }
 }
 
-/// The master template as it was submitted: whoever changes the template
-/// afterwards changes nothing of what is sent.
+/// Snapshot of the master template at submission: later changes of the template do not affect
+/// the items of this run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SubmittedMaster {
-    /// The provider's id of the copy that is cloned for each client.
+    /// Id at the provider of the copy that is cloned for each client.
     pub provider_template: String,
-    /// Parties in order.
+    /// Roles in signing order.
     pub roles: Vec<String>,
     pub fields: Vec<Field>,
-    /// The provider does not have it any more.
+    /// Whether the provider has lost the copy.
     #[serde(default)]
     pub lost: bool,
 }
@@ -115,23 +115,23 @@ pub struct Item {
     pub id: ItemId,
     pub org: OrgId,
     pub batch: BatchId,
-    /// From 0, in the order of the list.
+    /// Position in the batch, from 0.
     pub position: i64,
     pub customer: CustomerId,
     pub customer_name: String,
     pub email: Option<String>,
     pub status: ItemStatus,
-    /// None before it is created.
+    /// Envelope of this client; `None` before it is created.
     pub envelope: Option<EnvelopeId>,
     pub error: Option<String>,
     pub sent_at: Option<Timestamp>,
-    /// How often its provider could not be reached.
+    /// Number of attempts that could not reach the provider.
     pub attempts: i64,
-    /// Whoever works on it has raised this.
+    /// Fencing token of the item's lease, incremented by every claim.
     pub lease_epoch: i64,
 }
 
-/// How many items of a batch stand where.
+/// Number of items of a batch by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     pub pending: i64,
@@ -143,7 +143,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The count of one status.
+    /// Returns the count of one status.
     pub fn of(&mut self, status: ItemStatus) -> &mut i64 {
         match status {
             ItemStatus::Pending => &mut self.pending,
@@ -155,25 +155,25 @@ impl Counts {
         }
     }
 
-    /// All items.
+    /// Returns the number of all items.
     pub fn total(&self) -> i64 {
         self.unfinished() + self.sent + self.failed + self.skipped + self.cancelled
     }
 
-    /// Items that are still to be sent.
+    /// Returns the number of items that are not settled yet.
     pub fn unfinished(&self) -> i64 {
         self.pending + self.running
     }
 }
 
-/// What became of an item that was claimed.
+/// Result of working on a claimed item.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Sent(Timestamp),
     Failed(String),
     Skipped(String),
     Cancelled,
-    /// To be tried again; whether it counts as an attempt that failed.
+    /// Retry at `at`. `counts` adds one to the item's failed attempts.
     Later {
         at: Timestamp,
         why: String,

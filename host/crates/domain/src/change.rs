@@ -1,9 +1,9 @@
-//! What a PATCH asks of a field that may be empty.
+//! Three-way value of a nullable field in a PATCH body.
 
 use serde::{Deserialize, Deserializer};
 
-/// A field of a PATCH body, marked `#[serde(default)]`: an absent member keeps what is there, null
-/// clears it.
+/// Field of a PATCH body, marked `#[serde(default)]`: an absent member keeps the stored value,
+/// null clears it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
     /// The member is absent.
@@ -16,7 +16,7 @@ pub enum Change<T> {
 }
 
 impl<T> Change<T> {
-    /// Converts the value, if there is one.
+    /// Converts the new value, if the member has one.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Change<U> {
         match self {
             Self::Keep => Change::Keep,
@@ -25,7 +25,7 @@ impl<T> Change<T> {
         }
     }
 
-    /// Changes `field`.
+    /// Applies the change to `field`.
     pub fn apply(self, field: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -37,6 +37,7 @@ impl<T> Change<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Serde calls this only for a member that is present: absence is the `Default` value.
         Ok(match Option::deserialize(deserializer)? {
             None => Self::Clear,
             Some(value) => Self::Set(value),
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_member_keeps_and_null_clears() {
+    fn an_absent_member_keeps_its_value_and_null_clears_it() {
         for (body, expected) in [
             ("{}", Some("before")),
             (r#"{"name":null}"#, None),

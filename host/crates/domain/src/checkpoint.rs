@@ -1,5 +1,5 @@
-//! Checkpoints: the signed head of the log of all ledgers, in the form of C2SP
-//! (`tlog-checkpoint`, `signed-note`), which other people's verifiers read.
+//! Checkpoints: signed heads of the log of all ledgers, in the C2SP formats `tlog-checkpoint`
+//! and `signed-note`, which independent verifiers can read.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,61 +9,61 @@ use sha2::{Digest as _, Sha256};
 
 use super::merkle::{Hash, leaf_hash};
 
-/// Marks an Ed25519 key in a signed note.
+/// Algorithm byte of Ed25519 in signed notes.
 const ED25519_KEY: u8 = 1;
 
-/// The leaf of a ledger entry. It names the envelope, as entries of two may be
-/// the same: SHA-256 as of RFC 6962 over the canonical JSON (RFC 8785) of
-/// `{"entry": <hash>, "envelope_id": …, "sequence": …}`.
+/// Computes the leaf of a ledger entry: the RFC 6962 leaf hash of the canonical JSON (RFC 8785)
+/// of `{"entry": <hash>, "envelope_id": …, "sequence": …}`. The leaf contains the envelope's id
+/// because two envelopes can have equal entries.
 pub fn entry_leaf(chain: &str, sequence: i64, entry_hash: &str) -> Hash {
     let leaf = json!({ "entry": entry_hash, "envelope_id": chain, "sequence": sequence });
     // Canonical JSON exists for every value without NaN, and JSON has none.
     leaf_hash(&serde_json_canonicalizer::to_vec(&leaf).unwrap_or_default())
 }
 
-/// A log's head.
+/// Head of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The log's name.
+    /// Name of the log.
     pub origin: String,
-    /// Entries in it.
+    /// Number of entries.
     pub size: u64,
-    /// Root of the tree over them.
+    /// Root hash of the tree over the entries.
     pub root: Hash,
 }
 
-/// Why a checkpoint is not believed.
+/// Reason for rejecting a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
-    /// It cannot be read.
+    /// The text is not a signed note of a checkpoint.
     #[error("not a signed checkpoint: {0}")]
     Malformed(&'static str),
-    /// A signature does not hold.
+    /// No valid signature with the expected key.
     #[error("the checkpoint is not signed with the key {0}")]
     Unsigned(String),
-    /// It has more entries than the log had when this key was replaced.
+    /// The checkpoint has more entries than the log had when this key was replaced.
     #[error("the checkpoint is signed with the key {0}, which had been replaced by then")]
     Succeeded(String),
-    /// It is of another log.
+    /// The checkpoint belongs to another log.
     #[error("the checkpoint is of the log {found}, not of {expected}")]
     OtherLog {
-        /// Whose it is.
+        /// Log that the checkpoint names.
         found: String,
-        /// Whose it should be.
+        /// Log that the verifier key names.
         expected: String,
     },
 }
 
-/// Who signs checkpoints.
+/// Signing key of a log.
 pub struct CheckpointSigner(Ed25519KeyPair);
 
 impl CheckpointSigner {
-    /// From a secret seed.
+    /// Derives the key from a secret seed.
     pub fn new(seed: &[u8; 32]) -> Option<Self> {
         Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
     }
 
-    /// The key that its checkpoints are verified with.
+    /// Returns the key that verifies these checkpoints.
     pub fn verifier(&self, origin: &str) -> VerifierKey {
         let mut key = [0; 32];
         key.copy_from_slice(self.0.public_key().as_ref());
@@ -73,13 +73,13 @@ impl CheckpointSigner {
         }
     }
 
-    /// The signed note of a head. The same head gives the same bytes.
+    /// Returns the signed note of a head. Deterministic: equal heads give equal bytes.
     pub fn sign(&self, checkpoint: &Checkpoint) -> String {
         let body = body(checkpoint);
         format!("{body}\n{}", self.signature(&checkpoint.origin, &body))
     }
 
-    /// The signature line of a note.
+    /// Returns the signature line of a note.
     pub fn signature(&self, origin: &str, body: &str) -> String {
         let mut signature = self.verifier(origin).id().to_vec();
         signature.extend(self.0.sign(body.as_bytes()).as_ref());
@@ -87,7 +87,7 @@ impl CheckpointSigner {
     }
 }
 
-/// A log's name and public key, written `name+id+key`.
+/// Name and public key of a log, written `name+id+key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifierKey {
     name: String,
@@ -95,7 +95,7 @@ pub struct VerifierKey {
 }
 
 impl VerifierKey {
-    /// None unless it is an Ed25519 key whose id is its own.
+    /// Parses a verifier key; `None` unless it is an Ed25519 key with the matching id.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().splitn(3, '+');
         let (name, id) = (parts.next()?, parts.next()?);
@@ -110,12 +110,12 @@ impl VerifierKey {
         (hex::encode(found.id()) == id).then_some(found)
     }
 
-    /// The log's name.
+    /// Returns the name of the log.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// C2SP `signed-note`: the first bytes of SHA-256 of name and key.
+    /// Computes the key id of C2SP `signed-note`: the first bytes of SHA-256 of name and key.
     fn id(&self) -> [u8; 4] {
         let digest = Sha256::new()
             .chain_update(&self.name)
@@ -126,7 +126,7 @@ impl VerifierKey {
         [digest[0], digest[1], digest[2], digest[3]]
     }
 
-    /// Reads a signed note that has to be of this log and signed with this key.
+    /// Opens a signed note, which must belong to this log and be signed with this key.
     pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
         let malformed = CheckpointError::Malformed;
         // The body ends with its own line end; an empty line follows.
@@ -146,9 +146,10 @@ impl VerifierKey {
         }
     }
 
-    /// Whether one of the note's signatures is this key's, over the note's text.
+    /// Whether one of the note's signatures is valid for `text` and this key.
     pub fn has_signed(&self, text: &str, note: &str) -> bool {
         let ours = format!("— {} ", self.name);
+        // Lines of other keys are ignored: a succession has two, and witnesses can add theirs.
         let signatures = note.get(text.len()..).unwrap_or_default();
         signatures
             .lines()
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_checkpoint_is_read_back() {
+    fn a_signed_checkpoint_round_trips() {
         let note = signer().sign(&checkpoint());
         let key = signer().verifier("vault.example/ledger");
         assert!(note.starts_with("vault.example/ledger\n4711\nCQkJ"));
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verifier_key_is_written_and_read() {
+    fn a_verifier_key_round_trips() {
         for seed in 0..64 {
             let signer = CheckpointSigner::new(&[seed; 32]).unwrap();
             let key = signer.verifier("vault.example/ledger");
@@ -231,16 +232,16 @@ mod tests {
         assert_eq!(VerifierKey::parse("vault.example"), None);
     }
 
-    /// The key of the signed-note specification's own example.
+    /// Parses the example key of the signed-note specification.
     #[test]
-    fn the_key_of_the_specification_is_read() {
+    fn the_example_key_of_the_specification_is_parsed() {
         let text = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
         let key = VerifierKey::parse(text).unwrap();
         assert_eq!(key.to_string(), text);
         let note = "If you think cryptography is the answer to your problem,\n\
                     then you don't know what your problem is.\n\n\
                     — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
-        // A note that is no checkpoint: its signature holds over its text.
+        // A note that is no checkpoint still has a valid signature over its text.
         let split = note.find("\n\n").unwrap();
         let signature = note.rsplit(' ').next().unwrap().trim();
         let signature = STANDARD.decode(signature).unwrap();
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_signed_is_refused() {
+    fn an_unsigned_checkpoint_is_refused() {
         let note = signer().sign(&checkpoint());
         let key = signer().verifier("vault.example/ledger");
         let larger = note.replace("4711", "4712");

@@ -1,4 +1,4 @@
-//! Time: one fixed-width text form, and the only place that reads the clock.
+//! Time: one fixed-width text form, and the only code that reads the clock.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment in UTC with millisecond precision.
+/// Instant in UTC with millisecond precision.
 ///
-/// Its text (`2026-11-21T09:30:00.000Z`) has a fixed width, so that the order
-/// of texts is the order of times, in a database too.
+/// The text form (`2026-11-21T09:30:00.000Z`) has a fixed width: texts sort in the order of
+/// time, also in the database.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(jiff::Timestamp);
 
 impl Timestamp {
-    /// From milliseconds since 1970; saturates at the calendar's ends.
+    /// Converts milliseconds since 1970; saturates at the limits of the calendar.
     pub fn from_millis(millis: i64) -> Self {
         let limit = if millis < 0 {
             jiff::Timestamp::MIN
@@ -25,27 +25,27 @@ impl Timestamp {
         Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(limit))
     }
 
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     pub fn as_millis(self) -> i64 {
         self.0.as_millisecond()
     }
 
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     pub fn as_seconds(self) -> i64 {
         self.0.as_second()
     }
 
-    /// The day that it is, in UTC.
+    /// Returns the date in UTC.
     pub fn date(self) -> jiff::civil::Date {
         self.0.to_zoned(jiff::tz::TimeZone::UTC).date()
     }
 
-    /// The calendar month, as `2026-11`.
+    /// Returns the calendar month in UTC as `2026-11`.
     pub fn month(self) -> String {
         self.0.strftime("%Y-%m").to_string()
     }
 
-    /// None unless `text` is RFC 3339.
+    /// Parses RFC 3339; `None` for anything else. Digits below milliseconds are dropped.
     pub fn parse(text: &str) -> Option<Self> {
         let timestamp: jiff::Timestamp = text.parse().ok()?;
         Some(Self::from_millis(timestamp.as_millisecond()))
@@ -109,13 +109,12 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// What makes milliseconds since the machine was started (with the time it slept) those
-/// since 1970. The machine's clock is read once: whoever sets it later changes nothing
-/// here by itself.
+/// Offset from milliseconds since boot (including suspend) to milliseconds since 1970. The wall
+/// clock of the machine is read once, so setting it later does not move the time of the service.
 static SINCE_1970: LazyLock<AtomicI64> =
     LazyLock::new(|| AtomicI64::new(of_machine().as_millis() - since_boot()));
 
-/// Time that goes by is believed to differ by no more than one in so many.
+/// Limit of the correction in [`follow`]: one millisecond for this many elapsed ones.
 const SLEW: i64 = 20;
 
 fn since_boot() -> i64 {
@@ -127,18 +126,18 @@ fn present() -> i64 {
     since_boot().saturating_add(SINCE_1970.load(Ordering::Relaxed))
 }
 
-/// What the machine's clock says now.
+/// Reads the wall clock of the machine.
 pub fn of_machine() -> Timestamp {
     Timestamp(jiff::Timestamp::now())
 }
 
-/// Goes on from `time`, for all clocks of this process.
+/// Sets all clocks of this process to `time`.
 pub fn begin_at(time: Timestamp) {
     SINCE_1970.store(time.as_millis() - since_boot(), Ordering::Relaxed);
 }
 
-/// Comes nearer to `reference`, by what may be made good in the time `since` the last
-/// look. Returns how many milliseconds the reference was ahead.
+/// Slews all clocks of this process towards `reference`, by at most 1/20 of the time `since` the
+/// last comparison. Returns how many milliseconds the reference was ahead.
 pub fn follow(reference: Timestamp, since: Duration) -> i64 {
     let ahead = reference.as_millis() - present();
     let most = i64::try_from(since.as_millis()).unwrap_or(i64::MAX) / SLEW;
@@ -146,32 +145,32 @@ pub fn follow(reference: Timestamp, since: Duration) -> i64 {
     ahead
 }
 
-/// Where the service reads the time.
+/// Clock of the service.
 ///
-/// `offset` moves it forward, for rehearsals of what happens in two days
-/// (`HOLDFAST_CLOCK_OFFSET`, refused in production).
+/// `offset` moves it forward to rehearse future deadlines (`HOLDFAST_CLOCK_OFFSET`, refused in
+/// production).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// How many milliseconds it is ahead.
+    /// Milliseconds that this clock is ahead.
     offset: i64,
 }
 
 impl Clock {
-    /// A clock that runs `offset` ahead.
+    /// Returns a clock that runs `offset` ahead.
     pub fn ahead_by(offset: Duration) -> Self {
         Self {
             offset: i64::try_from(offset.as_millis()).unwrap_or(i64::MAX),
         }
     }
 
-    /// A clock that shows `now` and runs on.
+    /// Returns a clock that starts at `now` and runs.
     pub fn at(now: Timestamp) -> Self {
         Self {
             offset: now.as_millis().saturating_sub(present()),
         }
     }
 
-    /// The present.
+    /// Returns the present time.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_millis(present().saturating_add(self.offset))
     }
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_has_milliseconds_and_a_z() {
+    fn timestamps_are_written_with_milliseconds_and_a_z() {
         assert_eq!(
             Timestamp::from_millis(0).to_string(),
             "1970-01-01T00:00:00.000Z"
@@ -196,9 +195,9 @@ mod tests {
         assert_eq!(Timestamp::parse("yesterday"), None);
     }
 
-    /// An hour is made good in twenty, and never by a jump.
+    /// A difference of one hour takes twenty hours to correct; the time never jumps.
     #[test]
-    fn time_follows_a_reference_slowly() {
+    fn the_clock_follows_its_reference_slowly() {
         let away = Clock::default().now() + Duration::from_secs(3600);
         let ahead = follow(away, Duration::from_secs(5));
         assert!((3_599_000..3_601_000).contains(&ahead), "{ahead}");
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_ahead_reads_later() {
+    fn a_clock_with_an_offset_reads_later() {
         let ahead = Clock::ahead_by(Duration::from_secs(3600)).now();
         assert!(ahead > Clock::default().now() + Duration::from_secs(3590));
     }

@@ -1,4 +1,4 @@
-//! Components that can be replaced at run time, and which one is active.
+//! Components that can be replaced at run time, and their activations.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::id::{ActivationId, ComponentId, OrgId};
 
-/// What a component is for (contract, section 6).
+/// Purpose of a component (contract, section 6).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Slot {
-    /// Checks and certificates.
+    /// Compliance checks and certificates.
     #[serde(rename = "rules.compliance")]
     Compliance,
-    /// Which moves an envelope may make.
+    /// Status transitions of envelopes.
     #[serde(rename = "rules.lifecycle")]
     Lifecycle,
-    /// Where fields land.
+    /// Positions of fields on pages.
     #[serde(rename = "rules.placement")]
     Placement,
     /// Marks, field values and the custody record.
@@ -37,7 +37,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Every slot, in the order of the contract.
+    /// All slots, in the order of the contract.
     pub const ALL: [Self; 7] = [
         Self::Compliance,
         Self::Lifecycle,
@@ -48,7 +48,7 @@ impl Slot {
         Self::Kba,
     ];
 
-    /// As it is written in the API.
+    /// Text form, as used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Compliance => "rules.compliance",
@@ -61,12 +61,12 @@ impl Slot {
         }
     }
 
-    /// None for what is no slot.
+    /// Parses a slot; `None` if there is no such slot.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|slot| slot.as_str() == text)
     }
 
-    /// The WIT world that a component of this slot targets.
+    /// Returns the WIT world that a component of this slot targets.
     pub fn world(self) -> &'static str {
         match self {
             Self::Compliance => "compliance-rules",
@@ -79,8 +79,8 @@ impl Slot {
         }
     }
 
-    /// The interface by whose export a component is told to be for this slot,
-    /// without its version.
+    /// Returns the interface, without version, that identifies a component of this slot: the
+    /// component exports it.
     pub fn interface(self) -> &'static str {
         match self {
             Self::Compliance => "holdfast:compliance/compliance",
@@ -93,7 +93,7 @@ impl Slot {
         }
     }
 
-    /// Providers speak to a far end; rules know nothing but their arguments.
+    /// Whether components of this slot call an external service. Rules see only their arguments.
     pub fn is_provider(self) -> bool {
         matches!(self, Self::Signing | Self::Payment | Self::Kba)
     }
@@ -105,58 +105,57 @@ impl fmt::Display for Slot {
     }
 }
 
-/// A component that was admitted.
+/// Admitted component.
 #[derive(Clone, Debug)]
 pub struct Component {
     pub id: ComponentId,
-    /// None: the installation's, for every organization.
+    /// Owner; `None` for a component of the installation, available to every organization.
     pub org: Option<OrgId>,
     pub slot: Slot,
     pub identity: ComponentIdentity,
-    /// In bytes.
+    /// Size in bytes.
     pub size: i64,
-    /// The interfaces that it asks the host for.
+    /// Host interfaces that the component imports.
     pub imports: Vec<String>,
     pub conformance: Conformance,
-    /// Name of the trusted key that signed it.
+    /// Name of the trusted key that signed the component.
     pub signed_by: Option<String>,
     pub uploaded_by: String,
     pub created_at: Timestamp,
 }
 
-/// How a component did when it was admitted.
+/// Result of the conformance test at admission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conformance {
-    /// Version of the vectors.
+    /// Version of the test vectors.
     pub vectors_version: String,
-    /// How many questions it answered, all of them rightly.
+    /// Number of test vectors, all of which passed.
     pub vectors: u32,
-    /// The most linear memory that one of them took, in bytes.
+    /// Peak linear memory of a single vector, in bytes.
     pub memory_bytes: u64,
-    /// The most that one of them took of the fuel of a call; none for providers,
-    /// whose time is counted.
+    /// Peak fuel consumption of a single vector; null for providers, which are limited by time.
     #[serde(default)]
     pub fuel: Option<u64>,
-    /// Of the slowest, in microseconds.
+    /// Duration of the slowest vector, in microseconds.
     pub slowest_us: u64,
-    /// Functions that were called and never ended well, as no far end of the examination
-    /// answers like the provider's own: how they go on from there was not seen. Null for
-    /// what was examined before this was noted.
+    /// Functions that were called and never succeeded, because the simulated external service
+    /// does not answer like the provider's own. Their success path is untested. Null for
+    /// components admitted before this was recorded.
     #[serde(default)]
     pub not_reached: Option<Vec<String>>,
 }
 
-/// A component put into a slot, from a time on, by somebody, for a reason.
+/// Activation: makes a component the active one of a slot from a point in time on.
 #[derive(Clone, Debug)]
 pub struct Activation {
     pub id: ActivationId,
-    /// None: for every organization that has none of its own.
+    /// Organization; `None` for every organization without an activation of its own.
     pub org: Option<OrgId>,
     pub slot: Slot,
-    /// Of a provider; empty for rules.
+    /// Name of the provider instance; empty for rules.
     pub instance: String,
     pub component: ComponentId,
-    /// What the instance is set up with, sealed.
+    /// Sealed configuration of the provider instance.
     pub config: Option<String>,
     pub reason: Option<String>,
     pub activated_by: String,
@@ -165,7 +164,7 @@ pub struct Activation {
     pub rolled_back: Option<RolledBack>,
 }
 
-/// That an activation does not count any more.
+/// Rollback of an activation.
 #[derive(Clone, Debug)]
 pub struct RolledBack {
     pub at: Timestamp,
@@ -173,31 +172,31 @@ pub struct RolledBack {
     pub reason: Option<String>,
 }
 
-/// A component that took part in making an envelope's evidence.
+/// Component that contributed to the evidence of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     pub slot: Slot,
     #[serde(flatten)]
     pub identity: ComponentIdentity,
     pub owner: Origin,
-    /// The activation that put it into its slot; none for a slot's default.
+    /// Activation of the component; null for a slot's default.
     pub activation_id: Option<ActivationId>,
 }
 
-/// Where a component comes from.
+/// Origin of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It came with the program.
+    /// Built into the binary.
     Default,
-    /// The operator uploaded it.
+    /// Uploaded by the operator.
     Operator,
-    /// The organization uploaded it.
+    /// Uploaded by the organization.
     Organization,
 }
 
-/// Whose instance, and its name. Written `name`, or `org_….name` where it is an
-/// organization's own: so it stands in templates and in the path of callbacks.
+/// Reference to a provider instance: `name`, or `org_….name` for an instance that an
+/// organization set up. Templates and the path of callbacks contain this text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     pub org: Option<OrgId>,
@@ -205,7 +204,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// One that an organization set up.
+    /// References an instance that the organization set up.
     pub fn own(org: &OrgId, name: &str) -> Self {
         Self {
             org: Some(org.clone()),
@@ -213,7 +212,7 @@ impl Instance {
         }
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Self {
         let own = text
             .split_once('.')
@@ -237,7 +236,7 @@ impl fmt::Display for Instance {
     }
 }
 
-/// Which component something is. Goes into every decision it makes.
+/// Identity of a component, recorded in every decision that the component makes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentIdentity {
     pub name: String,

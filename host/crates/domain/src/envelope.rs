@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::clock::Timestamp;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 
-/// A closed set of words: text in the API and in the database.
+/// Defines an enum with one text form for each value, used in the API and in the database.
 #[macro_export]
 macro_rules! words {
     ($(#[$docs:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
@@ -27,7 +27,7 @@ macro_rules! words {
             /// Every value, in the order of the specification.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// None for a word that is not in the set.
+            /// Parses a value; `None` for any other text.
             pub fn parse(text: &str) -> Option<Self> {
                 match text {
                     $($text => Some(Self::$variant),)*
@@ -35,7 +35,7 @@ macro_rules! words {
                 }
             }
 
-            /// As it is written in the API.
+            /// Text form, as used in the API.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text),*
@@ -53,7 +53,7 @@ macro_rules! words {
 pub use words;
 
 words! {
-    /// Where an envelope stands.
+    /// Status of an envelope.
     EnvelopeStatus {
         Pending = "pending",
         Uploaded = "uploaded",
@@ -70,19 +70,19 @@ words! {
 }
 
 impl EnvelopeStatus {
-    /// With its signers.
+    /// Whether the envelope waits for its signers.
     pub fn is_out_for_signing(self) -> bool {
         matches!(self, Self::Sent | Self::Viewed)
     }
 
-    /// Everybody has signed, wherever the signed document is by now.
+    /// Whether all signers have signed, also after vault-in and vault-out.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::Completed | Self::Vaulted | Self::VaultedOut)
     }
 }
 
 words! {
-    /// Signed here, or uploaded already signed.
+    /// Kind of an envelope: signed here (`esign`), or uploaded already signed (`paper`).
     EnvelopeKind {
         Esign = "esign",
         Paper = "paper",
@@ -90,7 +90,7 @@ words! {
 }
 
 words! {
-    /// Where a signer stands.
+    /// Status of a signer.
     SignerStatus {
         Pending = "pending",
         Viewed = "viewed",
@@ -101,7 +101,7 @@ words! {
 }
 
 words! {
-    /// Where a custodian permission stands.
+    /// Status of a custodian's permission.
     CustodianStatus {
         Pending = "pending",
         Accepted = "accepted",
@@ -110,7 +110,7 @@ words! {
 }
 
 words! {
-    /// Whether the payment asked for at signing has been made.
+    /// Status of the payment requested at signing.
     PaymentStatus {
         RequiresPayment = "requires_payment",
         Paid = "paid",
@@ -118,7 +118,7 @@ words! {
 }
 
 words! {
-    /// The file types that can be uploaded.
+    /// File type that can be uploaded.
     FileType {
         Pdf = "application/pdf",
         Png = "image/png",
@@ -127,9 +127,9 @@ words! {
 }
 
 impl FileType {
-    /// By the first bytes of the file; none for anything else.
+    /// Detects the type by the first bytes of a file; `None` for any other type.
     pub fn detect(head: &[u8]) -> Option<Self> {
-        // ISO 32000-1, implementation note 13: the header may stand within the
+        // ISO 32000-1, implementation note 13: the header may be anywhere in the
         // first 1024 bytes.
         let window = head.get(..head.len().min(1024)).unwrap_or_default();
         if window.windows(5).any(|bytes| bytes == b"%PDF-") {
@@ -144,12 +144,12 @@ impl FileType {
     }
 }
 
-/// The party a contract is assigned to (check 8).
+/// Secured party: the party that a contract is assigned to (check 8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecuredParty {
-    /// Must not be empty to satisfy check 8.
+    /// Name. Check 8 requires one that is not empty.
     pub name: String,
-    /// For example `lender`.
+    /// Role in the transaction, for example `lender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Postal address.
@@ -163,22 +163,23 @@ pub struct SecuredParty {
     pub identifier: Option<String>,
 }
 
-/// An object in the store: where it is and what it holds.
+/// Stored file: key, digest, size and type of an object in storage.
 ///
-/// Has no `Serialize`, so that a storage key cannot slip into a response.
+/// It has no `Serialize`, so a storage key cannot slip into a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFile {
-    /// The object's key.
+    /// Storage key.
     pub key: String,
     /// SHA-256, lower-case hex.
     pub sha256: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: i64,
-    /// What kind of file it is.
+    /// Media type.
     pub content_type: String,
 }
 
-/// A stored file as a row holds it. Nothing else writes its key anywhere.
+/// Serialized form of a stored file for database rows and job payloads. Nothing else serializes
+/// a storage key.
 #[derive(Clone, Debug)]
 pub struct KeptFile(pub StoredFile);
 
@@ -214,74 +215,75 @@ impl<'de> Deserialize<'de> for KeptFile {
     }
 }
 
-/// An envelope's record.
+/// Record of an envelope.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     /// Its id.
     pub id: EnvelopeId,
-    /// Whose it is.
+    /// Organization that owns the envelope.
     pub org: OrgId,
-    /// For whom it is.
+    /// Customer of the organization.
     pub customer: CustomerId,
     /// Display name.
     pub name: String,
     /// Signed here or uploaded.
     pub kind: EnvelopeKind,
-    /// Where it stands.
+    /// Status.
     pub status: EnvelopeStatus,
-    /// The partner's own reference.
+    /// Reference chosen by the partner.
     pub external_id: Option<String>,
-    /// The template it was made from.
+    /// Template that the envelope was made from.
     pub template: Option<TemplateId>,
-    /// Everything noted about it; only a subset is shown to partners.
+    /// Metadata, of which partners see a subset.
     pub metadata: Map<String, Value>,
-    /// The party it is assigned to.
+    /// Party that the contract is assigned to.
     pub secured_party: Option<SecuredParty>,
-    /// The uploaded file.
+    /// Uploaded file.
     pub upload: Option<StoredFile>,
-    /// How it goes to its signers.
+    /// Options of sending, and the submission.
     pub sending: Sending,
-    /// What the vault has of it.
+    /// Files of the envelope in the vault.
     pub record: VaultRecord,
-    /// E-mail of who created it: the custodian-to-be.
+    /// E-mail address of the creator, who becomes the custodian.
     pub created_by: String,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// When every party had signed.
+    /// Time at which the last party signed.
     pub signed_at: Option<Timestamp>,
-    /// When an unfinished one expires.
+    /// Time at which an unfinished envelope expires.
     pub expires_at: Option<Timestamp>,
-    /// Where its payment stands; none when none was asked for.
+    /// Status of the payment; `None` when none was requested.
     pub payment: Option<PaymentStatus>,
-    /// Whether it is vaulted by itself once signed; none: as the organization has it.
+    /// Whether the envelope is vaulted automatically once signed; `None` for the organization's
+    /// setting.
     pub auto_vault: Option<bool>,
-    /// Who accepted that it is vaulted unattended, and when.
+    /// Acceptance of unattended vaulting.
     pub vault_terms: Option<VaultTerms>,
-    /// The bulk batch it was made in.
+    /// Bulk batch that created the envelope.
     pub batch: Option<BatchId>,
 }
 
-/// How an envelope goes to its signers.
+/// Options of sending an envelope, and its submission at the provider.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// Which configured signing provider it was sent through.
+    /// Signing provider instance that the envelope was sent through.
     pub provider_instance: Option<String>,
-    /// The provider's submission.
+    /// Id of the submission at the provider.
     pub submission: Option<String>,
-    /// Signers sign one after the other.
+    /// Whether signers sign one after the other.
     pub preserve_signing_order: bool,
-    /// Signers are asked about their identity before they see it.
+    /// Whether signers must pass identity questions before they see the document.
     pub kba_required: bool,
-    /// Signers are invited by mail.
+    /// Whether signers are invited by mail.
     pub send_email: bool,
-    /// From the sender to the signers.
+    /// Message of the sender to the signers.
     pub message: Option<String>,
 }
 
 impl Default for Sending {
-    /// As it is sent when nobody asks for anything else.
+    /// Defaults of the API.
     fn default() -> Self {
         Self {
             provider_instance: None,
@@ -294,13 +296,13 @@ impl Default for Sending {
     }
 }
 
-/// What the vault has of an envelope: all of it is there from vaulting on. The members are
-/// apart from each other because the integrity sweep names each that is missing.
+/// Files of an envelope in the vault, all present once it is vaulted. They are separate options
+/// because the integrity sweep reports each missing one.
 #[derive(Clone, Debug, Default)]
 pub struct VaultRecord {
     /// The authoritative copy.
     pub authoritative: Authoritative,
-    /// SHA-256 of the authoritative bytes; stays after vault-out.
+    /// SHA-256 of the authoritative copy, kept after vault-out.
     pub document_hash: Option<String>,
     /// The non-authoritative copy.
     pub copy: Option<StoredFile>,
@@ -308,11 +310,11 @@ pub struct VaultRecord {
     pub certificate: Option<StoredFile>,
     /// The custody record PDF.
     pub custody_record: Option<StoredFile>,
-    /// The score in the certificate; none also for records that earlier releases vaulted.
+    /// Score in the certificate; also `None` for envelopes vaulted by earlier releases.
     pub compliance_score: Option<i64>,
 }
 
-/// Where the authoritative copy is. There is one, and a release moves it.
+/// Location of the authoritative copy. There is exactly one copy; a release moves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Authoritative {
     /// Not vaulted yet.
@@ -320,12 +322,12 @@ pub enum Authoritative {
     Nowhere,
     /// In the live vault.
     Live(StoredFile),
-    /// Released: in the archive.
+    /// Released, in the archive.
     Archived(StoredFile),
 }
 
 impl Authoritative {
-    /// Its file, wherever it is.
+    /// Returns the file in either location.
     pub fn file(&self) -> Option<&StoredFile> {
         match self {
             Self::Nowhere => None,
@@ -333,7 +335,7 @@ impl Authoritative {
         }
     }
 
-    /// Its file in the live vault.
+    /// Returns the file if it is in the live vault.
     pub fn live(&self) -> Option<&StoredFile> {
         match self {
             Self::Live(file) => Some(file),
@@ -341,7 +343,7 @@ impl Authoritative {
         }
     }
 
-    /// Its file in the archive.
+    /// Returns the file if it is in the archive.
     pub fn archived(&self) -> Option<&StoredFile> {
         match self {
             Self::Archived(file) => Some(file),
@@ -350,36 +352,36 @@ impl Authoritative {
     }
 }
 
-/// The acceptance that authorizes unattended vaulting (specification, "Bulk send").
+/// Acceptance that authorizes unattended vaulting (specification, "Bulk send").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultTerms {
-    /// When.
+    /// Time of the acceptance.
     pub accepted_at: Timestamp,
     /// E-mail address of the user.
     pub accepted_by: String,
 }
 
-/// An envelope as lists show it.
+/// Envelope in a list.
 #[derive(Clone, Debug)]
 pub struct ListedEnvelope {
     /// Its id.
     pub id: EnvelopeId,
     /// Display name.
     pub name: String,
-    /// Where it stands.
+    /// Status.
     pub status: EnvelopeStatus,
-    /// For whom it is.
+    /// Customer of the organization.
     pub customer: CustomerId,
-    /// The partner's own reference.
+    /// Reference chosen by the partner.
     pub external_id: Option<String>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
 impl Envelope {
-    /// A record of which nothing is known yet but whose it is.
+    /// Creates the record of a pending envelope with default options.
     pub fn new(
         org: OrgId,
         customer: CustomerId,
@@ -414,21 +416,22 @@ impl Envelope {
         }
     }
 
-    /// Whether it goes into the vault by itself once signed, in an organization
-    /// whose setting is `standing`. One of a bulk batch only where that was accepted.
+    /// Whether the envelope is vaulted automatically once signed. `standing` is the
+    /// organization's setting.
     pub fn is_vaulted_unattended(&self, standing: bool) -> bool {
+        // The specification requires accepted terms for envelopes of a bulk batch.
         if self.batch.is_some() {
             return self.vault_terms.is_some() && self.auto_vault != Some(false);
         }
         self.auto_vault.unwrap_or(standing)
     }
 
-    /// Whether it was uploaded already signed.
+    /// Whether the envelope was uploaded already signed.
     pub fn is_upload(&self) -> bool {
         self.kind == EnvelopeKind::Paper
     }
 
-    /// The instance of its signing provider and the submission there, once it was submitted.
+    /// Returns provider instance and submission, once the envelope was submitted.
     pub fn submitted(&self) -> Option<(&str, &str)> {
         Some((
             self.sending.provider_instance.as_deref()?,
@@ -436,12 +439,12 @@ impl Envelope {
         ))
     }
 
-    /// Where its creator can be written to; a key without an owner has no address.
+    /// Returns the creator's e-mail address; `None` for an API key without an owner.
     pub fn creator_email(&self) -> Option<&str> {
         Some(self.created_by.as_str()).filter(|creator| creator.contains('@'))
     }
 
-    /// The opaque reference of the authoritative copy, when there is one.
+    /// Returns the opaque reference of the authoritative copy in the live vault.
     pub fn vault_file_path(&self) -> Option<String> {
         self.record
             .authoritative
@@ -449,7 +452,7 @@ impl Envelope {
             .map(|_| format!("vault:{}/authoritative", self.id))
     }
 
-    /// The opaque reference of the non-authoritative copy, when there is one.
+    /// Returns the opaque reference of the non-authoritative copy, if there is one.
     pub fn copy_file_path(&self) -> Option<String> {
         self.record
             .copy
@@ -457,7 +460,7 @@ impl Envelope {
             .map(|_| format!("copies:{}/copy", self.id))
     }
 
-    /// The opaque reference of the certificate, when there is one.
+    /// Returns the opaque reference of the certificate, if there is one.
     pub fn certificate_path(&self) -> Option<String> {
         self.record
             .certificate
@@ -465,7 +468,7 @@ impl Envelope {
             .map(|_| format!("certificates:{}/certificate", self.id))
     }
 
-    /// The opaque reference of the uploaded file, when there is one.
+    /// Returns the opaque reference of the uploaded file, if there is one.
     pub fn upload_file_path(&self) -> Option<String> {
         self.upload
             .as_ref()
@@ -473,33 +476,33 @@ impl Envelope {
     }
 }
 
-/// Somebody who has to sign an envelope.
+/// Person who has to sign an envelope.
 #[derive(Clone, Debug)]
 pub struct Signer {
-    /// Place in the signing order, from 0.
+    /// Position in the signing order, from 0.
     pub position: i64,
-    /// Name as given by the sender.
+    /// Name given by the sender.
     pub name: String,
-    /// E-mail as given by the sender.
+    /// E-mail address given by the sender.
     pub email: String,
-    /// The template role.
+    /// Role in the template.
     pub role: String,
-    /// Where this signer stands.
+    /// Status.
     pub status: SignerStatus,
-    /// The provider's id of this signer.
+    /// Id of this signer at the provider.
     pub provider_submitter: Option<String>,
-    /// When the signer finished.
+    /// Time of signing.
     pub completed_at: Option<Timestamp>,
-    /// Why the signer declined.
+    /// Reason for declining.
     pub decline_reason: Option<String>,
-    /// Asked about their identity before the document opens.
+    /// Whether this signer must pass identity questions before the document opens.
     pub challenged: bool,
 }
 
-/// A permission to keep an envelope's authoritative copy.
+/// Permission to keep an envelope's authoritative copy.
 #[derive(Clone, Debug)]
 pub struct Custodian {
-    /// Who.
+    /// E-mail address of the custodian.
     pub email: String,
     /// Whether the permission is in force.
     pub status: CustodianStatus,
@@ -510,7 +513,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_types_are_told_by_their_first_bytes() {
+    fn file_types_are_detected_by_their_first_bytes() {
         assert_eq!(FileType::detect(b"%PDF-1.7\n"), Some(FileType::Pdf));
         assert_eq!(
             FileType::detect(b"\xef\xbb\xbf%PDF-1.4"),
@@ -526,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_has_one_word() {
+    fn every_status_has_a_unique_name() {
         for status in EnvelopeStatus::ALL {
             assert_eq!(EnvelopeStatus::parse(status.as_str()), Some(*status));
         }

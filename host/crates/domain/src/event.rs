@@ -1,4 +1,4 @@
-//! Events: what webhook receivers are told.
+//! Events that are delivered to webhook endpoints.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::envelope::{Envelope, words};
 use super::id::{EnvelopeId, EventId, OrgId};
 
 words! {
-    /// The event types of the specification and the contract, and one of our own.
+    /// Event types of the specification and the contract, with one addition.
     EventType {
         EnvelopeCreated = "envelope.created",
         EnvelopeSent = "envelope.sent",
@@ -25,7 +25,7 @@ words! {
         VaultComplianceFailed = "vault.compliance.failed",
         VaultReleased = "vault.released",
         VaultTamperDetected = "vault.tamper_detected",
-        // An addition: a seal that no time stamping authority vouches for.
+        // The addition: a seal without a time stamp of a trusted authority.
         VaultWithoutTrustedTime = "vault.without_trusted_time",
         PaymentSucceeded = "payment.succeeded",
         KbaVerified = "kba.verified",
@@ -35,7 +35,7 @@ words! {
 }
 
 impl EventType {
-    /// What happened, and which members `data` has beside `envelope_id`,
+    /// Returns a description, and the members that `data` has besides `envelope_id`,
     /// `customer_id` and `external_id` (contract, section 3).
     pub fn described(self) -> (&'static str, &'static [&'static str]) {
         match self {
@@ -87,7 +87,7 @@ impl EventType {
     }
 }
 
-/// An event as it is written to the outbox; its JSON is the delivered body.
+/// Event in the outbox. Its JSON is the delivered body.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
     pub event_type: EventType,
@@ -99,12 +99,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// What receivers get, byte for byte.
+    /// Serializes the body that receivers get, byte for byte.
     pub fn body(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// An event that no envelope is concerned with.
+    /// Creates an event that belongs to no envelope.
     pub fn of_organization(org: OrgId, event_type: EventType, at: Timestamp, data: Value) -> Self {
         Self {
             event_type,
@@ -116,8 +116,8 @@ impl Event {
         }
     }
 
-    /// An event about an envelope. `data` must be an object; the envelope's
-    /// ids are put before its members.
+    /// Creates an event about an envelope. `data` must be an object; the envelope's
+    /// ids come before its members.
     pub fn about(envelope: &Envelope, event_type: EventType, at: Timestamp, data: Value) -> Self {
         let mut members = json!({
             "envelope_id": envelope.id,

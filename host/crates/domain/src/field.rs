@@ -1,9 +1,9 @@
-//! Signing fields as the API shows them and the store keeps them.
+//! Signing fields, in the one form that the API and the database share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rectangle on a displayed page: fractions 0.0 to 1.0, origin top-left;
+/// Rectangle on a displayed page: fractions 0.0 to 1.0, origin top-left;
 /// `page` is 1-based.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -15,7 +15,7 @@ pub struct Area {
     pub h: f64,
 }
 
-/// A field whose rectangles are known.
+/// Signing field with its resolved rectangles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
     pub name: String,
@@ -35,7 +35,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Filled by signing, and not by typing a value.
+    /// Whether the field is filled by signing rather than by typing a value.
     pub fn is_signature(&self) -> bool {
         is_signature(&self.field_type)
     }

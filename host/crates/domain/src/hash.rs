@@ -1,14 +1,14 @@
-//! Digests.
+//! SHA-256 and HMAC-SHA256.
 
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the bytes, lower-case hex.
+/// Returns the SHA-256 of the bytes in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// HMAC-SHA256 (RFC 2104) of the parts, one behind the other.
+/// Returns the HMAC-SHA256 (RFC 2104) of the concatenated parts.
 #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
 pub fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).expect("any key fits");

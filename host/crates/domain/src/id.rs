@@ -1,7 +1,7 @@
 //! Ids: a prefix, an underscore and 26 base32 characters of a UUIDv7 (TypeID).
 //!
-//! A value of one of these types is always well-formed; a malformed id from
-//! outside does not parse and is answered like one that does not exist.
+//! A value of one of these types is always well-formed. A malformed id in a request does not
+//! parse and gets the same response as an id that does not exist.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ use super::clock::Timestamp;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const SUFFIX_LENGTH: usize = 26;
 
-/// How many buckets organizations are spread over. Part of every tenant
-/// table's key, and therefore fixed for ever.
+/// Number of buckets that organizations are spread over. The bucket is part of every tenant
+/// table's key, so this number can never change.
 pub const BUCKETS: u8 = 64;
 
 fn suffix() -> String {
@@ -48,21 +48,21 @@ macro_rules! prefixed_id {
             #[allow(dead_code)]
             const PREFIX: &str = $prefix;
 
-            /// A new id; later ones sort after earlier ones.
+            /// Generates a new id. Ids sort by the time of their generation.
             #[allow(clippy::new_without_default)]
             #[allow(dead_code)]
             pub fn new() -> Self {
                 Self(format!("{}{}", Self::PREFIX, suffix()))
             }
 
-            /// None unless `text` has this kind's prefix and shape.
+            /// Parses an id; `None` unless `text` has the prefix and shape of this type.
             #[allow(dead_code)]
             pub fn parse(text: &str) -> Option<Self> {
                 let rest = text.strip_prefix($prefix)$(.or_else(|| text.strip_prefix($alias)))*?;
                 is_suffix(rest).then(|| Self(text.to_owned()))
             }
 
-            /// As it is written in the API.
+            /// Text form, as used in the API.
             #[allow(dead_code)]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -121,7 +121,7 @@ prefixed_id!(KeyId, "key_");
 prefixed_id!(EnvelopeId, "env_");
 prefixed_id!(CustomerId, "cust_");
 prefixed_id!(
-    /// Both prefixes of the specification name the same kind of thing.
+    /// A template. The specification uses both prefixes for templates.
     TemplateId, "tmpl_", or "tpl_"
 );
 prefixed_id!(
@@ -148,12 +148,12 @@ prefixed_id!(
 );
 prefixed_id!(JobId, "job_");
 prefixed_id!(
-    /// A decision to vault; never shown.
+    /// A recorded intent to vault; internal, never part of a response.
     IntentId, "int_"
 );
 prefixed_id!(RequestId, "req_");
 prefixed_id!(
-    /// A payment asked for at signing.
+    /// A payment requested at signing.
     PaymentId, "pay_"
 );
 prefixed_id!(
@@ -181,12 +181,12 @@ prefixed_id!(
     ShadowId, "shd_"
 );
 prefixed_id!(
-    /// A move that rules decided about.
+    /// A decision of the rules about a status transition.
     DecisionId, "dec_"
 );
 
 impl ComponentId {
-    /// Of a component that comes with the binary: the same on every node.
+    /// Derives the id of a component that is built into the binary: the same on every node.
     pub fn of_default(sha256: &[u8; 32]) -> Self {
         let mut value = [0; 16];
         value.copy_from_slice(&sha256[..16]);
@@ -195,16 +195,17 @@ impl ComponentId {
 }
 
 impl DeliveryId {
-    /// Ids that were made before `time` sort before this one, and later ones after it.
+    /// Returns the smallest id of `time`: ids generated earlier sort before it, later ones after.
     pub fn first_at(time: Timestamp) -> Self {
+        // A UUIDv7 has its milliseconds in the upper 48 of 128 bits.
         let millis = u128::try_from(time.as_millis()).unwrap_or_default();
         Self(format!("{}{}", Self::PREFIX, written(millis << 80)))
     }
 }
 
 impl OrgId {
-    /// The organization's bucket, 0 to 63: the first byte of SHA-256 of the id,
-    /// modulo 64. Every query on tenant data names it.
+    /// Returns the organization's bucket, 0 to 63: the first byte of SHA-256 of the id,
+    /// modulo 64. Every query on tenant data filters by it.
     pub fn bucket(&self) -> i64 {
         i64::from(Sha256::digest(self.0.as_bytes())[0] % BUCKETS)
     }
@@ -223,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn ids_sort_by_the_time_they_were_made() {
+    fn ids_sort_by_their_creation_time() {
         let first = EventId::new();
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(first < EventId::new());
     }
 
     #[test]
-    fn a_wrong_prefix_or_shape_does_not_parse() {
+    fn an_id_with_a_wrong_prefix_or_format_does_not_parse() {
         let other = CustomerId::new();
         for text in [
             other.as_str(),
@@ -246,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_template_may_carry_either_prefix() {
+    fn a_template_id_accepts_both_prefixes() {
         let id = TemplateId::new();
         let other = id.as_str().replace("tmpl_", "tpl_");
         assert!(TemplateId::parse(&other).is_some());
     }
 
     #[test]
-    fn the_first_id_of_a_time_divides_those_before_from_those_after() {
+    fn the_first_id_of_a_time_sorts_between_earlier_and_later_ids() {
         let id = DeliveryId::new();
         let now = Timestamp::from_millis(jiff::Timestamp::now().as_millisecond());
         let second = std::time::Duration::from_secs(1);

@@ -1,14 +1,13 @@
-//! Identity questions: what a session came to, and how what a signer enters is
-//! written. None of it is kept.
+//! Knowledge-based authentication (KBA): sessions, and the format of the data that a signer
+//! enters. The entered data is never stored.
 
 use super::clock::Timestamp;
 use super::envelope::{Signer, words};
 use super::id::{EnvelopeId, KbaId, OrgId};
 
 words! {
-    /// How a session ended, or that it has not. `ended`: nothing was found out, because it
-    /// broke off or its time was over. `unavailable`: the provider has too little history
-    /// to build questions.
+    /// Status of a session. `ended`: the session broke off or expired without a result.
+    /// `unavailable`: the provider has too little history of the person to build questions.
     KbaStatus {
         Open = "open",
         Ended = "ended",
@@ -19,8 +18,8 @@ words! {
 }
 
 words! {
-    /// What an open session waits for: the provider when it is `starting` or `answering`,
-    /// else the signer.
+    /// Step of an open session. In `starting` and `answering` it waits for the provider, in
+    /// the other steps for the signer.
     KbaStep {
         Starting = "starting",
         Code = "code",
@@ -29,17 +28,17 @@ words! {
     }
 }
 
-/// One attempt of a signer to prove who they are.
+/// One attempt of a signer to verify their identity.
 #[derive(Clone, Debug)]
 pub struct KbaSession {
     pub id: KbaId,
     pub org: OrgId,
     pub envelope: EnvelopeId,
-    /// Of the signer.
+    /// Position of the signer in the signing order.
     pub position: i64,
-    /// Whom the signer was then.
+    /// E-mail address of the signer when the session started.
     pub email: String,
-    /// Which provider instance asks.
+    /// Provider instance that asks the questions.
     pub instance: String,
     pub status: KbaStatus,
     pub step: KbaStep,
@@ -47,7 +46,7 @@ pub struct KbaSession {
     pub sealed: Option<String>,
     pub provider_session: Option<String>,
     pub ip: Option<String>,
-    /// In US cents.
+    /// Price in US cents.
     pub price_cents: i64,
     pub started_at: Timestamp,
     pub expires_at: Timestamp,
@@ -55,22 +54,24 @@ pub struct KbaSession {
 }
 
 impl KbaSession {
-    /// Whether it is this signer's, as whom they are now.
+    /// Whether the session belongs to this signer with their present e-mail address.
     pub fn is_of(&self, signer: &Signer) -> bool {
+        // A signer can be replaced in place: the new person must not inherit a passed session.
         self.position == signer.position && self.email.eq_ignore_ascii_case(&signer.email)
     }
 }
 
-/// How one thing is entered, and by which mechanism a browser helps.
+/// HTML input attributes of an identity field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The control's `type`.
+    /// `type` attribute of the input.
     pub kind: &'static str,
     pub autocomplete: Option<&'static str>,
     pub inputmode: Option<&'static str>,
 }
 
-/// How a field that a provider declares is entered (`holdfast:kba`, `identity-field`).
+/// Returns the input attributes of a field that a provider declares (`holdfast:kba`,
+/// `identity-field`).
 pub fn entry(field: &str) -> Entry {
     let (kind, autocomplete, inputmode) = match field {
         "first_name" => ("text", Some("given-name"), None),
@@ -92,10 +93,10 @@ pub fn entry(field: &str) -> Entry {
     }
 }
 
-/// What was entered, as providers take it.
+/// Normalizes an entered value to the format that providers accept.
 ///
 /// # Errors
-/// What is wrong with it, for whoever entered it. Never the value.
+/// A message for the signer. It never contains the value.
 pub fn read(field: &str, text: &str, now: Timestamp) -> Result<String, &'static str> {
     let text = text.trim();
     let digits = || {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_written_as_providers_take_them() {
+    fn identity_data_is_normalized_for_providers() {
         for (field, text, expected) in [
             ("phone", "(512) 555-0123", "+15125550123"),
             ("phone", "1 512 555 0123", "+15125550123"),
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_without_being_repeated() {
+    fn invalid_identity_data_is_refused_without_being_echoed() {
         for (field, text) in [
             ("phone", "555-0123"),
             ("phone", "call me"),

@@ -235,10 +235,10 @@ impl Job for ExecuteSubmission {
     const RETRIES: Retries = Retries::Endless;
 }
 
-/// Brings an envelope up to what was done to its submission in the signing room.
+/// Updates an envelope after a change of its submission in the signing room.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FollowSubmission {
-    /// Earlier releases wrote the body of a callback, of which this is a part.
+    /// Nested because earlier releases stored the body of a callback as the payload.
     data: ChangedSubmission,
 }
 
@@ -266,10 +266,10 @@ impl Job for FollowSubmission {
     const NAME: &'static str = "room.callback";
 }
 
-/// Brings a payment up to what happened in the sandbox.
+/// Updates a payment after a change in the sandbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PaidInSandbox {
-    /// Earlier releases wrote the body of a callback, of which this is a part.
+    /// Nested because earlier releases stored the body of a callback as the payload.
     data: PaidData,
 }
 
@@ -303,7 +303,7 @@ impl Job for PaidInSandbox {
     const NAME: &'static str = "sandbox.callback";
 }
 
-/// Properties of a kind.
+/// Properties of a kind of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// See [`Job::NAME`].
@@ -329,7 +329,7 @@ impl Kind {
     }
 }
 
-/// All kinds.
+/// All kinds of jobs.
 pub const KINDS: &[Kind] = &[
     Kind::of::<VaultEnvelope>(),
     Kind::of::<ArchiveSubmission>(),
@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_kinds_have_one_name() {
+    fn job_kinds_have_unique_names() {
         for kind in KINDS {
             let same = KINDS.iter().filter(|other| other.name == kind.name);
             assert_eq!(same.count(), 1, "{}", kind.name);

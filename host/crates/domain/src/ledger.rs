@@ -1,8 +1,8 @@
-//! The custody ledger: an envelope's history as a hash chain.
+//! Ledgers as hash chains. The custody ledger is the history of an envelope.
 //!
 //! `hash` is the SHA-256 of the RFC 8785 canonical JSON of the entry without
 //! its `hash` member, in lower-case hex. `previous_hash` is the hash of the
-//! entry before, and 64 zeros for the first.
+//! preceding entry, and 64 zeros for the first.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,18 +12,18 @@ use sha2::{Digest, Sha256};
 use super::clock::Timestamp;
 use super::id::{EnvelopeId, OrgId};
 
-/// `previous_hash` of an envelope's first entry.
+/// `previous_hash` of the first entry of a chain.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// One link of the chain.
+/// Entry of a ledger: one link of its hash chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerEntry {
     /// From 1, without gaps.
     pub sequence: i64,
     pub at: Timestamp,
-    /// Who did it: `key:…`, `signer:…`, `user:…` or `system`.
+    /// Actor: `key:…`, `signer:…`, `user:…` or `system`.
     pub actor: String,
-    /// What was done, for example `envelope.created`.
+    /// Recorded action, for example `envelope.created`.
     pub action: String,
     pub details: Value,
     pub previous_hash: String,
@@ -33,10 +33,9 @@ pub struct LedgerEntry {
 /// Chain of the installation's component ledger.
 pub const INSTALLATION: &str = "installation";
 
-/// What has a ledger: an envelope, and an organization for what it decides about
-/// its rules.
+/// Owner of a ledger: an envelope, or an organization for the changes of its components.
 pub trait Chain {
-    /// The id that its entries are kept under.
+    /// Id that the entries are stored under.
     fn chain(&self) -> &str;
 }
 
@@ -52,7 +51,7 @@ impl Chain for OrgId {
     }
 }
 
-/// An entry before it is chained to what came before.
+/// Content of an entry that has no place in a chain yet.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     pub at: Timestamp,
@@ -72,7 +71,7 @@ struct Hashed<'a> {
 }
 
 impl LedgerEntry {
-    /// The entry that follows `last`.
+    /// Chains `new` behind `last`; `None` starts a ledger.
     pub fn after(last: Option<&LedgerEntry>, new: NewEntry) -> Self {
         let mut entry = Self {
             sequence: last.map_or(1, |last| last.sequence + 1),
@@ -87,7 +86,7 @@ impl LedgerEntry {
         entry
     }
 
-    /// What `hash` has to be.
+    /// Computes the hash that the entry must have.
     pub fn computed_hash(&self) -> String {
         let hashed = Hashed {
             sequence: self.sequence,
@@ -103,7 +102,7 @@ impl LedgerEntry {
     }
 }
 
-/// Why a chain does not hold.
+/// Defect of a hash chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     #[error("the ledger is empty")]
@@ -116,7 +115,7 @@ pub enum ChainError {
     Broken(i64),
 }
 
-/// Checks that `entries` are a whole chain from the first entry on.
+/// Checks that `entries` form a complete chain from the first entry on.
 pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
     if entries.is_empty() {
         return Err(ChainError::Empty);
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_that_of_the_canonical_json() {
+    fn a_ledger_hash_covers_the_canonical_json() {
         let entry = &chain()[0];
         let canonical = format!(
             r#"{{"action":"envelope.created","actor":"system","at":"1970-01-01T00:00:00.000Z","details":{{"a":"ü","b":1}},"previous_hash":"{GENESIS}","sequence":1}}"#
@@ -173,20 +172,20 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_chain_holds() {
+    fn a_complete_chain_is_valid() {
         assert_eq!(verify_chain(&chain()), Ok(()));
         assert_eq!(verify_chain(&[]), Err(ChainError::Empty));
     }
 
     #[test]
-    fn an_edited_entry_is_found() {
+    fn an_edited_entry_is_detected() {
         let mut entries = chain();
         entries[1].details = json!({"a": "other"});
         assert_eq!(verify_chain(&entries), Err(ChainError::Changed(2)));
     }
 
     #[test]
-    fn a_removed_entry_is_found() {
+    fn a_removed_entry_is_detected() {
         let mut entries = chain();
         entries.remove(1);
         assert_eq!(
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_rewritten_with_a_fresh_hash_is_found_by_the_next() {
+    fn a_rewritten_entry_is_detected_by_the_hash_in_the_next_entry() {
         let mut entries = chain();
         entries[1].actor = "somebody".into();
         entries[1].hash = entries[1].computed_hash();

@@ -1,7 +1,7 @@
-//! The Merkle tree of RFC 6962, section 2, kept in tiles.
+//! The Merkle tree of RFC 6962, section 2, stored in tiles.
 //!
-//! A hash on tile level `l` stands for 256^l leaves; a tile holds up to 256
-//! hashes of one level side by side. Whatever a proof needs can be computed from
+//! A hash on tile level `l` covers 256^l leaves; a tile holds up to 256
+//! neighbouring hashes of one level. A proof can be computed from
 //! a few tiles, and only the last tile of a level ever grows.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 /// SHA-256 of a leaf or of a node.
 pub type Hash = [u8; 32];
 
-/// Hashes of a full tile.
+/// Number of hashes in a full tile.
 pub const TILE: u64 = 256;
 
 /// Levels of the tree within one tile.
@@ -37,42 +37,42 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
         .into()
 }
 
-/// A hash from its hex text.
+/// Parses a hash from hex.
 pub fn parse(text: &str) -> Option<Hash> {
     hex::decode(text).ok()?.try_into().ok()
 }
 
-/// Which tile.
+/// Coordinates of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TileId {
-    /// 0 holds leaves.
+    /// Level, from 0 for the tiles that hold leaf hashes.
     pub level: u32,
-    /// From the left.
+    /// Index from the left.
     pub index: u64,
 }
 
 impl TileId {
-    /// The tile that holds a leaf.
+    /// Returns the tile that holds a leaf.
     pub fn of_leaf(index: u64) -> Self {
         place(0, index).0
     }
 }
 
-/// Some tiles of a log, enough for what is asked of them.
+/// Subset of a log's tiles, loaded for one computation.
 #[derive(Clone, Debug, Default)]
 pub struct Tiles(HashMap<TileId, Vec<Hash>>);
 
-/// A tile that the answer needs is not there.
+/// Error: a hash that the computation needs is missing from the loaded tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the log has no hash {position} in tile {}/{}", tile.level, tile.index)]
 pub struct Missing {
-    /// Where it should be.
+    /// Tile that should hold the hash.
     pub tile: TileId,
-    /// Which of its hashes.
+    /// Index of the hash within the tile.
     pub position: usize,
 }
 
-/// The tiles on the right edge of a tree of `size` leaves: those that grow next.
+/// Returns the tiles on the right edge of a tree of `size` leaves: those that grow next.
 pub fn edge(size: u64) -> Vec<TileId> {
     (0..)
         .map_while(|level| {
@@ -91,13 +91,13 @@ impl Tiles {
         self.0.insert(id, hashes);
     }
 
-    /// A tile's hashes.
+    /// Returns the hashes of a tile.
     pub fn get(&self, id: TileId) -> Option<&[Hash]> {
         self.0.get(&id).map(Vec::as_slice)
     }
 
-    /// Appends a leaf behind `size` others. Needs the tiles of [`edge`]; returns
-    /// those that changed.
+    /// Appends a leaf to a tree of `size` leaves. Needs the tiles of [`edge`]; returns
+    /// the tiles that changed.
     pub fn append(&mut self, size: u64, leaf: Hash) -> Result<Vec<TileId>, Missing> {
         let mut changed = Vec::new();
         let (mut hash, mut index) = (leaf, size);
@@ -113,6 +113,7 @@ impl Tiles {
             }
             tile.push(hash);
             changed.push(id);
+            // Only a full tile has a hash on the level above.
             if tile.len() < TILE as usize {
                 break;
             }
@@ -122,12 +123,13 @@ impl Tiles {
         Ok(changed)
     }
 
-    /// The hash of the leaf with this index.
+    /// Returns the hash of the leaf with this index.
     pub fn leaf(&self, index: u64) -> Result<Hash, Missing> {
         self.subtree(0, index)
     }
 
-    /// The root of the first `size` leaves; that of none is the hash of nothing.
+    /// Computes the root of the first `size` leaves; the root of an empty tree is the SHA-256 of
+    /// the empty string.
     pub fn root(&self, size: u64) -> Result<Hash, Missing> {
         if size == 0 {
             return Ok(Sha256::digest([]).into());
@@ -135,20 +137,21 @@ impl Tiles {
         self.span(&(0..size))
     }
 
-    /// RFC 6962, section 2.1.1: that the leaf `index` is among the first `size`.
+    /// Computes the proof that the leaf `index` is among the first `size` (RFC 6962,
+    /// section 2.1.1).
     pub fn inclusion(&self, index: u64, size: u64) -> Result<Vec<Hash>, Missing> {
         let spans = inclusion(index, size);
         spans.iter().map(|span| self.span(span)).collect()
     }
 
-    /// RFC 6962, section 2.1.2: that the first `old` leaves are the beginning of
-    /// the first `size`.
+    /// Computes the proof that the tree of `old` leaves is a prefix of the tree of `size` leaves
+    /// (RFC 6962, section 2.1.2).
     pub fn consistency(&self, old: u64, size: u64) -> Result<Vec<Hash>, Missing> {
         let spans = consistency(old, size);
         spans.iter().map(|span| self.span(span)).collect()
     }
 
-    /// The hash over neighbouring leaves, as RFC 6962 splits them.
+    /// Computes the hash over a range of leaves, split as in RFC 6962.
     fn span(&self, span: &Range<u64>) -> Result<Hash, Missing> {
         let mut subtrees = subtrees(span).into_iter().rev();
         let Some((level, index)) = subtrees.next() else {
@@ -160,7 +163,7 @@ impl Tiles {
         })
     }
 
-    /// The root of the full subtree of 2^`level` leaves with this index.
+    /// Computes the root of the full subtree of 2^`level` leaves with this index.
     fn subtree(&self, level: u32, index: u64) -> Result<Hash, Missing> {
         let (id, positions) = place(level, index);
         let tile = self.0.get(&id).map(Vec::as_slice).unwrap_or_default();
@@ -172,19 +175,19 @@ impl Tiles {
     }
 }
 
-/// The tiles that [`Tiles::inclusion`] needs, its leaf's own among them.
+/// Returns the tiles that [`Tiles::inclusion`] needs, including the tile of the leaf.
 pub fn tiles_of_inclusion(index: u64, size: u64) -> Vec<TileId> {
     let mut tiles = tiles_of(&inclusion(index, size));
     tiles.push(TileId::of_leaf(index));
     tiles
 }
 
-/// The tiles that [`Tiles::consistency`] needs.
+/// Returns the tiles that [`Tiles::consistency`] needs.
 pub fn tiles_of_consistency(old: u64, size: u64) -> Vec<TileId> {
     tiles_of(&consistency(old, size))
 }
 
-/// The tiles that [`Tiles::root`] needs.
+/// Returns the tiles that [`Tiles::root`] needs.
 pub fn tiles_of_root(size: u64) -> Vec<TileId> {
     tiles_of(std::slice::from_ref(&(0..size)))
 }
@@ -200,7 +203,7 @@ fn tiles_of(spans: &[Range<u64>]) -> Vec<TileId> {
     tiles
 }
 
-/// In which tile a full subtree is, and which of its hashes it covers.
+/// Returns the tile that contains a full subtree, and the range of its hashes there.
 fn place(level: u32, index: u64) -> (TileId, Range<usize>) {
     let within = level % TILE_HEIGHT;
     let first = index << within;
@@ -212,7 +215,7 @@ fn place(level: u32, index: u64) -> (TileId, Range<usize>) {
     (id, start..start + (1 << within))
 }
 
-/// The root of a power of two of neighbouring hashes.
+/// Computes the root of a power of two of neighbouring hashes.
 fn root(hashes: &[Hash]) -> Hash {
     match hashes {
         [] => Sha256::digest([]).into(),
@@ -224,12 +227,12 @@ fn root(hashes: &[Hash]) -> Hash {
     }
 }
 
-/// `k` of RFC 6962: the largest power of two below `size`, which is above 1.
+/// Returns `k` of RFC 6962: the largest power of two below `size`. `size` must be above 1.
 fn split(size: u64) -> u64 {
     1 << (63 - (size - 1).leading_zeros())
 }
 
-/// The full subtrees (level, index) that make up a span, from the left.
+/// Returns the full subtrees (level, index) that make up a span, from the left.
 fn subtrees(span: &Range<u64>) -> Vec<(u32, u64)> {
     let mut found = Vec::new();
     let mut start = span.start;
@@ -323,6 +326,7 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
     if old == 0 {
         return proof.is_empty();
     }
+    // The old tree of a power of two is itself a node of the new tree, so the proof omits it.
     let own_root = old.is_power_of_two().then_some(*old_root);
     let mut proof = own_root.iter().chain(proof);
     let Some(start) = proof.next() else {
@@ -362,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    /// A log of leaves `0`, `1`, …, with all its tiles.
+    /// Builds a log of leaves `0`, `1`, …, with all its tiles.
     fn log(size: u64) -> Tiles {
         let mut tiles = Tiles::default();
         for index in 0..size {
@@ -373,7 +377,7 @@ mod tests {
         tiles
     }
 
-    /// The same log in somebody else's code.
+    /// Builds the same log with another implementation.
     fn independent(size: u64) -> MemoryBackedTree<sha2_next::Sha256, Vec<u8>> {
         let mut tree = MemoryBackedTree::new();
         for index in 0..size {
@@ -382,9 +386,9 @@ mod tests {
         tree
     }
 
-    /// The vectors of the reference implementation of RFC 6962.
+    /// Compares with the vectors of the reference implementation of RFC 6962.
     #[test]
-    fn roots_are_those_of_the_reference() {
+    fn merkle_roots_match_the_reference() {
         let leaves = [
             "",
             "00",
@@ -416,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_several_levels_agrees_with_another_implementation() {
+    fn a_multi_level_log_matches_another_implementation() {
         const SIZE: u64 = 256 * 256 + 300;
         let tiles = log(SIZE);
         let tree = independent(SIZE);
@@ -436,7 +440,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn proofs_are_those_of_another_implementation(size in 1..1500u64, at in 0.0..1.0f64) {
+        fn proofs_match_another_implementation(size in 1..1500u64, at in 0.0..1.0f64) {
             let tiles = log(size);
             let tree = independent(size);
             let root = tiles.root(size).unwrap();
@@ -468,7 +472,7 @@ mod tests {
             }
         }
 
-        /// Every place where a proof can be wrong.
+        /// Changes each input of the verification in turn.
         #[test]
         fn a_wrong_proof_is_refused(size in 2..600u64, at in 0.0..1.0f64, bit in 0..256usize) {
             let tiles = log(size);
@@ -508,9 +512,9 @@ mod tests {
         }
     }
 
-    /// What a proof says it needs is enough for it.
+    /// Computes each proof from the tiles that its `tiles_of_…` function names.
     #[test]
-    fn the_named_tiles_are_enough() {
+    fn the_named_tiles_suffice_for_a_proof() {
         const SIZE: u64 = 700;
         let all = log(SIZE);
         let only = |ids: Vec<TileId>| {

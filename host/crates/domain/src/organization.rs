@@ -20,7 +20,7 @@ pub struct Organization {
 }
 
 impl Organization {
-    /// The name its signers know.
+    /// Returns the name that signers see: the brand's, or else the organization's.
     pub fn display_name(&self) -> &str {
         let brand = self.settings.brand.name.as_deref();
         let brand = brand.filter(|name| !name.trim().is_empty());
@@ -28,21 +28,21 @@ impl Organization {
     }
 }
 
-/// What an operator can set for an organization.
+/// Settings of an organization, which the operator controls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrgSettings {
-    /// Vault a signed envelope without being asked.
+    /// Vault every signed envelope automatically.
     pub auto_vault: bool,
-    /// The payment asked of every envelope's payer.
+    /// Payment requested for every envelope.
     pub payment: Option<PaymentSettings>,
     /// Days until an unfinished envelope expires.
     pub envelope_ttl_days: u32,
     /// Component versions pinned for this organization: slot to component id.
     pub components: BTreeMap<String, String>,
-    /// How the organization looks to its signers.
+    /// Branding that signers see.
     pub brand: Brand,
-    /// Origins (`https://app.example.com`) whose pages may embed the widgets.
+    /// Origins (`https://app.example.com`) that may embed the widgets in their pages.
     pub embed_origins: Vec<EmbedOrigin>,
 }
 
@@ -59,14 +59,14 @@ impl Default for OrgSettings {
     }
 }
 
-/// The origin of a page that embeds a widget: scheme, host and port, as a browser
-/// writes it. Plain http is admitted for loopback hosts only.
+/// Origin of a page that embeds a widget: scheme, host and port in a browser's serialization.
+/// Plain http is allowed for loopback hosts only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct EmbedOrigin(String);
 
 impl EmbedOrigin {
-    /// `https://app.example.com`.
+    /// Text form, such as `https://app.example.com`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -97,27 +97,27 @@ impl TryFrom<String> for EmbedOrigin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentSettings {
-    /// Minor units.
+    /// Amount in minor units of the currency.
     pub amount_cents: u64,
-    /// ISO 4217, upper case.
+    /// ISO 4217 code in upper case.
     pub currency: String,
     #[serde(default)]
     pub connected_account: Option<String>,
     #[serde(default)]
     pub platform_fee_cents: Option<u64>,
-    /// A role name, or `first`.
+    /// Role name of the payer, or `first`.
     #[serde(default = "first")]
     pub payer: String,
 }
 
-/// The most that can be asked for, in minor units: what card networks take.
+/// Maximum amount of a payment in minor units, a limit of card networks.
 pub const LARGEST_AMOUNT: u64 = 99_999_999;
 
 impl PaymentSettings {
-    /// The same with its currency as it is written, once it is one that can be collected.
+    /// Validates the settings and returns them with the currency code in upper case.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message about the first invalid member.
     pub fn checked(self) -> Result<Self, String> {
         let amount = self.amount_cents;
         if !(1..=LARGEST_AMOUNT).contains(&amount) {
@@ -133,8 +133,8 @@ impl PaymentSettings {
     }
 }
 
-/// A currency's code in upper case; none unless ISO 4217 has it, and people pay with it:
-/// not funds, metals, codes for tests, and what was replaced.
+/// Returns a currency code in upper case. `None` unless ISO 4217 lists it as a currency in
+/// circulation: funds, metals, test codes and replaced currencies are excluded.
 pub fn known_currency(code: &str) -> Option<String> {
     let known = Currency::from_code(&code.to_ascii_uppercase())?;
     let odd = known.is_fund() || known.is_special() || known.is_superseded().is_some();
@@ -142,8 +142,9 @@ pub fn known_currency(code: &str) -> Option<String> {
     paid_with.then(|| known.code().to_owned())
 }
 
-/// An amount as a person reads it: `USD 49.00`.
+/// Formats an amount for people: `USD 49.00`.
 pub fn written_amount(minor_units: u64, currency: &str) -> String {
+    // ISO 4217 defines 0, 2 or 3 decimal digits; records of unknown currencies get two.
     let digits = Currency::from_code(currency).and_then(Currency::exponent);
     match digits.map_or(2, usize::from) {
         0 => format!("{currency} {minor_units}"),
@@ -155,7 +156,7 @@ pub fn written_amount(minor_units: u64, currency: &str) -> String {
     }
 }
 
-/// The payer who is whoever signs first.
+/// Value of [`PaymentSettings::payer`] for the first signer in the signing order.
 pub const FIRST_PAYER: &str = "first";
 
 fn first() -> String {
@@ -163,7 +164,7 @@ fn first() -> String {
 }
 
 words! {
-    /// What an API key may do. Every partner endpoint needs one of these.
+    /// Scope of an API key. Every partner endpoint requires one.
     Scope {
         EnvelopesRead = "envelopes:read",
         EnvelopesWrite = "envelopes:write",
@@ -177,7 +178,7 @@ words! {
 }
 
 words! {
-    /// What a web-app user may do.
+    /// Role of a web-app user.
     Role {
         Admin = "admin",
         Compliance = "compliance",
@@ -185,7 +186,7 @@ words! {
     }
 }
 
-/// An API key's record; the key itself is not kept.
+/// Record of an API key, without the key itself.
 #[derive(Clone, Debug)]
 pub struct ApiKeyRecord {
     pub id: KeyId,
@@ -193,11 +194,11 @@ pub struct ApiKeyRecord {
     pub name: Option<String>,
     pub scopes: Vec<Scope>,
     pub rate_limit_rpm: i64,
-    /// Who is custodian of what is created with this key.
+    /// E-mail address of the custodian of envelopes created with this key.
     pub owner_email: Option<String>,
     pub active: bool,
     pub last_used_at: Option<Timestamp>,
-    /// Rises with every change of the record.
+    /// Version of the record, incremented by every change.
     pub revision: i64,
 }
 
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_what_a_browser_calls_one() {
+    fn an_origin_is_parsed_like_a_browser_does() {
         for good in [
             "https://app.example.com",
             "https://app.example.com:8443",
@@ -236,7 +237,7 @@ mod money {
     use super::*;
 
     #[test]
-    fn amounts_are_in_minor_units_of_real_currencies() {
+    fn amounts_are_in_minor_units_of_known_currencies() {
         assert_eq!(known_currency("usd").as_deref(), Some("USD"));
         assert_eq!(known_currency("JPY").as_deref(), Some("JPY"));
         for unknown in [
@@ -251,7 +252,7 @@ mod money {
     }
 
     #[test]
-    fn a_standing_payment_is_checked_when_it_is_set_and_not_when_it_is_read() {
+    fn a_default_payment_is_validated_on_write_only() {
         let read = |text: &str| serde_json::from_str::<PaymentSettings>(text).unwrap();
         let usd = read(r#"{"amount_cents":4900,"currency":"usd"}"#);
         assert_eq!(usd.checked().unwrap().currency, "USD");

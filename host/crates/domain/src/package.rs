@@ -3,13 +3,13 @@
 use super::clock::Timestamp;
 use super::id::{OrgId, PackageId, TemplateId};
 
-/// A package's record.
+/// Record of a package.
 #[derive(Clone, Debug)]
 pub struct Package {
     pub id: PackageId,
     pub org: OrgId,
     pub name: String,
-    /// In the order of the document.
+    /// Templates in the order of the document.
     pub templates: Vec<TemplateId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

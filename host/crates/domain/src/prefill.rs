@@ -1,11 +1,11 @@
-//! Which of a client's data goes into which fields of a bulk document.
+//! Prefilled fields of a bulk document: maps field names to a client's attributes.
 //!
 //! A field is prefilled when its name, without case, spaces and punctuation, is one
-//! of the names in [`NAMES`]; `docs/bulk-send.md` has the table for its readers.
+//! of the names in [`NAMES`]; `docs/bulk-send.md` documents the table for users.
 
 use super::field::Field;
 
-/// Names of fields, and the client's datum that goes in.
+/// Client attributes, each with the field names that it prefills.
 pub const NAMES: &[(&str, &[&str])] = &[
     (
         "name",
@@ -68,7 +68,7 @@ pub const NAMES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The client's datum whose fields are called like this.
+/// Returns the client attribute that prefills fields of this name.
 fn datum(field: &str) -> Option<&'static str> {
     let plain: String = field
         .chars()
@@ -81,9 +81,9 @@ fn datum(field: &str) -> Option<&'static str> {
         .map(|(datum, _)| *datum)
 }
 
-/// Field names and values for the fields of `role`. `known` gives a client's datum,
-/// none when it is not set. A field that offers choices gets none but one of them,
-/// and a signature nothing.
+/// Returns names and values for the fields of `role`. `known` looks up an attribute of the
+/// client and returns `None` when it is not set. A field with options is prefilled only with one
+/// of its options; a signature is never prefilled.
 pub fn values(
     fields: &[Field],
     role: &str,
@@ -98,6 +98,7 @@ pub fn values(
             _ => false,
         };
         let value = datum(&field.name).and_then(&known).filter(takes);
+        // Several fields can share a name; providers take one value for each name.
         if let Some(value) = value
             && !values.iter().any(|(name, _)| *name == field.name)
         {
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_gets_what_its_type_can_hold() {
+    fn a_prefill_matches_the_type_of_its_field() {
         let taken = |field_type: &str, name: &str| {
             values(&[field(name, field_type, "Buyer")], "Buyer", known).len()
         };
@@ -162,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn another_partys_fields_are_left_alone() {
+    fn fields_of_another_party_are_not_prefilled() {
         let fields = [field("Name", "text", "Seller")];
         assert!(values(&fields, "Buyer", known).is_empty());
     }
 
     #[test]
-    fn no_name_stands_for_two_data() {
+    fn each_prefill_name_stands_for_one_value() {
         let mut all: Vec<&str> = NAMES
             .iter()
             .flat_map(|(_, names)| *names)

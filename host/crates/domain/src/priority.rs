@@ -1,17 +1,17 @@
-//! Who goes before whom.
+//! Priority of work that competes for a limited resource.
 
-/// For whom work is done. Where something is scarce, the earlier goes before the later;
-/// nobody waits for ever.
+/// Priority class, highest first. A scarce resource goes to the higher class first, without
+/// starving the lower ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Before everybody else, and short.
+    /// Short work that goes before everything else.
     Urgent,
-    /// A request waits for it.
+    /// Work that a request waits for.
     #[default]
     Request,
-    /// A job: document work of requests goes before it (`fair_queue.rs`).
+    /// A job. Document work of requests goes before it (`fair_queue.rs`).
     Job,
-    /// A job of a bulk batch, or a mail: its transactions go behind those of all others,
-    /// too (`store/turns.rs`).
+    /// A job of a bulk batch, or a mail. Its transactions also yield to those of all other
+    /// classes (`store/turns.rs`).
     Batch,
 }

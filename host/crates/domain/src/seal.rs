@@ -1,5 +1,5 @@
-//! Sealing what is kept and may hold a credential: AES-256-GCM (NIST SP 800-38D)
-//! under a key of this service, with a random nonce before the sealed bytes.
+//! Encryption of stored texts that can contain a credential: AES-256-GCM (NIST SP 800-38D)
+//! under a key of this service, with a random nonce in front of the sealed bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,19 +7,19 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::token::random;
 
-/// Seals and opens texts. Of several keys the first seals, and each opens.
+/// Cipher that seals texts with its first key and opens them with any of its keys.
 pub struct Sealer {
     current: LessSafeKey,
     others: Vec<LessSafeKey>,
 }
 
 impl Sealer {
-    /// None for a key the algorithm does not take.
+    /// Creates a cipher with one key.
     pub fn new(key: &[u8; 32]) -> Option<Self> {
         Self::of_generations(&[*key])
     }
 
-    /// None without a key, and for keys the algorithm does not take.
+    /// Creates a cipher with several keys, the current one first. `None` without a key.
     pub fn of_generations(keys: &[[u8; 32]]) -> Option<Self> {
         let key = |key: &[u8; 32]| Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).ok()?));
         let (current, others) = keys.split_first()?;
@@ -29,11 +29,11 @@ impl Sealer {
         })
     }
 
-    /// The text, readable only with the key and together with `context`.
+    /// Encrypts `text`. It opens only with the same key and the same `context`.
     ///
     /// # Panics
     ///
-    /// On a text of more than 64 GiB, the most the algorithm takes.
+    /// On a text of more than 64 GiB, the limit of the algorithm.
     #[expect(clippy::expect_used, reason = "answers are smaller than 64 GiB")]
     pub fn seal(&self, text: &str, context: &str) -> String {
         let nonce = random::<NONCE_LEN>();
@@ -48,14 +48,14 @@ impl Sealer {
         STANDARD.encode([nonce.as_slice(), &bytes].concat())
     }
 
-    /// None for what was sealed otherwise, or changed.
+    /// Decrypts a text; `None` if it was changed, or sealed with another key or context.
     pub fn open(&self, sealed: &str, context: &str) -> Option<String> {
         let mut keys = std::iter::once(&self.current).chain(&self.others);
         keys.find_map(|key| open(key, sealed, context))
     }
 
-    /// The same text sealed with the current key; none where it is already, and where no
-    /// key opens it.
+    /// Seals a text again with the current key. `None` if it has this key already, or if no key
+    /// opens it.
     pub fn resealed(&self, sealed: &str, context: &str) -> Option<String> {
         if open(&self.current, sealed, context).is_some() {
             return None;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_text_opens_with_its_key_and_context_only() {
+    fn an_encrypted_text_opens_only_with_its_key_and_context() {
         let sealer = Sealer::new(&[7; 32]).unwrap();
         let sealed = sealer.seal("secret", "place");
         assert!(!sealed.contains("secret"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn another_generation_is_opened_and_sealed_anew_with_the_current_key() {
+    fn a_text_of_an_older_key_is_re_encrypted_with_the_current_key() {
         let before = Sealer::new(&[7; 32]).unwrap();
         let now = Sealer::of_generations(&[[8; 32], [7; 32]]).unwrap();
         let sealed = before.seal("secret", "place");

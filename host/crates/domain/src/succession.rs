@@ -1,5 +1,5 @@
-//! Keys of the log that follow one another. A succession is a note (C2SP `signed-note`) that
-//! the old key and the new one have signed:
+//! Replacement of log keys. A succession is a note (C2SP `signed-note`) that is signed with the
+//! old key and the new one:
 //!
 //! ```text
 //! holdfast log key succession
@@ -14,20 +14,20 @@
 
 use super::checkpoint::{Checkpoint, CheckpointError, CheckpointSigner, VerifierKey};
 
-/// First line of a succession, which no checkpoint has.
+/// First line of a succession. It keeps successions and checkpoints apart.
 const TITLE: &str = "holdfast log key succession";
 
-/// That one key of a log follows another.
+/// Replacement of a log's key by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Succession {
     old: VerifierKey,
     new: VerifierKey,
-    /// Entries in the log when the old key stopped.
+    /// Entries in the log when the old key was replaced.
     size: u64,
 }
 
 impl Succession {
-    /// The note, signed with both keys.
+    /// Returns the note, signed with both keys.
     pub fn sign(old: &CheckpointSigner, new: &CheckpointSigner, origin: &str, size: u64) -> String {
         let body = format!(
             "{TITLE}\n{origin}\n{}\n{}\n{size}\n",
@@ -38,10 +38,10 @@ impl Succession {
         format!("{body}\n{}", signatures.concat())
     }
 
-    /// Reads a note, which both keys must have signed.
+    /// Opens a note, which must be signed with both keys.
     ///
     /// # Errors
-    /// When it is no succession, or a signature does not hold.
+    /// When the note is no succession, or a signature is missing or invalid.
     pub fn open(note: &str) -> Result<Self, CheckpointError> {
         let malformed = CheckpointError::Malformed("not a succession of log keys");
         let Some((body, [title, origin, old, new, size])) = parts(note) else {
@@ -62,7 +62,7 @@ impl Succession {
         Ok(Self { old, new, size })
     }
 
-    /// The key that signs from then on.
+    /// Returns the new key.
     pub fn new_key(&self) -> &VerifierKey {
         &self.new
     }
@@ -74,16 +74,15 @@ fn parts(note: &str) -> Option<(&str, [&str; 5])> {
     Some((body, lines.try_into().ok()?))
 }
 
-/// The keys that a reader believes: one that is trusted, and those that successions connect
-/// with it.
+/// Keys that a verifier accepts: a trusted one, and all that successions connect with it.
 #[derive(Clone, Debug)]
 pub struct BelievedKeys {
-    /// With the most entries that a head signed with it may have.
+    /// Each key with the maximum number of entries of a head that it may sign.
     keys: Vec<(VerifierKey, u64)>,
 }
 
 impl BelievedKeys {
-    /// Notes that do not hold are left out: they connect nothing.
+    /// Collects the keys that are connected with `trusted`. Invalid notes are ignored.
     pub fn new(trusted: VerifierKey, successions: &[String]) -> Self {
         let all: Vec<Succession> = successions
             .iter()
@@ -93,6 +92,7 @@ impl BelievedKeys {
             let succeeded = all.iter().find(|succession| succession.old == *key);
             succeeded.map_or(u64::MAX, |succession| succession.size)
         };
+        // Breadth-first search: successions are followed forwards and backwards.
         let mut found = vec![trusted];
         let mut next = 0;
         while let Some(key) = found.get(next).cloned() {
@@ -119,10 +119,11 @@ impl BelievedKeys {
         }
     }
 
-    /// Reads a checkpoint that one of the keys must have signed while it was in use.
+    /// Opens a checkpoint, which must be signed with one of the keys while it was in use.
     ///
     /// # Errors
-    /// As [`VerifierKey::open`], of the trusted key.
+    /// The error for the trusted key, as for [`VerifierKey::open`], or
+    /// [`CheckpointError::Succeeded`].
     pub fn open(&self, note: &str) -> Result<(Checkpoint, &VerifierKey), CheckpointError> {
         let mut first_error = None;
         for (key, last_size) in &self.keys {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_succession_leads_from_each_key_to_the_other() {
+    fn a_key_succession_links_both_keys() {
         let notes = [
             Succession::sign(&signer(1), &signer(2), ORIGIN, 10),
             Succession::sign(&signer(2), &signer(3), ORIGIN, 20),
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_was_succeeded_signs_nothing_more() {
+    fn a_replaced_key_signs_no_further_entries() {
         let notes = [Succession::sign(&signer(1), &signer(2), ORIGIN, 10)];
         let late = signer(1).sign(&head(11));
         for trusted in [1, 2] {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_succession_needs_both_signatures_over_its_very_text() {
+    fn a_key_succession_needs_both_signatures_over_the_exact_text() {
         let note = Succession::sign(&signer(1), &signer(2), ORIGIN, 10);
         assert!(Succession::open(&note).is_ok());
         let lines: Vec<&str> = note.lines().collect();

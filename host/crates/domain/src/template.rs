@@ -9,7 +9,7 @@ use super::hash::sha256;
 use super::id::{OrgId, TemplateId};
 
 words! {
-    /// What a template is there for.
+    /// Purpose of a template.
     Origin {
         Library = "library",
         Document = "document",
@@ -18,24 +18,24 @@ words! {
 }
 
 words! {
-    /// What a template's author wrote it in. holdfast keeps PDFs only: a template of
-    /// the second kind is what some other program made of a word document.
+    /// Format that a template was authored in. holdfast stores PDFs only: a `word` template was
+    /// converted from a word document by another program.
     SourceFormat {
         Pdf = "pdf",
         Word = "word",
     }
 }
 
-/// What a template was made for, and what of.
+/// Owner and source of a derived template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeFor {
-    /// The envelope, batch or package.
+    /// Id of the envelope, batch or package that the template was made for.
     pub owner: String,
-    /// Names the source: the same again is the same template.
+    /// Key of the source. Deriving from an equal source again yields the same template.
     pub source: String,
 }
 
-/// A template's record.
+/// Record of a template.
 #[derive(Clone, Debug)]
 pub struct Template {
     pub id: TemplateId,
@@ -44,18 +44,18 @@ pub struct Template {
     pub external_id: Option<String>,
     pub kba_required: bool,
     pub provider_instance: String,
-    /// The provider's own id; none until it has a document.
+    /// Id at the provider; `None` until the provider has a document.
     pub provider_template: Option<String>,
     pub document: Option<StoredFile>,
     pub fields: Vec<Field>,
-    /// The provider does not have this document and these fields yet.
+    /// Whether the provider lacks the present document and fields.
     pub provider_stale: bool,
     pub origin: Origin,
     pub made_for: Option<MadeFor>,
-    /// Of a copy: the source's [`Template::content`] when it was copied.
+    /// For a copy, the source's [`Template::content`] at the time of copying.
     pub copied_content: Option<String>,
     pub source_format: SourceFormat,
-    /// Has a table of prices that its author's program fills in.
+    /// Whether the document has a price table, which the author's program fills in.
     pub pricing_table: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -63,7 +63,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template of which nothing is known but whose it is and where it goes.
+    /// Creates a template without document and fields.
     pub fn new(org: OrgId, name: String, provider_instance: String, now: Timestamp) -> Self {
         Self {
             id: TemplateId::new(),
@@ -87,14 +87,14 @@ impl Template {
         }
     }
 
-    /// SHA-256, lower-case hex, of all that a copy of it has: document and fields.
+    /// Returns the SHA-256 (lower-case hex) of document and fields, the parts that a copy shares.
     pub fn content(&self) -> String {
         let document = self.document.as_ref();
         let document = document.map(|document| document.sha256.as_str());
         sha256(json!([document, self.fields]).to_string().as_bytes())
     }
 
-    /// Submitter roles in the order in which the fields first name them.
+    /// Returns the roles in the order in which the fields first name them.
     pub fn roles(&self) -> Vec<&str> {
         let mut roles: Vec<&str> = Vec::new();
         for field in &self.fields {

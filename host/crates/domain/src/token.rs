@@ -1,45 +1,45 @@
-//! Secrets handed out once: API keys, signing links, download links.
+//! Secrets that are shown once: API keys, signing links, download links.
 //!
-//! The raw value is shown to its receiver and forgotten; what is stored is its
-//! SHA-256. Debug output hides it.
+//! The raw value goes to its receiver; the database stores only its SHA-256. Debug output
+//! hides it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of a secret, lower-case hex: what the database keeps.
+/// SHA-256 of a secret in lower-case hex, as stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(String);
 
 impl SecretHash {
-    /// The digest of `secret`.
+    /// Hashes `secret`.
     pub fn of(secret: &str) -> Self {
         Self(hex::encode(Sha256::digest(secret.as_bytes())))
     }
 
-    /// As it was read from where it is kept.
+    /// Wraps a stored hash.
     pub fn kept(text: String) -> Self {
         Self(text)
     }
 
-    /// 64 hex digits.
+    /// Returns the 64 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// An API key as its owner holds it: `lk_` and 40 hex digits of 20 random bytes.
+/// API key in plain text: `lk_` and 40 hex digits of 20 random bytes.
 #[derive(Clone, Debug)]
 pub struct ApiKey(SecretString);
 
 impl ApiKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate() -> Self {
         Self(format!("lk_{}", hex::encode(random::<20>())).into())
     }
 
-    /// None unless `text` has the shape of a key.
+    /// Parses a key; `None` unless `text` has the format of a key.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("lk_")?;
         let hex = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -51,14 +51,14 @@ impl ApiKey {
         SecretHash::of(self.reveal())
     }
 
-    /// The raw key, for the one time it is shown.
+    /// Returns the plain text, for the one response that shows it.
     pub fn reveal(&self) -> &str {
         self.0.expose_secret()
     }
 }
 
-/// An unguessable link token: the organization's bucket in two hex digits, so
-/// that a look-up finds its shard, and 256 random bits.
+/// Unguessable link token: the organization's bucket in two hex digits, so
+/// that a look-up can filter by bucket, and 256 random bits.
 #[derive(Clone, Debug)]
 pub struct LinkToken {
     text: SecretString,
@@ -66,7 +66,7 @@ pub struct LinkToken {
 }
 
 impl LinkToken {
-    /// A new token for an organization in `bucket`.
+    /// Generates a token for an organization in `bucket`.
     pub fn generate(bucket: i64) -> Self {
         let random = URL_SAFE_NO_PAD.encode(random::<32>());
         Self {
@@ -75,7 +75,7 @@ impl LinkToken {
         }
     }
 
-    /// None unless `text` has the shape of a token.
+    /// Parses a token; `None` unless `text` has the format of a token.
     pub fn parse(text: &str) -> Option<Self> {
         let bucket = i64::from(u8::from_str_radix(text.get(..2)?, 16).ok()?);
         let random = URL_SAFE_NO_PAD.decode(text.get(2..)?).ok()?;
@@ -85,7 +85,7 @@ impl LinkToken {
         })
     }
 
-    /// The bucket to look in.
+    /// Returns the bucket of the token's organization.
     pub fn bucket(&self) -> i64 {
         self.bucket
     }
@@ -95,16 +95,18 @@ impl LinkToken {
         SecretHash::of(self.reveal())
     }
 
-    /// The raw token, for the URL that carries it.
+    /// Returns the plain text, for the URL.
     pub fn reveal(&self) -> &str {
         self.text.expose_secret()
     }
 }
 
-/// Bytes from the operating system's generator.
+/// Returns random bytes from the operating system.
 ///
-/// A system without randomness cannot keep any promise this service makes, so
-/// its failure ends the process.
+/// # Panics
+///
+/// Without random numbers nothing this service issues is secret, so a failure of the generator
+/// ends the process.
 #[expect(clippy::panic, reason = "see above")]
 pub fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_api_key_has_43_characters_and_hides_itself() {
+    fn an_api_key_has_43_characters_and_is_redacted_in_debug_output() {
         let key = ApiKey::generate();
         assert_eq!(key.reveal().len(), 43);
         assert!(ApiKey::parse(key.reveal()).is_some());
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_token_knows_its_bucket() {
+    fn a_link_token_contains_its_bucket() {
         let token = LinkToken::generate(63);
         let parsed = LinkToken::parse(token.reveal()).unwrap();
         assert_eq!(parsed.bucket(), 63);

@@ -1,4 +1,4 @@
-//! Remarks about a request that was accepted.
+//! Warnings about an accepted request.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::field::Area;
 
-/// Something that the caller probably did not intend, beside the answer's `data`.
+/// Warning about a member of the request that probably does not mean what the caller intended.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Warning {
-    /// For programs.
+    /// Stable code for programs.
     pub code: &'static str,
     pub message: String,
-    /// Member names and list indexes from the root of the request.
+    /// Path of the member: names and list indexes from the root of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Value>,
-    /// Every other place of an ambiguous anchor.
+    /// All other occurrences of an ambiguous anchor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub occurrences: Vec<Area>,
 }
 
 impl Warning {
-    /// A warning about one member of the request.
+    /// Creates a warning about one member of the request.
     pub fn new(code: &'static str, path: &[&str], message: impl Into<String>) -> Self {
         let step = |step: &&str| match step.parse::<u64>() {
             Ok(index) => Value::from(index),

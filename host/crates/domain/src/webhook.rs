@@ -1,5 +1,4 @@
-//! Webhook endpoints: where an organization's events go (specification, "Webhook
-//! endpoint", "Events").
+//! Webhook endpoints and results of deliveries (specification, "Webhook endpoint", "Events").
 
 use std::time::Duration;
 
@@ -14,72 +13,72 @@ use super::id::{EndpointId, KeyId, OrgId};
 use super::seal::Sealer;
 use super::token::random;
 
-/// A registered endpoint.
+/// Registered webhook endpoint.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Its id.
     pub id: EndpointId,
-    /// Whose it is.
+    /// Organization that owns the endpoint.
     pub org: OrgId,
-    /// Where deliveries are posted to. Checked again before each.
+    /// URL that deliveries are posted to. Its address is checked before each delivery.
     pub url: String,
-    /// What it is for.
+    /// Description by the owner.
     pub description: Option<String>,
-    /// Which events it is told of.
+    /// Selectors of the events that are delivered.
     pub selectors: Vec<Selector>,
-    /// Whether anything is sent to it.
+    /// Whether events are delivered.
     pub is_active: bool,
-    /// The API key it is attached to; none: the whole organization's.
+    /// API key of the endpoint; `None` for an endpoint of the whole organization.
     pub key: Option<KeyId>,
-    /// The one that `PATCH /partner/webhook` of that key writes to.
+    /// Whether this is the endpoint that `PATCH /partner/webhook` of the key changes.
     pub legacy: bool,
-    /// None: deliveries are unsigned.
+    /// Signing secret; `None` for unsigned deliveries.
     pub secret: Option<SealedSecret>,
-    /// The secret before the last rotation, and until when it signs as well.
+    /// Previous secret, which signs in addition for a while after a rotation.
     pub previous: Option<Previous>,
-    /// E-mail of who made it, where there is one.
+    /// E-mail address of the creator, or empty.
     pub created_by: String,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// How its receiver does.
+    /// Health of the receiver.
     pub health: Health,
 }
 
-/// A secret that is on its way out.
+/// Replaced secret in its overlap period.
 #[derive(Clone, Debug)]
 pub struct Previous {
     pub secret: SealedSecret,
-    /// It signs until then.
+    /// End of the overlap period.
     pub until: Timestamp,
 }
 
-/// What deliveries to an endpoint have shown.
+/// Health of an endpoint, derived from its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Since when every attempt has failed.
+    /// Start of the present series of failures.
     pub failing_since: Option<Timestamp>,
-    /// When its owner was told so.
+    /// Time of the warning to the owner about these failures.
     pub warned_at: Option<Timestamp>,
-    /// Nothing but a probe is sent, and that not before.
+    /// Time of the next probe. Until a probe succeeds, nothing else is sent.
     pub paused_until: Option<Timestamp>,
-    /// Why and when it was disabled by this service.
+    /// Reason and time of being disabled by this service.
     pub disabled: Option<(DisableReason, Timestamp)>,
 }
 
 words! {
-    /// Why this service has disabled an endpoint.
+    /// Reason of this service for disabling an endpoint.
     DisableReason {
-        // It answered 410.
+        // The receiver responded with 410.
         Gone = "gone",
-        // Every attempt of five days has failed.
+        // Every attempt within five days failed.
         Failing = "failing",
     }
 }
 
 words! {
-    /// Where a delivery stands.
+    /// Status of a delivery.
     DeliveryStatus {
         Pending = "pending",
         Delivered = "delivered",
@@ -87,14 +86,14 @@ words! {
     }
 }
 
-/// Which events an endpoint is told of: one type, all of a domain, or all.
+/// Selector of events: one type, all types of a domain (`vault.*`), or all (`*`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Selector(String);
 
 impl Selector {
-    /// None for a wildcard anywhere but at the end, and for what matches no event
-    /// that there is (specification, "Webhook endpoint management").
+    /// Parses a selector. `None` for a wildcard anywhere but at the end, and for a selector that
+    /// matches no known event type (specification, "Webhook endpoint management").
     pub fn parse(text: &str) -> Option<Self> {
         let selector = Self(text.to_owned());
         let wildcards = text.matches('*').count();
@@ -103,12 +102,12 @@ impl Selector {
         (well_formed && matches).then_some(selector)
     }
 
-    /// Every event.
+    /// Returns the selector of all events.
     pub fn all() -> Self {
         Self("*".into())
     }
 
-    /// Whether an event of this type is meant.
+    /// Whether the selector matches this event type.
     pub fn matches(&self, event_type: EventType) -> bool {
         match self.0.strip_suffix('*') {
             Some(prefix) => event_type.as_str().starts_with(prefix),
@@ -116,36 +115,37 @@ impl Selector {
         }
     }
 
-    /// As it is written in the API.
+    /// Text form, as used in the API.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What deliveries are signed with.
+/// Signing secret of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Secret(SecretString);
 
-/// Before the base64 of a secret that was made here.
+/// Prefix of generated secrets.
 const PREFIX: &str = "whsec_";
 
 impl Secret {
-    /// `whsec_` and base64 of 32 random bytes.
+    /// Generates a secret: `whsec_` and base64 of 32 random bytes.
     pub fn generate() -> Self {
         Self(format!("{PREFIX}{}", STANDARD.encode(random::<32>())).into())
     }
 
-    /// One that somebody else has chosen.
+    /// Wraps a secret that was chosen by the caller.
     pub fn of(text: String) -> Self {
         Self(text.into())
     }
 
-    /// For the one answer that shows it, and to be sealed.
+    /// Returns the plain text, for sealing and for the one response that shows it.
     pub fn reveal(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Standard Webhooks: the base64 part decoded; a secret without one is its bytes.
+    /// Returns the key of Standard Webhooks: the decoded base64 part, or the bytes of a secret
+    /// that has none.
     pub fn standard_key(&self) -> Vec<u8> {
         let encoded = self.reveal().strip_prefix(PREFIX);
         let decoded = encoded.and_then(|encoded| STANDARD.decode(encoded).ok());
@@ -153,7 +153,7 @@ impl Secret {
     }
 }
 
-/// A secret as it is kept: readable with this installation's key, for its endpoint.
+/// Encrypted secret. It opens only with a key of this installation and for its endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedSecret(String);
 
@@ -163,38 +163,38 @@ impl SealedSecret {
         Self(sealer.seal(secret.reveal(), endpoint.as_str()))
     }
 
-    /// None with another key.
+    /// Decrypts the secret; `None` with another key or endpoint.
     pub fn open(&self, endpoint: &EndpointId, sealer: &Sealer) -> Option<Secret> {
         sealer.open(&self.0, endpoint.as_str()).map(Secret::of)
     }
 
-    /// As it was read from where it is kept.
+    /// Wraps a stored value.
     pub fn kept(text: String) -> Self {
         Self(text)
     }
 
-    /// To be kept.
+    /// Returns the value to store.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What came of an attempt.
+/// Result of an attempt to deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// None without an answer.
+    /// HTTP status; `None` without a response.
     pub status: Option<u16>,
-    /// As far as it was read.
+    /// Beginning of the response body.
     pub body: Option<String>,
-    /// Why there was no whole answer. Names no address.
+    /// Reason for a missing or incomplete response. Contains no IP address.
     pub error: Option<String>,
-    /// What the receiver asked for.
+    /// `Retry-After` of the response.
     pub retry_after: Option<Duration>,
     pub duration: Duration,
 }
 
 impl Outcome {
-    /// No answer, and why.
+    /// Returns the result of an attempt that got no response, with the reason.
     pub fn nothing(why: impl Into<String>) -> Self {
         Self {
             status: None,
@@ -205,7 +205,7 @@ impl Outcome {
         }
     }
 
-    /// Any 2xx, whole and in time.
+    /// Whether the response was a 2xx, complete and in time.
     pub fn is_success(&self) -> bool {
         self.error.is_none()
             && self
@@ -213,7 +213,7 @@ impl Outcome {
                 .is_some_and(|status| (200..300).contains(&status))
     }
 
-    /// The receiver wants nothing more, ever (Standard Webhooks).
+    /// Whether the receiver asks for no further deliveries (410, Standard Webhooks).
     pub fn is_gone(&self) -> bool {
         self.status == Some(410)
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selector_is_a_type_a_domain_or_everything() {
+    fn an_event_selector_is_a_type_a_domain_or_everything() {
         for (text, selected) in [
             ("*", EventType::ALL.len()),
             ("envelope.completed", 1),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_elsewhere_and_unknown_events_are_no_selectors() {
+    fn misplaced_wildcards_and_unknown_events_are_refused() {
         for text in [
             "",
             "**",
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_secret_is_readable_with_the_key_and_for_its_endpoint_only() {
+    fn a_stored_secret_opens_only_with_the_key_and_for_its_endpoint() {
         let (secret, endpoint) = (Secret::generate(), EndpointId::new());
         let sealer = Sealer::new(&[7; 32]).unwrap();
         let sealed = SealedSecret::seal(&secret, &endpoint, &sealer);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_hides_itself_and_knows_its_key() {
+    fn a_signing_secret_is_redacted_and_exposes_its_key_bytes() {
         let secret = Secret::generate();
         assert!(!format!("{secret:?}").contains(secret.reveal()));
         assert_eq!(secret.standard_key().len(), 32);

@@ -1,4 +1,4 @@
-//! The files of a bundle.
+//! Reading the files of a bundle.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,9 +13,9 @@ use super::formats::{
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::hash::sha256;
 
-/// Files larger than this are no part of a bundle.
+/// Maximum size in bytes of a file in a zip; the rest of a larger file is cut off.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;
-/// The files that stand at the top of a bundle.
+/// Files in the top folder of a bundle.
 const FILES: [&str; 6] = [
     AUTHORITATIVE,
     COPY,
@@ -24,13 +24,13 @@ const FILES: [&str; 6] = [
     LEDGER,
     COMPONENT_LEDGER,
 ];
-/// More components than any envelope has.
+/// Maximum number of components, more than the evidence of any envelope names.
 const COMPONENT_LIMIT: usize = 64;
 
-/// Why a bundle could not be checked at all.
+/// Reason why a bundle cannot be checked at all.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// Not a folder or zip, or it cannot be read.
+    /// The path is neither a folder nor a zip, or it cannot be read.
     #[error("cannot read the bundle: {0}")]
     Read(String),
     /// A file is missing.
@@ -42,10 +42,10 @@ fn unreadable(error: impl std::fmt::Display) -> BundleError {
     BundleError::Read(error.to_string())
 }
 
-/// The evidence of an envelope.
+/// Evidence of an envelope.
 pub struct Bundle {
     files: BTreeMap<String, Bytes>,
-    /// The authoritative copy is still in the vault: nothing was released.
+    /// Whether the authoritative copy is still in the vault: nothing was released.
     pub(super) in_vault: bool,
 }
 
@@ -101,7 +101,7 @@ impl Bundle {
         }
     }
 
-    /// The evidence as an installation holds it, released or not.
+    /// Collects the evidence that an installation stores, released or not.
     pub fn of_installation(
         files: impl IntoIterator<Item = (String, Bytes)>,
         in_vault: bool,
@@ -120,7 +120,7 @@ impl Bundle {
         self.files.get(name)
     }
 
-    /// The carried components: the SHA-256 that a file's name states, and its bytes.
+    /// Returns the components of the bundle: the SHA-256 in the file name, and the bytes.
     pub(super) fn components(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.files.iter().filter_map(|(name, bytes)| {
             let name = name.strip_prefix(COMPONENTS)?.strip_prefix('/')?;
@@ -128,7 +128,7 @@ impl Bundle {
         })
     }
 
-    /// A carried component with these bytes.
+    /// Returns the component with this SHA-256, if the bundle has it and its bytes match.
     pub fn component(&self, digest: &str) -> Option<Bytes> {
         let mut carried = self.components();
         let (_, bytes) =
@@ -136,7 +136,7 @@ impl Bundle {
         Some(bytes.clone())
     }
 
-    /// The rules component that made the certificate, as the ledger names it.
+    /// Returns the rules component that made the certificate, as named in the ledger.
     pub fn deciding_component(&self) -> Option<ComponentIdentity> {
         let ledger: CustodyLedger = serde_json::from_slice(self.file(LEDGER).ok()?).ok()?;
         let entry = super::last(&ledger.entries, "compliance.evaluated")?;

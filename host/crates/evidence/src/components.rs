@@ -1,4 +1,4 @@
-//! Every component that took part is the one that was activated.
+//! Checks that each component that contributed to the evidence is the activated one.
 
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use holdfast_domain::merkle::{self, Hash};
 const CHECK: &str = "components";
 const LEDGER: &str = "component ledger";
 
-/// The findings about components; none for evidence of releases that did not name
-/// them yet.
+/// Returns the findings about components; none for evidence of early releases, which did not
+/// name components.
 pub(super) fn findings(
     bundle: &Bundle,
     ledger: &CustodyLedger,
@@ -59,7 +59,7 @@ pub(super) fn findings(
     findings
 }
 
-/// A carried component that is not the one its name states.
+/// Returns a finding if a component in the bundle does not have the SHA-256 of its file name.
 fn swapped(bundle: &Bundle) -> Option<Finding> {
     let mut carried = bundle.components();
     let (name, bytes) = carried.find(|(name, bytes)| sha256(bytes) != **name)?;
@@ -72,7 +72,7 @@ fn swapped(bundle: &Bundle) -> Option<Finding> {
     ))
 }
 
-/// Why ledger and certificate do not agree on who took part.
+/// Returns the first contradiction between ledger and certificate about the components.
 fn contradiction(
     participants: &[Participant],
     evaluated: Option<&Value>,
@@ -97,7 +97,7 @@ fn contradiction(
     ))
 }
 
-/// The components in one line, each with its owner.
+/// Lists the components in one line, each with its owner.
 fn listed(participants: &[Participant], trusted: &Trusted) -> String {
     let lines: Vec<String> = participants
         .iter()
@@ -116,7 +116,7 @@ fn listed(participants: &[Participant], trusted: &Trusted) -> String {
     lines.join("; ")
 }
 
-/// Checks every carried entry, and that each activation is among them.
+/// Checks each entry of the bundle's component ledger, and that each activation is among them.
 fn activations(
     bytes: &[u8],
     custody: &CustodyLedger,

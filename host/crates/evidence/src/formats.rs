@@ -1,4 +1,4 @@
-//! What a bundle holds and what the log answers, as JSON.
+//! File names and JSON formats of bundles and of the log.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,23 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
 
-/// The authoritative copy's file in a bundle.
+/// File of the authoritative copy.
 pub const AUTHORITATIVE: &str = "authoritative.pdf";
-/// The non-authoritative copy.
+/// File of the non-authoritative copy.
 pub const COPY: &str = "certified-vaulted-copy.pdf";
-/// The compliance certificate.
+/// File of the compliance certificate.
 pub const CERTIFICATE: &str = "ucc-compliance-certificate.json";
-/// The custody record.
+/// File of the custody record.
 pub const CUSTODY_RECORD: &str = "vault-custody-record.pdf";
-/// A [`CustodyLedger`].
+/// File of the [`CustodyLedger`].
 pub const LEDGER: &str = "custody-ledger.json";
-/// A [`ComponentLedger`].
+/// File of the [`ComponentLedger`].
 pub const COMPONENT_LEDGER: &str = "component-ledger.json";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.
 pub const COMPONENTS: &str = "components";
 
-/// `custody-ledger.json`, and the answer of the custody endpoint.
+/// Custody ledger of an envelope: `custody-ledger.json`, and the response of the custody
+/// endpoint.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "org_id": "org_01jdk7m3e8f4x9s2w5v6b0c1dd",
@@ -43,37 +44,37 @@ pub struct CustodyLedger {
     pub envelope_id: EnvelopeId,
     /// The envelope's organization.
     pub org_id: OrgId,
-    /// Oldest first.
+    /// Entries, oldest first.
     pub entries: Vec<LedgerEntry>,
-    /// That the entries are in the log of all ledgers; the newest follow within
+    /// Proof that the entries are in the log of all ledgers. New entries get their proof within
     /// a second or two.
     pub log: Option<LogEvidence>,
 }
 
-/// `component-ledger.json`: how the components that took part came to be active.
-/// The proofs lead to the checkpoint of `custody-ledger.json`.
+/// Component ledger of a bundle, `component-ledger.json`: the activations of the components that
+/// contributed to the evidence. The proofs lead to the checkpoint of `custody-ledger.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ComponentLedger {
-    /// Those that uploaded and activated them.
+    /// Entries of the uploads and activations.
     pub entries: Vec<ComponentEntry>,
 }
 
-/// An entry of the organization's component ledger or the installation's, and the
-/// proof that the log holds it.
+/// Entry of the component ledger of an organization or the installation, and the
+/// proof that it is in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ComponentEntry {
     /// The organization's id, or `installation`.
     pub chain: String,
-    /// The entry itself.
+    /// The entry.
     #[serde(flatten)]
     pub entry: LedgerEntry,
-    /// Its place in the log, from 0.
+    /// Index of the entry in the log, from 0.
     pub leaf_index: u64,
-    /// The nodes of the inclusion proof (RFC 6962), hex.
+    /// Nodes of the inclusion proof (RFC 6962), hex.
     pub proof: Vec<String>,
 }
 
-/// `GET /ledger/head`: the log's head, signed.
+/// Signed head of the log: the response of `GET /ledger/head`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "origin": "vault.example/ledger", "tree_size": 4711,
@@ -84,59 +85,57 @@ pub struct ComponentEntry {
     "consistency": null,
 }]))]
 pub struct LogHead {
-    /// The log's name.
+    /// Name of the log.
     pub origin: String,
-    /// Entries in the log.
+    /// Number of entries in the log.
     pub tree_size: u64,
-    /// Root of the tree over them (RFC 6962), hex.
+    /// Root hash of the tree over the entries (RFC 6962), hex.
     pub root_hash: String,
-    /// When it was signed, by this host's clock.
+    /// Time of signing, by the clock of the installation.
     pub signed_at: Option<Timestamp>,
-    /// The same as a signed note (C2SP `tlog-checkpoint`).
+    /// The head as a signed note (C2SP `tlog-checkpoint`).
     pub checkpoint: String,
-    /// What the note is verified with (C2SP `signed-note`).
+    /// Key that verifies the note (C2SP `signed-note`).
     pub public_key: String,
-    /// With `?since=`: that the tree of that size is the beginning of this one.
+    /// With `?since=`, the proof that this tree extends the tree of that size.
     pub consistency: Option<Consistency>,
-    /// How the key came to follow the ones before, oldest first: notes that the old and the
-    /// new key have signed.
+    /// Replacements of the log's key, oldest first: notes signed with the old and the new key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successions: Vec<String>,
 }
 
-/// A consistency proof (RFC 6962, section 2.1.2).
+/// Consistency proof (RFC 6962, section 2.1.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consistency {
     /// Size of the older tree.
     pub from: u64,
-    /// Its nodes, hex.
+    /// Nodes of the proof, hex.
     pub proof: Vec<String>,
 }
 
-/// What proves that a ledger's entries are in the log.
+/// Proof that the entries of a ledger are in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogEvidence {
-    /// The signed head that the proofs lead to.
+    /// Signed head that the proofs lead to.
     pub checkpoint: String,
-    /// The log's key, to verify the checkpoint.
+    /// Public key of the log, which verifies the checkpoint.
     pub public_key: String,
-    /// How the key came to follow the ones before, oldest first: notes that the old and the
-    /// new key have signed.
+    /// Replacements of the log's key, oldest first: notes signed with the old and the new key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successions: Vec<String>,
-    /// That the head in the envelope's certificate is the beginning of this one.
+    /// Proof that this head extends the head in the envelope's certificate.
     pub certified: Option<Consistency>,
-    /// One for each entry that has its place; the newest may still wait.
+    /// Proof for each entry. The newest entries can lack one until they are in the log.
     pub inclusion: Vec<Inclusion>,
 }
 
-/// An inclusion proof (RFC 6962, section 2.1.1).
+/// Inclusion proof (RFC 6962, section 2.1.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inclusion {
-    /// Of the ledger entry.
+    /// Sequence number of the ledger entry.
     pub sequence: i64,
-    /// Its place in the log, from 0.
+    /// Index of the entry in the log, from 0.
     pub leaf_index: u64,
-    /// The nodes of the proof, hex.
+    /// Nodes of the proof, hex.
     pub proof: Vec<String>,
 }

@@ -1,9 +1,9 @@
-//! Checking the evidence of an envelope, offline.
+//! Offline verification of the evidence of an envelope.
 //!
 //! A bundle is a folder or zip with the four files of a vault-out, the custody
 //! ledger, the entries of the component ledger that activated its components, and
-//! the small rules components that decided. Nothing of the installation that made
-//! it is needed but a key or head of its log, which anchors the verdict.
+//! the rules components that decided. Verification needs nothing from the installation that
+//! made the bundle except a key or a head of its log, which anchors the verdict.
 
 mod bundle;
 mod components;
@@ -27,23 +27,22 @@ pub use log::Trusted;
 pub use report::{Anchor, AnchorKind, Finding, Report, Verdict};
 pub use trust::{TimestampTrust, TrustError};
 
-/// The rules that made a certificate, ready to be asked again.
+/// Rules that can write a compliance certificate again.
 pub trait CertificateRules {
-    /// The component that writes the certificate.
+    /// Returns the identity of the component that writes the certificate.
     ///
     /// # Errors
-    /// It cannot be loaded.
+    /// The component cannot be loaded.
     fn identity(&self) -> Result<ComponentIdentity, String>;
 
-    /// Whether the built-in rules with this SHA-256 are at hand, which are asked beside
-    /// those of somebody else.
+    /// Whether the built-in pack with this SHA-256 is available as the baseline of other rules.
     fn has_pack(&self, sha256: &str) -> bool;
 
-    /// The certificate for the facts that the ledger holds; `alone` as releases wrote it
-    /// that asked no built-in rules beside.
+    /// Writes the certificate for the facts in the ledger. `alone` leaves out the comparison with
+    /// a built-in pack, as early releases did.
     ///
     /// # Errors
-    /// The facts cannot be read, or the component fails.
+    /// The facts cannot be parsed, or the component fails.
     fn certificate(
         &self,
         facts: &Value,
@@ -53,13 +52,13 @@ pub trait CertificateRules {
     ) -> Result<String, String>;
 }
 
-/// The rules component that made the certificate, or why it is not at hand.
+/// Rules component that made the certificate, or the reason why it is not available.
 pub type Rules = Result<Box<dyn CertificateRules>, String>;
 
-/// Runs every check on the evidence of an envelope.
+/// Runs all checks on the evidence of an envelope.
 ///
 /// # Errors
-/// A file is missing.
+/// A file of the bundle is missing.
 pub fn verify(bundle: &Bundle, rules: &Rules, trusted: &Trusted) -> Result<Report, BundleError> {
     let certificate = bundle.file(CERTIFICATE)?;
     let text = bundle.file(LEDGER)?;
@@ -116,7 +115,7 @@ fn chain(entries: &[LedgerEntry]) -> Finding {
     }
 }
 
-/// The files have the hashes that the ledger holds.
+/// Checks the files against the hashes in the ledger.
 fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<Finding>, BundleError> {
     let files = [
         (
@@ -146,8 +145,9 @@ fn files(bundle: &Bundle, stored: Option<&Value>) -> Result<Vec<Finding>, Bundle
     files.into_iter().map(finding).collect()
 }
 
-/// The executed document is the beginning of the authoritative copy, or the ledger
-/// has the reason why it could not be. Earlier releases did not record its size.
+/// Checks that the authoritative copy begins with the executed document, or that the ledger
+/// gives the reason for rewriting it. `None` for evidence of early releases, which did not record
+/// the size.
 fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<Finding> {
     const CHECK: &str = "executed document";
     let stored = stored?;
@@ -178,8 +178,8 @@ fn executed(authoritative: &[u8], stored: Option<&Value>) -> Option<Finding> {
     Some(Finding::new(CHECK, holds, detail))
 }
 
-/// One vaulting and one evaluation; for a bundle also one release, and that of this
-/// document. A bundle cannot rule out later entries than its own.
+/// Checks that the ledger has one vaulting and one evaluation, and in a bundle one release of
+/// this document. A bundle cannot show that there are no later entries.
 fn history(entries: &[LedgerEntry], authoritative: &[u8], in_vault: bool) -> Finding {
     const CHECK: &str = "history";
     let released = usize::from(!in_vault);
@@ -221,7 +221,7 @@ fn hash_finding(check: &'static str, name: &str, bytes: &[u8], recorded: Option<
     }
 }
 
-/// The seal holds, and was made with the certificate that the ledger names.
+/// Checks that the seal is valid and was made with the certificate that the ledger names.
 fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<Finding> {
     const CHECK: &str = "seal";
     let recorded = stored.and_then(|stored| stored["seal_certificate_hash"].as_str());
@@ -253,8 +253,8 @@ fn seal(authoritative: &[u8], stored: Option<&Value>, trusted: &Trusted) -> Vec<
         .collect()
 }
 
-/// Whether the time stamp in the seal is the one in the ledger. None where no
-/// authority was asked.
+/// Checks that the time stamp in the seal is the one in the ledger. `None` if no time stamp was
+/// requested.
 fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Option<Finding> {
     const CHECK: &str = "trusted time";
     let recorded = recorded.filter(|recorded| !recorded.is_null());
@@ -286,8 +286,8 @@ fn time(seal: &seal::Seal, recorded: Option<&Value>, trusted: &Trusted) -> Optio
     })
 }
 
-/// Evaluates the recorded facts again with the very component that is named, and
-/// compares the certificate it writes byte for byte.
+/// Evaluates the recorded facts again with the same component, and compares the resulting
+/// certificate byte for byte.
 fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> Finding {
     const CHECK: &str = "re-evaluation";
     let Some(entry) = last(entries, "compliance.evaluated") else {
@@ -307,7 +307,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
         }
         Err(error) => return Finding::unchecked(CHECK, error),
     };
-    // Another release may hold the same answer against another pack.
+    // Another release can compare the same answer with another pack, and get another result.
     if let Some(pack) = details["evaluations"][1]["component"]["sha256"].as_str()
         && !rules.has_pack(pack)
     {
@@ -359,9 +359,9 @@ mod tests {
         }
     }
 
-    /// A release to come may hold the same rules against a pack that this one does not have.
+    /// A later release can compare the same rules with a pack that this release lacks.
     #[test]
-    fn rules_held_against_an_unknown_pack_are_not_re_evaluated() {
+    fn rules_under_an_unknown_baseline_pack_are_not_re_evaluated() {
         let decided = "1".repeat(64);
         let rules = Known(ComponentIdentity {
             name: "rules".into(),

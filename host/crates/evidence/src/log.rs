@@ -1,5 +1,5 @@
-//! That a bundle's ledger is in the log of all ledgers, and that the log is the
-//! one the reader knows.
+//! Checks that a bundle's ledger is in the log of all ledgers, and that the log is the
+//! one the verifier knows.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ const LOG: &str = "log";
 const HEAD: &str = "head";
 const CERTIFIED: &str = "certified head";
 
-/// What the reader knows of logs from elsewhere than the evidence.
+/// Trust anchors of the verifier, obtained independently of the evidence.
 #[derive(Default)]
 pub struct Trusted {
     key: Option<VerifierKey>,
@@ -29,19 +29,19 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// Adds the log's public key.
+    /// Sets the public key of the log.
     ///
     /// # Errors
-    /// It is not a verifier key.
+    /// The text is not a verifier key.
     pub fn key(&mut self, text: &str) -> Result<(), String> {
         self.key = Some(verifier(text)?);
         Ok(())
     }
 
-    /// Adds a head of the log: a signed note, or JSON that holds one.
+    /// Sets a head of the log: a signed note, or JSON that contains one.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The text cannot be parsed.
     pub fn head(&mut self, text: &str) -> Result<(), String> {
         self.head = Some(Head::parse(text)?);
         Ok(())
@@ -62,12 +62,12 @@ impl Trusted {
         Ok(())
     }
 
-    /// Adds the roots that time stamping authorities have to lead to.
+    /// Sets the root certificates of time stamping authorities.
     pub fn timestamps(&mut self, roots: TimestampTrust) {
         self.timestamps = Some(roots);
     }
 
-    /// Adds components that came with this release or an earlier one, by their SHA-256.
+    /// Adds the components of this release and earlier ones, by their SHA-256.
     pub fn components(&mut self, digests: impl IntoIterator<Item = String>) {
         self.components.extend(digests);
     }
@@ -76,7 +76,7 @@ impl Trusted {
         self.components.contains(digest)
     }
 
-    /// Adds the log of the installation that runs the verification.
+    /// Sets the key of the log of the installation that runs the verification.
     pub fn installation(&mut self, key: VerifierKey) {
         self.installation = Some(key);
     }
@@ -86,13 +86,13 @@ fn verifier(text: &str) -> Result<VerifierKey, String> {
     VerifierKey::parse(text).ok_or_else(|| format!("not a verifier key: {text}"))
 }
 
-/// What the log's checks give.
+/// Result of checking the log.
 #[derive(Default)]
 pub(super) struct Checked {
     pub(super) findings: Vec<Finding>,
-    /// None where only the evidence itself vouches for the log.
+    /// Anchor; `None` if only the evidence itself vouches for the log.
     pub(super) anchor: Option<Anchor>,
-    /// The head that the evidence's proofs lead to, once its signature holds.
+    /// Head that the proofs of the evidence lead to; `None` unless its signature is valid.
     pub(super) checkpoint: Option<Checkpoint>,
 }
 
@@ -105,7 +105,7 @@ impl Checked {
     }
 }
 
-/// Checks the log.
+/// Checks the signature of the log's head, and that the log contains the ledger.
 pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trusted) -> Checked {
     let Some(evidence) = &ledger.log else {
         let why = "the bundle holds no proof that its ledger is in the log";
@@ -163,8 +163,8 @@ pub(super) fn check(ledger: &CustodyLedger, certificate: &Value, trusted: &Trust
     }
 }
 
-/// The key that the bundle's checkpoint is verified with, why the reader knows it,
-/// and the checkpoint.
+/// Returns the key that signed the bundle's checkpoint, the reason for trusting it (`None` if
+/// only the bundle names the key), and the checkpoint.
 fn believed(
     trusted: &Trusted,
     evidence: &LogEvidence,
@@ -198,7 +198,7 @@ fn believed(
     if let Some(key) = &trusted.installation {
         return opened(key, Some(AnchorKind::Installation));
     }
-    // A kept note without its key: it counts if the evidence's key signed it as well.
+    // A head without a public key is an anchor if the evidence's key signed it, too.
     let own = verifier(&evidence.public_key)?;
     opened(&own, head.map(|_| AnchorKind::Head))
 }
@@ -227,13 +227,14 @@ fn included(
             ));
         }
     }
+    // More proofs than entries: entries were removed from the end of the ledger.
     match evidence.inclusion.len() > ledger.entries.len() {
         true => Err("the log holds entries that the ledger lacks".into()),
         false => Ok(()),
     }
 }
 
-/// The head that was copied into the certificate.
+/// Checks that the log extends the head in the certificate.
 fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvidence) -> Finding {
     let keys = BelievedKeys::new(key.clone(), &evidence.successions);
     let then = match keys.open(note) {
@@ -256,13 +257,13 @@ fn certified(note: &str, key: &VerifierKey, now: &Checkpoint, evidence: &LogEvid
     Finding::new(CERTIFIED, goes_on, detail)
 }
 
-/// A head that the reader brings along.
+/// Head of the log that the verifier kept.
 struct Head {
     note: String,
     public_key: Option<VerifierKey>,
-    /// That it goes on from a tree of some size.
+    /// Size of an older tree, and the proof that this head extends it.
     consistency: Option<(u64, Vec<String>)>,
-    /// Keys of the log that were replaced up to this head.
+    /// Successions of the log's keys up to this head.
     successions: Vec<String>,
 }
 
@@ -293,7 +294,7 @@ impl Head {
         })
     }
 
-    /// That this head's log begins with the bundle's; its size.
+    /// Checks that this head extends the bundle's, and returns its size.
     fn leads_to(
         &self,
         key: &VerifierKey,

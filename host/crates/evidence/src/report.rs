@@ -1,15 +1,15 @@
-//! Findings of a verification, and the verdict they add up to.
+//! Findings of a verification, and the resulting verdict.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing that was checked.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
-    /// Whether it holds; null where it could not be checked.
+    /// Whether the check passed; null if it could not be run.
     pub ok: Option<bool>,
     /// Explanation in plain words.
     pub detail: String,
@@ -41,19 +41,19 @@ impl Finding {
     }
 }
 
-/// What a verification concludes.
+/// Verdict of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Every check holds, and the log is one that the reader knows.
+    /// All checks pass, and the verifier knows the log.
     #[serde(rename = "VALID")]
     Valid,
-    /// Every check holds, but only the bundle itself vouches for its log.
+    /// All checks pass, but only the bundle itself vouches for its log.
     #[serde(rename = "CONSISTENT, NOT ANCHORED")]
     NotAnchored,
-    /// No check fails, but the deciding rules component is not at hand.
+    /// No check fails, but the rules component that decided is not available.
     #[serde(rename = "INTACT, NOT RE-EVALUATED")]
     NotReEvaluated,
-    /// A check fails.
+    /// At least one check fails.
     #[serde(rename = "NOT VALID")]
     NotValid,
 }
@@ -81,7 +81,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Source of the reader's trust in the log.
+/// Source of the verifier's trust in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnchorKind {
@@ -95,14 +95,14 @@ pub enum AnchorKind {
     Installation,
 }
 
-/// The log that the evidence is anchored in.
+/// Log that the evidence is anchored in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Anchor {
-    /// Why the reader believes in the log.
+    /// Source of the verifier's trust in the log.
     pub kind: AnchorKind,
     /// Name of the log.
     pub log: String,
-    /// Its public key.
+    /// Public key of the log.
     pub public_key: String,
 }
 
@@ -113,13 +113,13 @@ pub struct Report {
     pub verdict: Verdict,
     /// True for the verdict `VALID` only.
     pub valid: bool,
-    /// Whether the log is one that the reader knows.
+    /// Whether the verifier knows the log.
     pub anchored: bool,
-    /// Source of that knowledge.
+    /// Known log that anchors the evidence.
     pub anchor: Option<Anchor>,
-    /// The envelope that the evidence is about.
+    /// Id of the envelope.
     pub envelope_id: String,
-    /// Each check.
+    /// Result of each check.
     pub checks: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! The seal of a document: a PAdES signature (ETSI EN 319 142-1) over all of it.
+//! Seals: PAdES signatures (ETSI EN 319 142-1) over a whole document.
 
 use std::ops::Range;
 
@@ -17,37 +17,36 @@ pub const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
 pub const TIME_STAMP_TOKEN: ObjectIdentifier =
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.14");
 
-/// RFC 5035: the certificate a signature was made with, by its SHA-256.
+/// Reference to the certificate of a signature by its SHA-256 (RFC 5035).
 #[derive(Sequence)]
 pub struct EssCertIdV2 {
     /// SHA-256.
     pub cert_hash: OctetString,
 }
 
-/// Attribute of a signature: its certificates.
+/// Attribute of a signature that names its certificates (RFC 5035).
 #[derive(Sequence)]
 pub struct SigningCertificateV2 {
-    /// The signer's own first.
+    /// Certificates, the signer's first.
     pub certs: Vec<EssCertIdV2>,
 }
 
-/// A seal that holds.
+/// Valid seal.
 pub struct Seal {
-    /// What a time stamping authority says of it, if it was asked.
+    /// Time stamp in the seal, or the reason why it is invalid.
     pub stamp: Option<Result<Stamp, String>>,
-    /// SHA-256 of the certificate it was made with, lower-case hex.
+    /// SHA-256 of the sealing certificate, lower-case hex.
     pub certificate: String,
-    /// Whose certificate that is.
+    /// Subject of the sealing certificate.
     pub subject: String,
 }
 
-/// The outermost seal of a document: that it covers the whole document, and that
-/// its signature is that of the key in its certificate. Whether to trust the
-/// certificate is for the caller to say.
+/// Verifies the outermost seal: it must cover the whole document, and its signature must match
+/// its certificate. The caller decides whether to trust the certificate.
 ///
 /// # Errors
 ///
-/// Why it does not hold, in words.
+/// The reason, for people.
 pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
     let place = place(pdf).ok_or("there is no seal over the whole document")?;
     let digits = &pdf[place.start + 1..place.end - 1];
@@ -59,6 +58,7 @@ pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
     if signed::message_digest(signer).as_deref() != Some(&digest_around(pdf, &place)) {
         return Err("the document was changed after it was sealed".into());
     }
+    // The signed attribute binds the certificate, so it cannot be exchanged for another one.
     let named = signed::attribute(signer, SIGNING_CERTIFICATE_V2)
         .and_then(|value| value.decode_as::<SigningCertificateV2>().ok())
         .and_then(|named| Some(hex::encode(named.certs.first()?.cert_hash.as_bytes())));
@@ -80,7 +80,7 @@ pub fn verify(pdf: &[u8]) -> Result<Seal, String> {
     })
 }
 
-/// Where the last signature stands, if it covers all else.
+/// Returns the range of the last signature, if it covers the rest of the document.
 fn place(pdf: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"/ByteRange";
     let at = pdf.windows(KEY.len()).rposition(|window| window == KEY)?;
@@ -95,12 +95,13 @@ fn place(pdf: &[u8]) -> Option<Range<usize>> {
     let [0, start, end, length] = numbers[..] else {
         return None;
     };
+    // Bytes outside the signed range could change what a reader shows.
     let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
     let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');
     (whole && bracketed).then_some(start..end)
 }
 
-/// SHA-256 of all of a document but the place of its signature.
+/// Computes the SHA-256 of a document without the range of its signature.
 pub fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
     Sha256::new()
         .chain_update(&pdf[..place.start])
@@ -109,10 +110,10 @@ pub fn digest_around(pdf: &[u8], place: &Range<usize>) -> [u8; 32] {
         .into()
 }
 
-/// SHA-256 of a certificate, lower-case hex.
+/// Computes the SHA-256 of a certificate in lower-case hex.
 ///
 /// # Errors
-/// It cannot be encoded.
+/// The certificate cannot be encoded.
 pub fn fingerprint(certificate: &Certificate) -> der::Result<String> {
     Ok(hex::encode(Sha256::digest(certificate.to_der()?)))
 }

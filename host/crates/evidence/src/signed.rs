@@ -1,4 +1,4 @@
-//! Signed messages (RFC 5652) with one signer, as seals and time stamps are.
+//! Signed messages (RFC 5652) with one signer, the format of seals and time stamps.
 
 use cms::cert::CertificateChoices;
 use cms::content_info::ContentInfo;
@@ -21,13 +21,13 @@ const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
 const P_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 
-/// A message's structure, behind which zeros may stand.
+/// Parses a signed message. Trailing bytes are ignored: PDF pads signatures with zeros.
 pub fn read(bytes: &[u8]) -> der::Result<SignedData> {
     let mut reader = der::SliceReader::new(bytes)?;
     ContentInfo::decode(&mut reader)?.content.decode_as()
 }
 
-/// The one signer, and the certificate that it names.
+/// Returns the single signer and its certificate.
 pub fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate), String> {
     let [signer] = signed.signer_infos.0.as_slice() else {
         return Err("it has not exactly one signer".into());
@@ -36,7 +36,7 @@ pub fn signer(signed: &SignedData) -> Result<(&SignerInfo, &Certificate), String
     Ok((signer, certificate))
 }
 
-/// The first value of a signed attribute.
+/// Returns the first value of a signed attribute.
 pub fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&Any> {
     let attributes = signer.signed_attrs.as_ref()?;
     attributes
@@ -46,13 +46,13 @@ pub fn attribute(signer: &SignerInfo, oid: ObjectIdentifier) -> Option<&Any> {
         .get(0)
 }
 
-/// The digest of what was signed, as the signer says.
+/// Returns the digest of the content that the signed attributes state.
 pub fn message_digest(signer: &SignerInfo) -> Option<Vec<u8>> {
     let digest = attribute(signer, MESSAGE_DIGEST)?.decode_as::<OctetString>();
     Some(digest.ok()?.as_bytes().to_vec())
 }
 
-/// The digest of `content` with the signer's algorithm.
+/// Computes the digest of `content` with the signer's algorithm.
 pub fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
     match signer.digest_alg.oid {
         SHA_256 => Ok(Sha256::digest(content).to_vec()),
@@ -62,7 +62,7 @@ pub fn digest(signer: &SignerInfo, content: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// That the signature over the signed attributes is of the certificate's key.
+/// Verifies the signature over the signed attributes with the certificate's key.
 pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), String> {
     let info = &certificate.tbs_certificate.subject_public_key_info;
     let curve =
@@ -78,8 +78,8 @@ pub fn verify(signer: &SignerInfo, certificate: &Certificate) -> Result<(), Stri
         (EC, Some(P_384), SHA_384) => &algorithms::ECDSA_P384_SHA384_ASN1,
         _ => return Err("its kind of key and digest is not known".into()),
     };
-    // What is signed is the set itself, not the member of the structure
-    // (RFC 5652, section 5.4).
+    // The signature covers the attributes encoded as a SET OF, not with the implicit tag
+    // that they have in the message (RFC 5652, section 5.4).
     let attributes = signer
         .signed_attrs
         .to_der()

@@ -1,4 +1,4 @@
-//! A time stamp of an authority (RFC 3161): somebody else's word on when a seal was there.
+//! Time stamps (RFC 3161): a third party's statement of the time at which a seal existed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,10 +16,10 @@ const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.
 /// RFC 3161, section 2.3.
 const TIME_STAMPING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.8");
 
-/// A time stamp that holds.
+/// Valid time stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// When the authority saw the seal.
+    /// Time at which the authority saw the seal.
     pub at: Timestamp,
     /// Subject of the authority's certificate.
     pub authority: String,
@@ -27,39 +27,39 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Its token in base64.
+    /// Returns the token in base64.
     pub fn base64(&self) -> String {
         STANDARD.encode(&self.token)
     }
 
-    /// Bytes of its token.
+    /// Returns the size of the token in bytes.
     pub fn size(&self) -> usize {
         self.token.len()
     }
 
-    /// Checks that the authority's certificate leads to one of the roots.
+    /// Checks that a certificate path leads from the authority to one of the roots.
     ///
     /// # Errors
-    /// Why it does not, in words.
+    /// The reason, for people.
     pub fn leads_to(&self, trust: &TimestampTrust) -> Result<(), String> {
         let message = signed::read(&self.token).map_err(|error| error.to_string())?;
         let (_, certificate) = signed::signer(&message)?;
         trust.check(&message, certificate, self.at)
     }
 
-    /// Checks a token: that it is about `digest`, and that its signature is of a
-    /// certificate that may stamp times. [`Stamp::leads_to`] checks the certificate.
+    /// Checks that a token is about `digest`, and is signed with the key of a certificate for
+    /// time stamping. [`Stamp::leads_to`] checks the path of the certificate.
     ///
     /// # Errors
-    /// Why it does not hold, in words.
+    /// The reason, for people.
     pub fn open(token: Vec<u8>, digest: &[u8; 32]) -> Result<Self, String> {
         Self::checked(token, digest, None)
     }
 
-    /// As [`Stamp::open`], for the answer to a request with this nonce.
+    /// Like [`Stamp::open`], for the response to a request with this nonce.
     ///
     /// # Errors
-    /// Why it does not hold, in words.
+    /// The reason, for people.
     pub fn checked(token: Vec<u8>, digest: &[u8; 32], nonce: Option<&Int>) -> Result<Self, String> {
         let message = signed::read(&token).map_err(|error| error.to_string())?;
         let content = &message.encap_content_info;

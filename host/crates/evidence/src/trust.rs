@@ -1,4 +1,4 @@
-//! The roots that time stamping authorities are checked against.
+//! Root certificates of time stamping authorities.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use x509_cert::Certificate;
 
 use holdfast_domain::clock::Timestamp;
 
-/// Contents of the object identifier id-kp-timeStamping (RFC 3161, section 2.3).
+/// Encoded object identifier id-kp-timeStamping (RFC 3161, section 2.3).
 const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
 
-/// A file of roots that cannot be used.
+/// Error: a file of root certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {why}")]
 pub struct TrustError {
-    /// Which.
+    /// Path of the file.
     pub file: String,
-    /// Why not.
+    /// Reason.
     pub why: String,
 }
 
-/// Roots of time stamping authorities.
+/// Trusted root certificates of time stamping authorities.
 pub struct TimestampTrust {
     roots: Vec<CertificateDer<'static>>,
 }
@@ -35,7 +35,7 @@ impl TimestampTrust {
     /// Reads the roots from a file of PEM certificates.
     ///
     /// # Errors
-    /// It cannot be read, or holds no usable certificate.
+    /// The file cannot be read, or contains no usable certificate.
     pub fn read(file: &Path) -> Result<Self, TrustError> {
         let about = |error: &dyn std::fmt::Display| TrustError {
             file: file.display().to_string(),
@@ -53,8 +53,8 @@ impl TimestampTrust {
         Ok(Self { roots })
     }
 
-    /// Checks that a path leads from the signer of a token to a root: signatures,
-    /// validity at the token's time, and the purpose.
+    /// Checks the certificate path from the signer of a token to a root: signatures,
+    /// validity at the token's time, and key usage.
     pub(crate) fn check(
         &self,
         message: &SignedData,
@@ -78,7 +78,7 @@ impl TimestampTrust {
         let signer = encoded(signer).map_err(|error| error.to_string())?;
         let seconds = at.as_seconds().unsigned_abs();
         let at = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        // That the signer's own certificate names the purpose is checked with the token.
+        // `Stamp::checked` requires the purpose in the signer's own certificate.
         let purpose = KeyUsage::required_if_present(TIME_STAMPING);
         let path = EndEntityCert::try_from(&signer).and_then(|signer| {
             let algorithms = ALL_VERIFICATION_ALGS;

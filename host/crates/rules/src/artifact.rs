@@ -1,9 +1,9 @@
-//! From a component's bytes to native code, through the cache on disk.
+//! Component bytes, and the on-disk cache of their native code.
 //!
 //! A component's identity is the SHA-256 of its bytes. Native code is cached
-//! per node under that digest and the engine's compatibility hash, with a MAC
-//! beside it: loading native code is only safe when this node wrote it. Any
-//! trouble with the cache is a miss, never an error.
+//! per node under that digest and the engine's compatibility hash, together with a MAC:
+//! loading native code is safe only if this node wrote it. A
+//! defect of the cache is a miss, never an error.
 
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
@@ -28,17 +28,17 @@ use holdfast_domain::component::{ComponentIdentity, Slot};
 /// Name and native code of each default component, from the build script.
 static NATIVE_CODE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/native-code.rs"));
 
-/// A component as bytes, with what identifies it.
+/// Bytes of a component, with slot and identity.
 #[derive(Clone, Debug)]
 pub struct Artifact {
     pub slot: Slot,
     pub identity: ComponentIdentity,
     pub bytes: Cow<'static, [u8]>,
-    /// Code made ahead of time, for engines that can take it.
+    /// Native code compiled ahead of time, for engines that can use it.
     native: Option<&'static [u8]>,
 }
 
-/// Digests are computed once: the document components have megabytes.
+/// Default components. Lazy because hashing the megabytes of the document components takes time.
 static EMBEDDED: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(DEFAULT_COMPONENTS));
 static FURTHER: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(FURTHER_COMPONENTS));
 static ROOM: LazyLock<Vec<Artifact>> = LazyLock::new(|| all(ROOM_COMPONENT));
@@ -47,31 +47,31 @@ fn all(components: &[DefaultComponent]) -> Vec<Artifact> {
     components.iter().filter_map(Artifact::of).collect()
 }
 
-/// The default components of this binary, one per slot.
+/// Returns the default components of this binary, one per slot.
 pub fn embedded() -> impl Iterator<Item = Artifact> {
     EMBEDDED.iter().cloned()
 }
 
-/// What stands behind the signing instance `embedded`.
+/// Returns the component of the signing instance `embedded`.
 pub fn room() -> Option<Artifact> {
     ROOM.first().cloned()
 }
 
-/// Every component of this binary: the default ones, the signing room's, and those that
-/// wait to be activated.
+/// Returns all components of this binary: the defaults, the signing room's, and those that are
+/// used only once activated.
 pub fn built_in() -> impl Iterator<Item = Artifact> {
     embedded().chain(room()).chain(FURTHER.iter().cloned())
 }
 
-/// Two versions of the program may share a folder while one takes over from the other.
+/// Minimum age of swept files: during an update, two releases share a folder.
 const A_DAY: Duration = Duration::from_secs(86_400);
 
-/// Where native code is kept between starts: what was used last, up to a size.
+/// On-disk cache of native code with a size limit. Evicts the least recently used code.
 #[derive(Clone)]
 pub struct NativeCodeCache {
     folder: PathBuf,
     key: [u8; 32],
-    /// In bytes.
+    /// Size limit in bytes.
     most: u64,
 }
 
@@ -92,12 +92,12 @@ impl Artifact {
         })
     }
 
-    /// Native code came with the binary.
+    /// Whether the binary contains native code of the component.
     pub fn is_compiled(&self) -> bool {
         self.native.is_some()
     }
 
-    /// What was uploaded: its digest is that of its bytes.
+    /// Creates the artifact of an uploaded component and hashes its bytes.
     pub fn uploaded(slot: Slot, name: &str, version: &str, bytes: Bytes) -> Self {
         let identity = ComponentIdentity {
             name: name.into(),
@@ -107,7 +107,7 @@ impl Artifact {
         Self::hashed(slot, identity, bytes)
     }
 
-    /// What was uploaded, with the digest that its bytes are known to have.
+    /// Creates the artifact of an uploaded component with an already verified SHA-256.
     pub fn hashed(slot: Slot, identity: ComponentIdentity, bytes: Bytes) -> Self {
         Self {
             slot,
@@ -119,7 +119,8 @@ impl Artifact {
 }
 
 impl NativeCodeCache {
-    /// `folder` is written by this service only; `key` never leaves this node.
+    /// Creates an unlimited cache. Only this service may write to `folder`; `key` never leaves
+    /// this node.
     pub fn new(folder: PathBuf, key: [u8; 32]) -> Self {
         Self {
             folder,
@@ -128,19 +129,19 @@ impl NativeCodeCache {
         }
     }
 
-    /// With room for so many bytes.
+    /// Sets the size limit in bytes.
     pub fn limited_to(mut self, most: u64) -> Self {
         self.most = most;
         self
     }
 
-    /// Native code that is kept for these bytes.
+    /// Returns cached native code of the component with this SHA-256.
     pub fn kept(&self, engine: &Engine, sha256: &str) -> Option<Component> {
         self.read(engine, &self.path(engine, sha256))
     }
 
-    /// Native code for `artifact`: from the cache, else what came with the
-    /// binary, else compiled now.
+    /// Returns native code of `artifact`: from the cache, or else from the
+    /// binary, or else compiled now.
     pub fn load(&self, engine: &Engine, artifact: &Artifact) -> wasmtime::Result<Component> {
         let path = self.path(engine, &artifact.identity.sha256);
         if let Some(component) = self.read(engine, &path) {
@@ -158,21 +159,21 @@ impl NativeCodeCache {
         }
     }
 
-    /// Whether there is native code for `artifact`.
+    /// Whether the cache has valid native code of `artifact`.
     pub fn has(&self, engine: &Engine, artifact: &Artifact) -> bool {
         self.read(engine, &self.path(engine, &artifact.identity.sha256))
             .is_some()
     }
 
-    /// Whether there is a file for it.
+    /// Whether the cache has a file for this SHA-256, valid or not.
     pub fn keeps(&self, engine: &Engine, sha256: &str) -> bool {
         self.path(engine, sha256).exists()
     }
 
-    /// Keeps native code that was made elsewhere.
+    /// Stores native code from the compiler process.
     ///
     /// # Errors
-    /// It cannot be written, or is not for this engine or processor.
+    /// The code cannot be written, or is not for this engine or processor.
     pub fn put(
         &self,
         engine: &Engine,
@@ -186,13 +187,13 @@ impl NativeCodeCache {
         }
     }
 
-    /// Forgets the code of a component that was not admitted.
+    /// Removes the code of a refused component.
     pub fn forget(&self, engine: &Engine, artifact: &Artifact) {
         remove(&self.path(engine, &artifact.identity.sha256));
     }
 
-    /// Forgets code that none of these engines can take up: of an earlier version of
-    /// this program, or half written.
+    /// Removes old files that none of these engines can use: code of earlier releases, and
+    /// incomplete files.
     pub fn sweep(&self, engines: &[&Engine]) {
         let known: Vec<String> = engines.iter().map(|engine| suffix(engine)).collect();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -208,7 +209,7 @@ impl NativeCodeCache {
         }
     }
 
-    /// Writes native code to the cache and reads it back. None when it cannot
+    /// Writes native code to the cache and reads it back. `None` if it cannot
     /// be written, or is not for this engine or processor.
     fn keep(
         &self,
@@ -229,8 +230,8 @@ impl NativeCodeCache {
         self.read(engine, path)
     }
 
-    /// Removes what was not used for the longest time until the rest fits, and never
-    /// what was just written. A component that runs keeps its code mapped.
+    /// Removes the least recently used code until the rest fits, but never the code just
+    /// written. Running components keep their code mapped.
     fn evict(&self, written: &Path) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut kept: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -261,11 +262,12 @@ impl NativeCodeCache {
 
     #[expect(unsafe_code, reason = "the MAC shows that this node wrote the file")]
     fn read(&self, engine: &Engine, path: &Path) -> Option<Component> {
+        // The MAC is checked on a copy; the file itself is mapped afterwards.
         let expected = fs::read(path.with_extension("mac")).ok()?;
         let native = fs::read(path).ok()?;
         self.mac(path, &native)?.verify_slice(&expected).ok()?;
         drop(native);
-        // The time of the last use decides what is evicted.
+        // Eviction is by time of last use, which is the file's modification time.
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
         // SAFETY: the file's MAC was made with a key only this node holds, over
         // bytes `precompile_component` gave it, in a folder only it writes.
@@ -284,7 +286,8 @@ impl NativeCodeCache {
         write_by_rename(&path.with_extension("mac"), &mac)
     }
 
-    /// Over the file's name too, so that one artifact's code cannot pass as another's.
+    /// Computes the MAC over file name and code: including the name prevents swapping the code of
+    /// two artifacts.
     fn mac(&self, path: &Path, native: &[u8]) -> Option<Hmac<Sha256>> {
         let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.key).ok()?;
         mac.update(path.file_name()?.as_encoded_bytes());
@@ -300,7 +303,7 @@ fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// What the names of an engine's files end with.
+/// Returns the file name suffix for an engine's code.
 fn suffix(engine: &Engine) -> String {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -308,6 +311,7 @@ fn suffix(engine: &Engine) -> String {
 }
 
 fn write_by_rename(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // The process id keeps two releases that share the folder from writing to the same file.
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&temporary, bytes)?;
     fs::rename(&temporary, path)
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn native_code_is_cached_and_a_changed_cache_file_is_a_miss() {
+    fn a_modified_native_code_cache_file_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
@@ -344,9 +348,9 @@ mod tests {
         assert!(cache.read(&engines.rules, &path).is_some());
     }
 
-    /// What is evicted is made again when it is needed.
+    /// Evicted code is compiled again when it is needed.
     #[test]
-    fn native_code_that_was_used_longest_ago_makes_room() {
+    fn least_recently_used_native_code_is_evicted() {
         let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let cache = NativeCodeCache::new(folder.path().into(), [7; 32]);
@@ -372,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn another_nodes_cache_is_a_miss() {
+    fn native_code_cached_by_another_node_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
         let engines = Engines::new(AllLimits::default()).unwrap();
         let ours = NativeCodeCache::new(folder.path().into(), [7; 32]);

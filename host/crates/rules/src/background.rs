@@ -7,7 +7,7 @@ use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// Niceness of the threads. Linux keeps one per thread.
+/// Niceness of the threads. On Linux it is a property of each thread.
 const NICE: i32 = 10;
 
 static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {

@@ -1,9 +1,9 @@
-//! The answer of a built-in pack beside that of other compliance rules.
+//! Comparison of other compliance rules with a built-in pack, the baseline.
 //!
 //! Rules of an organization or an operator may be stricter than the specification and never
-//! looser. Published vectors cannot show that, as rules can be made to know them; so every
-//! answer is held against the built-in pack of the same family, and counts only where both
-//! agree.
+//! looser. Published test vectors cannot ensure that, because rules can be written to recognize
+//! them. Therefore every evaluation is compared with the built-in pack of the same family, and a
+//! check passes only if it passes in both.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::rules::{self, CompliancePre, compliance};
 use super::slot::{self, Active, Deferred};
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
-/// One component's result for a record.
+/// Result of one component for a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Opinion {
     pub component: ComponentIdentity,
@@ -40,16 +40,16 @@ impl Opinion {
 /// The built-in compliance packs.
 #[derive(Clone)]
 pub struct Baselines {
-    /// The specification's.
+    /// Pack of the specification.
     default: Deferred<CompliancePre>,
-    /// Of other families, loaded when they are first needed.
+    /// Packs of other families, loaded lazily.
     others: Vec<Deferred<CompliancePre>>,
-    /// SHA-256 of each.
+    /// SHA-256 of each pack.
     digests: Vec<String>,
 }
 
 impl Baselines {
-    /// Beside the default component of the slot.
+    /// Creates the packs. `default` is the default component of the slot.
     pub fn new(
         engines: &Engines,
         cache: &NativeCodeCache,
@@ -66,13 +66,13 @@ impl Baselines {
         }
     }
 
-    /// Whether a component is one of the packs, and needs no other beside it.
+    /// Whether a component is one of the packs, and so needs no comparison.
     pub fn has(&self, sha256: &str) -> bool {
         self.digests.iter().any(|digest| digest == sha256)
     }
 
-    /// The pack of the family of an evaluation, which is the one that shares most of its
-    /// requirements, and the pack's own evaluation of the same facts.
+    /// Returns the pack that shares most requirements with an evaluation, and the pack's own
+    /// evaluation of the same facts.
     pub fn of_family(
         &self,
         own: &compliance::Evaluation,
@@ -87,7 +87,7 @@ impl Baselines {
         };
         let mut best = asked(&self.default, facts)?;
         for pack in &self.others {
-            // The default's family in full: no other can share more.
+            // All requirements of the default are shared: this is its family.
             if shared(&best.1) == best.1.checks.len() {
                 break;
             }
@@ -108,7 +108,7 @@ fn asked<'a>(
     Ok((pack, rules::evaluate(pack, facts)?))
 }
 
-/// An evaluation that states no more than both do.
+/// Intersects two evaluations: a check passes only if it passes in both.
 pub fn intersection(
     own: &compliance::Evaluation,
     baseline: &compliance::Evaluation,
@@ -148,14 +148,15 @@ pub fn intersection(
     let score = share.min(own.score).min(baseline.score);
     compliance::Evaluation {
         compliant,
+        // Only a compliant record can have the score 100.
         score: if compliant { score } else { score.min(99) },
         missing_requirements,
         checks,
     }
 }
 
-/// Puts both results into a certificate of other rules, and states compliance as both agree
-/// on it. None when one of the two certificates is no JSON object.
+/// Adds both results to the certificate of other rules, and sets compliance to the intersection.
+/// `None` if one of the certificates is no JSON object.
 pub fn certificate(
     own: &str,
     baseline: &str,
@@ -196,7 +197,7 @@ pub fn certificate(
     Some(format!("{:#}\n", Value::Object(certificate)))
 }
 
-/// The object with this name; anything else there gives way to it.
+/// Returns the member object with this name. Creates it, or replaces a value of another type.
 fn object<'a>(members: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
     let member = members.entry(name).or_insert(Value::Null);
     if !member.is_object() {
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluation_passes_only_where_both_do() {
+    fn a_check_passes_only_if_both_packs_pass_it() {
         let own = evaluation(&[("hash", true), ("own", true)]);
         let baseline = evaluation(&[("hash", false), ("party", false), ("copy", true)]);
         let both = intersection(&own, &baseline);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_checks_is_not_compliant() {
+    fn an_evaluation_without_checks_is_not_compliant() {
         let mut own = evaluation(&[]);
         own.compliant = true;
         let both = intersection(&own, &evaluation(&[("hash", false)]));
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_states_what_both_agree_on() {
+    fn a_certificate_states_only_results_of_both_packs() {
         let own = r#"{"z":1,"ucc_9105_compliance":{"compliant":true,"score":100,"checks":[
             {"requirement":"hash","satisfied":true,"detail":"fine","statute_reference":"x"}]},
             "esign_act_compliance":{"compliant":true},"a":2}"#;
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_stands_in_a_certificates_place_gives_way() {
+    fn malformed_certificate_statements_are_replaced() {
         let own = r#"{"ucc_9105_compliance":"all well","esign_act_compliance":[]}"#;
         let both = evaluation(&[("hash", false)]);
         let text = certificate(own, "{}", &both, &[]).unwrap();

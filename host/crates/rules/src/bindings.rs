@@ -1,6 +1,5 @@
-//! What `bindgen!` makes of `wit/`: one module per world. Nothing outside
-//! the crate names these modules; the types that other code needs are
-//! re-exported where the calls are.
+//! `bindgen!` output for `wit/`: one module per world. No code outside
+//! the crate names these modules; `rules.rs` re-exports the types that other code needs.
 
 #![allow(missing_docs, clippy::all, reason = "generated from wit/")]
 

@@ -1,4 +1,4 @@
-//! Questions with known answers that a component must get right before it is
+//! Canaries: test calls with known results that a component must pass before it is
 //! used. Linking does not check the types of exports; calling them does.
 
 use super::bindings;
@@ -7,7 +7,7 @@ use super::error::{ComponentError, Failure};
 use super::rules::{compliance, lifecycle};
 use super::slot::Probe;
 
-/// An empty record fails every check but the one on signatories.
+/// Requires that an empty record is not compliant.
 pub fn compliance(
     pre: &bindings::compliance::ComplianceRulesPre<Limited<()>>,
     probe: &Probe<'_>,
@@ -40,7 +40,7 @@ pub fn compliance(
     )
 }
 
-/// A vaulted envelope cannot be voided; a sent one can.
+/// Requires that a sent envelope can be voided and a vaulted one cannot.
 pub fn lifecycle(
     pre: &bindings::lifecycle::LifecycleRulesPre<Limited<()>>,
     probe: &Probe<'_>,
@@ -73,7 +73,7 @@ pub fn lifecycle(
     )
 }
 
-/// Bytes that are no PDF are refused, not read.
+/// Requires that the component refuses to inspect bytes that are no PDF.
 pub fn placement(
     pre: &bindings::placement::PlacementRulesPre<Limited<()>>,
     probe: &Probe<'_>,
@@ -87,7 +87,7 @@ pub fn placement(
     probe.expect(answer.is_err(), "something that is no PDF was read as one")
 }
 
-/// Bytes that are no PDF are refused, not marked.
+/// Requires that the component refuses to render bytes that are no PDF.
 pub fn documents(
     pre: &bindings::documents::DocumentsRulesPre<Limited<()>>,
     probe: &Probe<'_>,

@@ -1,4 +1,5 @@
-//! What the process that compiles unknown bytes gives up before it looks at them.
+//! Sandbox of the process that compiles unknown bytes. The process confines itself before it
+//! reads them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,32 +13,33 @@ use serde::Serialize;
 
 use super::settings::MIB;
 
-/// What compiling may take: a component of 18 MB takes a tenth of it.
+/// Memory limit in bytes. A component of 18 MB takes a tenth of it.
 const MEMORY: u64 = 4096 * MIB as u64;
-/// The parent watches the clock; should it be gone, this ends the child.
+/// Limit of processor time. The parent enforces a shorter timeout; this limit ends a child that
+/// has lost its parent.
 const CPU_SECONDS: u64 = 900;
 
 /// Measures in force in a child.
 #[derive(Debug, Serialize)]
 pub struct Confinement {
-    /// The kernel ends it before all other processes when memory runs out.
+    /// The OOM killer ends the child before any other process.
     ended_first: bool,
-    /// Bytes that it may have, below the container's limit.
+    /// Memory limit in bytes, below the container's limit.
     memory: u64,
-    /// It is not the superuser.
+    /// The child does not run as the superuser.
     own_user: bool,
-    /// It has namespaces of its own: no network, no rights over other processes. Containers
-    /// and some distributions do not allow it.
+    /// The child has separate namespaces: no network, no rights over other processes. Containers
+    /// and some distributions do not allow this.
     own_namespaces: bool,
-    /// Every system call that compiling does not need fails.
+    /// A seccomp filter refuses the system calls that compiling does not need.
     filtered: bool,
 }
 
-/// `nobody`, on every distribution.
+/// User and group id of `nobody` on every distribution.
 const NOBODY: u32 = 65_534;
 
-/// System calls that compiling needs: memory, threads, its pipes and the clock. Others fail
-/// with `EPERM`: no file or socket is opened, no program started, no process signalled.
+/// System calls that compiling needs: memory, threads, pipes and the clock. Others fail
+/// with `EPERM`: the child cannot open files or sockets, start programs or send signals.
 const ALLOWED: &[i64] = &[
     libc::SYS_brk,
     libc::SYS_clock_gettime,
@@ -79,7 +81,7 @@ const ALLOWED: &[i64] = &[
 impl Confinement {
     /// Confines this process.
     pub fn enter() -> Self {
-        // Requests go first.
+        // Threads that serve requests run first.
         if !runs_when_idle() {
             let _ = nice(19);
         }
@@ -93,7 +95,7 @@ impl Confinement {
             (Resource::Data, memory),
             (Resource::Cpu, CPU_SECONDS),
             (Resource::Core, 0),
-            // Its answer leaves through a pipe: it writes no files.
+            // The result goes through a pipe, so the child needs to write no files.
             (Resource::Fsize, 0),
         ] {
             let _ = setrlimit(resource, most(limit));
@@ -112,8 +114,8 @@ impl Confinement {
     }
 }
 
-/// Leaves each processor at once to any other thread that can run, which a thread of low
-/// priority does only some milliseconds later.
+/// Switches to the idle scheduling policy. Any other runnable thread preempts an idle thread at
+/// once; a thread that is merely nice keeps its processor for some milliseconds.
 #[expect(unsafe_code, reason = "a system call that no safe wrapper has")]
 fn runs_when_idle() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
@@ -121,11 +123,11 @@ fn runs_when_idle() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
 }
 
-/// Becomes `nobody` where the server runs as the superuser.
+/// Changes the user to `nobody` if the server runs as the superuser.
 fn leave_superuser() -> bool {
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-        // The process has one thread.
+        // These calls change one thread only, and the process has no other yet.
         let left = set_thread_groups(&[])
             .and_then(|()| set_thread_res_gid(group, group, group))
             .and_then(|()| set_thread_res_uid(user, user, user));
@@ -153,7 +155,7 @@ fn filter() -> Option<BpfProgram> {
     filter.try_into().ok()
 }
 
-/// What a confined process still can do; for tests and for an operator who looks.
+/// Abilities that a confined process still has, for tests and operators.
 #[derive(Debug, Serialize)]
 pub struct Reach {
     reads_files: bool,
@@ -163,7 +165,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Tries each.
+    /// Tries each ability.
     pub fn probe() -> Self {
         Self {
             reads_files: fs::read("/proc/self/status").is_ok(),
@@ -175,7 +177,8 @@ impl Reach {
     }
 }
 
-/// At most half of what the container may have, so that the kernel need not choose.
+/// Returns the memory limit: at most half of the container's limit, so that the child reaches its
+/// limit before the container does.
 fn memory_limit() -> u64 {
     let limits = [
         "/sys/fs/cgroup/memory.max",

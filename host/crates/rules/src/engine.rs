@@ -1,8 +1,8 @@
 //! The engines, and a store for one call.
 //!
-//! Three engines, because three kinds of work want different memory: small
-//! rules that are called all the time (pooled 16 MiB slots, fuel, no imports),
-//! document work that reads hostile files (up to 512 MiB, fuel), and providers
+//! There are three engines because three kinds of work need different memory: small
+//! rules that are called often (pooled 16 MiB slots, fuel, no imports),
+//! document work on untrusted files (up to 512 MiB, fuel), and providers
 //! that wait for a network (asynchronous, epoch slices).
 
 use std::future::{Future, poll_fn};
@@ -22,10 +22,10 @@ use holdfast_domain::component::Slot;
 
 /// Period of the epoch counter.
 const EPOCH_TICK: Duration = Duration::from_millis(5);
-/// Elements of all tables of a call.
+/// Maximum number of elements of all tables of a call.
 const TABLE_ELEMENTS: usize = 100_000;
-/// What a component is made of: languages with a runtime come in several modules, and
-/// each interface that is asked for adds one.
+/// Maximum number of core instances of a component. Languages with a runtime need several
+/// modules, and each imported interface adds one.
 const CORE_INSTANCES: usize = 200;
 const MEMORIES: usize = 4;
 const TABLES: usize = 64;
@@ -39,9 +39,9 @@ pub struct Engines {
     pub documents: Engine,
     /// Provider plugins.
     pub providers: Engine,
-    /// What their components did.
+    /// Metrics by component.
     pub metrics: ComponentMetrics,
-    /// What a call may use.
+    /// Resource limits of a call.
     pub limits: AllLimits,
     _ticker: Arc<Ticker>,
 }
@@ -63,7 +63,7 @@ impl Engines {
         })
     }
 
-    /// The one that components of a slot run in.
+    /// Returns the engine for components of a slot.
     pub fn of(&self, slot: Slot) -> &Engine {
         match slot {
             Slot::Compliance | Slot::Lifecycle => &self.rules,
@@ -73,7 +73,7 @@ impl Engines {
     }
 }
 
-/// A store's data, with the limits wasmtime asks it about.
+/// Data of a store, with its resource limiter.
 pub struct Limited<T> {
     pub limits: Meter,
     pub data: T,
@@ -93,12 +93,12 @@ impl<T: wasmtime_wasi_http::WasiHttpView> wasmtime_wasi_http::WasiHttpView for L
     }
 }
 
-/// What a store may have, and what it had.
+/// Resource limiter of a store, with the present use.
 pub struct Meter {
     most_memory: usize,
-    /// Of the share of the organization whose component runs.
+    /// Reservation in the memory share of the organization that owns the component.
     reservation: Option<Reservation>,
-    /// Bytes of all linear memories together; none is ever given back.
+    /// Bytes of all linear memories together. WebAssembly memory never shrinks.
     pub memory: usize,
     table_elements: usize,
 }
@@ -114,7 +114,7 @@ impl Meter {
     }
 }
 
-/// Limits hold for a call as a whole: a component may have several memories and tables.
+/// Limits apply to a call as a whole, because a component can have several memories and tables.
 impl ResourceLimiter for Meter {
     fn memory_growing(
         &mut self,
@@ -168,14 +168,14 @@ impl ResourceLimiter for Meter {
     }
 }
 
-/// A call has come to its limit of memory.
+/// Error: a call has reached its memory limit.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} bytes or table elements in all")]
 pub struct TooMuchMemory(usize);
 
-/// A store for one call of a rules or documents component, which ends when the thread
-/// that makes it has worked for the slot's processor time: fuel does not count what a
-/// component has the host copy or fill.
+/// Creates a store for one call of a rules or documents component on the present thread. Besides
+/// fuel, the processor time of the thread is limited: fuel does not count the bytes that a
+/// component makes the host copy or fill.
 pub fn fueled_store(engine: &Engine, limits: &Limits) -> wasmtime::Result<Store<Limited<()>>> {
     let meter = Meter::new(limits.memory, None);
     let mut store = Store::new(
@@ -201,13 +201,13 @@ pub fn fueled_store(engine: &Engine, limits: &Limits) -> wasmtime::Result<Store<
     Ok(store)
 }
 
-/// A store for one call of a provider, and the watch that it is to be run under.
+/// Creates a store for one call of a provider, and the watch that must run the call.
 ///
-/// A trapping deadline would count the time a guest waits for a network. What counts
-/// is the processor time of the thread that runs it, work of the host on its behalf
-/// included ([`Watch::run`]), and neither the wait for a page of its code nor for a turn
-/// on a busy processor. It is looked at whenever an epoch ends. Then everybody else's
-/// work goes on; the wall clock is watched outside.
+/// A trapping deadline would also count the time in which the guest waits for the network. The
+/// watch counts only processor time of the thread that runs the guest, including work of the host
+/// for it ([`Watch::run`]), but neither page faults on its code nor waiting for a
+/// processor. The limit is checked at the end of each epoch; then the call yields to
+/// other tasks. The caller enforces the wall-clock deadline.
 pub fn provider_store<T: Send + 'static>(
     engine: &Engine,
     limits: &Limits,
@@ -234,7 +234,7 @@ pub fn provider_store<T: Send + 'static>(
         } else {
             let watch = watching.clone();
             let turn = async move {
-                // Behind the others, which wasmtime's own way of yielding is not.
+                // Moves the task to the back of the queue, which wasmtime's own yield does not.
                 tokio::task::yield_now().await;
                 if let Some(slice) = &watch.slice {
                     slice.open(EPOCH_TICK).await;
@@ -247,24 +247,25 @@ pub fn provider_store<T: Send + 'static>(
     (store, watch)
 }
 
-/// How much processor time a call has had.
+/// Stopwatch for the processor time of a call.
 #[derive(Clone)]
 pub struct Watch {
     held: Arc<Mutex<Held>>,
-    /// Of the organization whose component it is.
+    /// Time slice of the organization that owns the component.
     slice: Option<Arc<TimeSlice>>,
 }
 
 #[derive(Default)]
 struct Held {
+    /// Processor time of finished polls.
     before: Duration,
-    /// The thread's own time when it took the call up.
+    /// Processor time of the thread at the start of the present poll.
     since: Option<Duration>,
-    /// Spent in advance for the present poll.
+    /// Part of the time slice that was spent in advance for the present poll.
     reserved: Duration,
 }
 
-/// Processor time of this thread.
+/// Returns the processor time of the present thread.
 pub fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -288,9 +289,10 @@ impl Watch {
         held.before + held.since.map_or(Duration::ZERO, now)
     }
 
-    /// Runs a call, and measures it.
+    /// Runs a call and measures its processor time.
     pub async fn run<F: Future>(&self, call: F) -> F::Output {
         let mut call = pin!(call);
+        // Measures each poll: between two polls the task can move to another thread.
         poll_fn(|context| {
             self.held().since = Some(thread_time());
             let polled = call.as_mut().poll(context);
@@ -309,7 +311,7 @@ impl Watch {
     }
 }
 
-/// Counts epochs until it is dropped.
+/// Thread that increments the epochs until this is dropped.
 struct Ticker {
     stopped: Arc<AtomicBool>,
 }
@@ -343,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_of_memory_is_for_all_memories_together() {
+    fn the_memory_limit_covers_all_memories_of_an_instance() {
         let mut meter = Meter::new(10 << 20, None);
         assert!(meter.memory_growing(0, 6 << 20, None).unwrap());
         assert!(meter.memory_growing(0, 3 << 20, None).unwrap());
@@ -357,10 +359,10 @@ mod tests {
         );
     }
 
-    /// The calls that may run at once cannot use up the tables, memories and core
-    /// instances of the pool, whatever components are made of.
+    /// The maximum number of concurrent calls cannot exhaust the tables, memories and core
+    /// instances of the pool, however large the components are.
     #[test]
-    fn no_component_uses_up_what_other_calls_run_in() {
+    fn a_component_cannot_exhaust_resources_of_other_calls() {
         let limits = AllLimits::default().of(Slot::Signing);
         let engine = Engine::new(&settings::providers()).unwrap();
         // A module with one table: `funcref`, 0 to 0 elements.
@@ -377,9 +379,9 @@ mod tests {
         }
     }
 
-    /// Waiting is not counted, and working is, whoever works.
+    /// Waiting is not counted. Processor time is counted, in the guest and in the host.
     #[tokio::test]
-    async fn what_counts_is_the_time_in_which_a_processor_works() {
+    async fn the_time_limit_counts_processor_time() {
         let watch = Watch::new(None);
         watch
             .run(async {

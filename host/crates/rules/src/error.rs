@@ -1,70 +1,68 @@
-//! What can go wrong with a component, told apart by what it means for callers.
+//! Errors of components, classified by their meaning for callers.
 
 use super::engine::TooMuchMemory;
 use super::gate::ShareInUse;
 use crate::metrics::ComponentMeter;
 use holdfast_domain::component::ComponentIdentity;
 
-/// The component asked the host for more than it may in one call.
+/// Error: the component made more host calls than its slot allows.
 #[derive(Debug, thiserror::Error)]
 #[error("it asked the host for something too often")]
 pub struct TooManyHostCalls;
 
-/// A record of the signing room could not be read or stored.
+/// Error: a record of the signing room could not be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[error("the signing room failed: {why}")]
 pub struct RoomFailure {
-    /// The disk is full.
+    /// Whether the disk is full.
     pub disk_full: bool,
     pub why: String,
 }
 
-/// A component's call that did not give an answer. The component is named so
-/// that a log line and a metric can point at it; callers are told less.
+/// Failed call of a component. Logs and metrics name the component; API responses do not.
 #[derive(Debug, thiserror::Error)]
 #[error("component {component}: {kind}")]
 pub struct ComponentError {
-    /// Name and version.
+    /// Name and version of the component.
     pub component: String,
-    /// What happened.
+    /// Kind of the failure.
     pub kind: Failure,
-    /// The document that it worked on is to blame: it takes more time or
-    /// memory than a document may, or leads a reader into a trap.
+    /// Whether the processed document is the cause: it needs more time or
+    /// memory than the limits allow, or makes the component trap.
     pub by_document: bool,
 }
 
-/// What happened in the sandbox.
+/// Kind of a failed call.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Fuel, epoch or wall-clock deadline.
+    /// The call used up its fuel, or exceeded its processor time or deadline.
     #[error("exceeded its deadline")]
     Timeout,
-    /// A panic, a failed allocation or an overrun stack.
+    /// The component panicked, failed to allocate, or overflowed its stack.
     #[error("trapped: {0}")]
     Trap(String),
-    /// Asked for more memory than its slot has.
+    /// The component needed more memory than its slot allows.
     #[error("exceeded its memory limit: {0}")]
     Memory(String),
-    /// Asked the host for something more often than its slot allows.
+    /// The component made more host calls than its slot allows.
     #[error("exceeded its limit of host calls")]
     HostCalls,
-    /// Its share of instances, memory or time is in use. Not the component's fault.
+    /// The share of instances, memory or time is in use. Not a fault of the component.
     #[error("its share of this node is in use")]
     Busy,
-    /// The built-in provider that it asked has no room on its disk. Not the component's
-    /// fault.
+    /// The disk of the built-in provider is full. Not a fault of the component.
     #[error("the disk of the provider is full")]
     DiskFull,
-    /// This node has not loaded it, or cannot.
+    /// The component is not loaded on this node.
     #[error("is not available on this node: {0}")]
     Absent(String),
-    /// It does not fit its slot.
+    /// The component does not fit its slot.
     #[error("does not fit its slot: {0}")]
     Link(String),
-    /// It answered a known question wrongly.
+    /// The component failed its canary.
     #[error("failed its canary: {0}")]
     Canary(String),
-    /// The answer is larger than the slot allows, or makes no sense.
+    /// The result is larger than the slot allows, or invalid.
     #[error("gave an unusable answer: {0}")]
     Answer(String),
 }
@@ -92,13 +90,14 @@ impl ComponentError {
         }
     }
 
-    /// A later call may be answered: nothing is wrong with the component or its input.
+    /// Whether a later call can succeed: nothing is wrong with the component or its input.
     pub fn is_temporary(&self) -> bool {
         matches!(self.kind, Failure::Busy | Failure::Absent(_))
     }
 
-    /// The same, for the next caller.
+    /// Copies the error of loading a component for the next caller.
     pub fn again(&self) -> Self {
+        // Wasmtime errors cannot be cloned; only kinds that callers distinguish are kept.
         Self {
             component: self.component.clone(),
             kind: match &self.kind {
@@ -109,7 +108,7 @@ impl ComponentError {
         }
     }
 
-    /// The failure of a call that worked on somebody's document.
+    /// Marks the failure of a call that processed a user's document.
     pub fn on_document(mut self) -> Self {
         self.by_document = matches!(
             self.kind,
@@ -118,7 +117,7 @@ impl ComponentError {
         self
     }
 
-    /// Logs and counts a failed call, unless it is a candidate's.
+    /// Logs and counts a failed call, unless the component is a candidate.
     pub fn reported(self, meter: &ComponentMeter) -> Self {
         if !meter.is_reported() {
             return self;
@@ -129,7 +128,7 @@ impl ComponentError {
         self
     }
 
-    /// Sorts a wasmtime error into a [`Failure`].
+    /// Classifies a wasmtime error as a [`Failure`].
     pub fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
         use wasmtime::{PoolConcurrencyLimitError, Trap};
         let text = format!("{error:#}");
@@ -147,7 +146,7 @@ impl ComponentError {
             None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
                 Failure::Busy
             }
-            // Wasmtime's `HostcallFuelExhausted` is private: its text is all there is.
+            // Wasmtime's `HostcallFuelExhausted` is private, so only its text identifies it.
             None if text.contains("fuel allocated for hostcalls") => {
                 Failure::Answer("it is larger than its slot allows".into())
             }
@@ -163,9 +162,9 @@ mod tests {
 
     use super::*;
 
-    /// Where an error comes from is found below what callers say about it.
+    /// The cause is found below the context that callers add to an error.
     #[test]
-    fn errors_of_calls_are_sorted_by_their_type() {
+    fn call_errors_are_classified_by_type() {
         let room = |disk_full| RoomFailure {
             disk_full,
             why: "put".into(),

@@ -1,38 +1,38 @@
-//! Turns: how many calls there may be at once, and what the calls of one organization
-//! may use together.
+//! Admission of calls: concurrency limits, and the memory and processor time that the calls of
+//! one organization share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Unit of a share of memory: a WebAssembly page.
+/// Unit of memory shares: a WebAssembly page.
 const PAGE: usize = 64 * 1024;
 
-/// How many calls there may be at once: in all, and on behalf of one organization. A
-/// call passes only with a permit of each.
+/// Limits of concurrent calls: in total, and on behalf of one organization. A
+/// call needs a permit of each.
 #[derive(Clone, Default)]
 pub struct Gate {
-    /// The narrowest first, so that a caller that waits for its own share holds no
-    /// permit that others need.
+    /// Semaphores, the narrowest first: a caller that waits for its organization's limit must not
+    /// hold a permit that others need.
     pub permits: Vec<Arc<Semaphore>>,
-    /// Of components that organizations uploaded.
+    /// Memory share, for components that an organization uploaded.
     pub memory: Option<Arc<MemoryShare>>,
-    /// The same.
+    /// Time slice, for components that an organization uploaded.
     pub time: Option<Arc<TimeSlice>>,
 }
 
-/// The right to one call.
+/// Permit for one call.
 pub struct Turn {
     _permits: Vec<OwnedSemaphorePermit>,
-    /// Memory that the call may begin with.
+    /// Reservation of linear memory.
     pub memory: Option<Reservation>,
-    /// For documents that it fetches.
+    /// Reservation of memory for fetched documents.
     pub fetched: Option<Reservation>,
 }
 
 impl Gate {
-    /// One permit of one semaphore.
+    /// Creates a gate with one semaphore and no shares.
     pub fn of(permits: Arc<Semaphore>) -> Self {
         Self {
             permits: vec![permits],
@@ -40,8 +40,8 @@ impl Gate {
         }
     }
 
-    /// Waits for a turn, and no longer than `patience`. `expected` is what the component
-    /// is known to use, in bytes.
+    /// Waits for a permit for at most `patience`. `expected` is the memory in bytes that the
+    /// component is known to use.
     pub async fn pass(&self, patience: Duration, expected: usize) -> Option<Turn> {
         let turn = async {
             if let Some(time) = &self.time {
@@ -68,8 +68,8 @@ impl Gate {
     }
 }
 
-/// Memory that the calls of one organization's components may hold together, within what
-/// all organizations' components may.
+/// Memory limit for all calls of one organization's components, within a limit for the
+/// components of all organizations.
 pub struct MemoryShare {
     own: Arc<Semaphore>,
     all: Arc<Semaphore>,
@@ -81,12 +81,12 @@ fn pages(bytes: usize) -> u32 {
 }
 
 impl MemoryShare {
-    /// Permits for so many bytes.
+    /// Creates a semaphore with permits for this number of bytes.
     pub fn permits(bytes: usize) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(pages(bytes) as usize))
     }
 
-    /// `most` bytes for one organization, out of `all`.
+    /// Creates a share of `most` bytes for one organization, out of `all`.
     pub fn new(most: usize, all: Arc<Semaphore>) -> Self {
         Self {
             own: Self::permits(most),
@@ -95,8 +95,9 @@ impl MemoryShare {
         }
     }
 
-    /// Waits until so many bytes are free.
+    /// Waits until this number of bytes is free.
     async fn reserve(&self, bytes: usize) -> Option<Reservation> {
+        // More than the whole share would wait forever.
         let pages = pages(bytes.min(self.most));
         let own = self.own.clone().acquire_many_owned(pages).await.ok()?;
         let all = self.all.clone().acquire_many_owned(pages).await.ok()?;
@@ -107,20 +108,21 @@ impl MemoryShare {
     }
 }
 
-/// Part of a share that one call holds until it is dropped.
+/// Part of a memory share, held until it is dropped.
 pub struct Reservation {
     share: (Arc<Semaphore>, Arc<Semaphore>),
     held: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
-/// The other calls of the organization use the rest of its share.
+/// Error: other calls of the organization use the rest of its memory share.
 #[derive(Debug, thiserror::Error)]
 #[error("the organization's share of memory is in use")]
 pub struct ShareInUse;
 
 impl Reservation {
-    /// Makes sure that it covers `bytes`, without waiting.
+    /// Extends the reservation to `bytes` without waiting.
     pub fn cover(&mut self, bytes: usize) -> Result<(), ShareInUse> {
+        // Waiting could deadlock: other calls that hold memory may be waiting for more, too.
         let wanted = pages(bytes) as usize;
         let more = wanted.saturating_sub(self.held.0.num_permits());
         let more = u32::try_from(more).map_err(|_| ShareInUse)?;
@@ -147,13 +149,13 @@ const AT_ONCE: usize = 2;
 /// Token bucket of processor time for the rules, or the plugins, of one organization.
 pub struct TimeSlice {
     share: f64,
-    /// Used and not yet made up for, as of a time.
+    /// Processor time in excess of the share, and the time at which it was computed.
     debt: Mutex<(Duration, Instant)>,
     turns: Arc<Semaphore>,
 }
 
 impl TimeSlice {
-    /// `share` of one processor.
+    /// Creates a time slice; `share` is a fraction of one processor.
     pub fn new(share: f64) -> Self {
         Self {
             share,
@@ -162,7 +164,7 @@ impl TimeSlice {
         }
     }
 
-    /// Adds what a call took, and returns how long the next has to wait.
+    /// Adds the processor time of a call, and returns the delay of the next call.
     pub fn spend(&self, took: Duration, now: Instant) -> Duration {
         let mut debt = self.debt_at(now);
         debt.0 += took;
@@ -207,7 +209,7 @@ impl TimeSlice {
         debt
     }
 
-    /// Waits for a turn, and no longer than `patience`.
+    /// Waits for a permit for at most `patience`.
     pub async fn pass(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
         let turn = async {
             let turn = self.turns.clone().acquire_owned().await.ok()?;
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn calls_of_one_organization_share_its_memory_and_leave_the_rest() {
+    async fn calls_of_one_organization_share_its_memory_quota() {
         let all = MemoryShare::permits(3 << 20);
         let oak = MemoryShare::new(2 << 20, all.clone());
         let elm = MemoryShare::new(2 << 20, all);
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_used_up_their_slice_wait_until_it_is_made_up_for() {
+    fn rules_that_used_up_their_time_slice_wait_for_the_next() {
         let slice = TimeSlice::new(RULES);
         let now = Instant::now();
         assert_eq!(slice.spend(BURST, now), Duration::ZERO);
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_wait_for_a_share_run_one_after_the_other() {
+    fn calls_waiting_for_a_share_run_one_at_a_time() {
         let slice = TimeSlice::new(PLUGINS);
         let (now, reserve) = (Instant::now(), Duration::from_millis(5));
         slice.spend(BURST, now);

@@ -1,5 +1,5 @@
-//! What an unknown component is, and whether it fits a world: told from its bytes
-//! alone, in words that its author can act on.
+//! Inspection of an unknown component: finds its slot and checks that it fits the world, from
+//! its bytes only. The reasons for a refusal are addressed to the component's author.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,24 +8,24 @@ use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use super::worlds::{self, MAJOR};
 use holdfast_domain::component::Slot;
 
-/// What was found out about a component.
+/// Properties of an inspected component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inspected {
     pub slot: Slot,
-    /// Of the interface that it exports.
+    /// Version of the exported interface.
     pub interface_version: String,
-    /// Interfaces that it asks the host for, with their versions.
+    /// Imported interfaces with their versions.
     pub imports: Vec<String>,
 }
 
-/// Why a component is not admitted.
+/// Reason for refusing a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// `not_a_component`, `invalid`, `unknown_world`, `import_not_granted`,
     /// `interface_version`, `type_mismatch`, `over_limit`, `conformance`,
     /// `signature` or `version`.
     pub code: String,
-    /// A sentence for the component's author.
+    /// Explanation for the component's author.
     pub message: String,
 }
 
@@ -38,15 +38,15 @@ impl Reason {
     }
 }
 
-/// What the engines can run.
+/// WebAssembly features that the engines support.
 fn features() -> WasmFeatures {
     WasmFeatures::WASM2 | WasmFeatures::EXTENDED_CONST | WasmFeatures::COMPONENT_MODEL
 }
 
-/// Looks at a component's structure, its world and its types.
+/// Checks the structure, the world and the types of a component.
 ///
 /// # Errors
-/// Every reason why it cannot be admitted.
+/// The reasons for refusing the component.
 pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
     let one = |code, message: String| vec![Reason::new(code, message)];
     if Parser::is_core_wasm(bytes) {
@@ -75,6 +75,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
         .filter_map(|import| not_granted(slot, import))
         .collect();
     if reasons.is_empty()
+        // Type errors of a component with refused imports would only add noise.
         && let Some(mismatch) = mismatch(slot, &version, &outline, bytes)
     {
         reasons.push(mismatch);
@@ -89,7 +90,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspected, Vec<Reason>> {
     }
 }
 
-/// The names at a component's border.
+/// Names of a component's imports and exports.
 struct Outline {
     imports: Vec<String>,
     exports: Vec<String>,
@@ -118,7 +119,7 @@ impl Outline {
         Ok(Self { imports, exports })
     }
 
-    /// The slot whose interface is exported, and the interface's version.
+    /// Returns the slot of the exported interface, and the interface's version.
     fn slot(&self) -> Result<(Slot, String), Vec<Reason>> {
         let mut found = Vec::new();
         let mut reasons = Vec::new();
@@ -194,8 +195,8 @@ fn not_granted(slot: Slot, import: &str) -> Option<Reason> {
     })
 }
 
-/// Says how the types differ, where the versions are the same: of another minor
-/// version a component may leave out or add what this host does not know.
+/// Compares the types with those of the world. Skips components of another minor version, which
+/// may lack or add items, and components with foreign imports.
 fn mismatch(slot: Slot, version: &str, outline: &Outline, bytes: &[u8]) -> Option<Reason> {
     let foreign = |import: &String| !import.starts_with("holdfast:");
     if version != worlds::VERSION || outline.imports.iter().any(foreign) {
@@ -222,7 +223,7 @@ fn mismatch(slot: Slot, version: &str, outline: &Outline, bytes: &[u8]) -> Optio
     ))
 }
 
-/// `a:b/c@1.2.3` as `a:b/c` and `1.2.3`.
+/// Splits `a:b/c@1.2.3` into `a:b/c` and `1.2.3`.
 fn split(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, ""))
 }

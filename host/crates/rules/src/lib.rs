@@ -2,26 +2,26 @@
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `settings.rs` | what the engines compile with; the build script reads it too |
-//! | `limits.rs` | what one call may use, by slot |
+//! | `settings.rs` | compiler settings of the engines; the build script includes it too |
+//! | `limits.rs` | resource limits of one call, by slot |
 //! | `engine.rs` | the engines, and a store for one call |
-//! | `gate.rs` | how many calls there may be at once |
-//! | `artifact.rs` | from bytes to native code, through the cache on disk |
+//! | `gate.rs` | concurrency limits, and shares of memory and time by organization |
+//! | `artifact.rs` | component bytes, and the on-disk cache of native code |
 //! | `released.rs` | rules packs of earlier releases |
-//! | `bindings.rs` | what `bindgen!` makes of `wit/` for rules |
+//! | `bindings.rs` | `bindgen!` output for the rules worlds of `wit/` |
 //! | `slot.rs` | the components of a slot on this node, and one call |
 //! | `rules.rs` | calls of compliance and lifecycle rules |
-//! | `baseline.rs` | the answer of a built-in pack beside that of other compliance rules |
-//! | `canaries.rs` | questions that a component must get right before it is used |
-//! | `worlds.rs` | the WIT packages, and what each world grants |
-//! | `inspection.rs` | what an unknown component is, and whether it fits a world |
-//! | `compiler.rs` | compiling it, in a process of its own |
-//! | `confinement.rs` | what that process gives up before it looks at the bytes |
-//! | `background.rs` | threads that give way to those that serve requests |
-//! | `metrics.rs` | what components did |
+//! | `baseline.rs` | comparison of other compliance rules with a built-in pack |
+//! | `canaries.rs` | test calls that a component must pass before it is used |
+//! | `worlds.rs` | the WIT packages, and the interfaces that each world grants |
+//! | `inspection.rs` | slot, imports and types of an unknown component |
+//! | `compiler.rs` | compiling unknown components in a child process |
+//! | `confinement.rs` | sandbox of that child process |
+//! | `background.rs` | low-priority threads |
+//! | `metrics.rs` | failures and memory peaks by component |
 //!
-//! Every call runs in a fresh instance, so that no state passes between
-//! organizations and a trap harms one call alone.
+//! Every call runs in a fresh instance: no state passes between
+//! organizations, and a trap affects only one call.
 
 #![allow(missing_docs, reason = "documented by its files")]
 
@@ -53,10 +53,10 @@ pub use engine::Engines;
 pub use error::{ComponentError, Failure};
 pub use released::{is_reserved_name, known_compliance, known_digests};
 
-/// Target of the spans that are for traces.
+/// Tracing target of the spans that are exported as traces.
 pub const TRACES: &str = "holdfast::traces";
 
-/// The default compliance rules alone, with their native code in `cache`.
+/// Loads the default compliance rules only, with their native code in `cache`.
 pub fn load_compliance(
     cache: PathBuf,
     cache_key: [u8; 32],
@@ -67,9 +67,8 @@ pub fn load_compliance(
     Ok((engines, compliance))
 }
 
-/// One compliance component alone, with its native code in `cache`: `native`, or
-/// code that this process makes. Only components that came with a release may be
-/// compiled in this process.
+/// Loads one compliance component only, with its native code in `cache`. Without `native`, this
+/// process compiles the component, which is allowed only for components of a release.
 pub fn compliance_alone(
     cache: PathBuf,
     cache_key: [u8; 32],
@@ -85,7 +84,7 @@ pub fn compliance_alone(
     rules::Compliance::load_other(&engines, &cache, artifact)
 }
 
-/// The engines, or why they cannot be had.
+/// Creates the engines.
 pub fn engines(limits: AllLimits) -> Result<Engines, ComponentError> {
     Engines::new(limits).map_err(|error| ComponentError {
         component: "engine".into(),

@@ -1,18 +1,18 @@
-//! What components did.
+//! Metrics by component.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// Labels of a component.
+/// Metric labels of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ComponentLabels {
     /// Name and version.
     pub component: String,
 }
 
-/// By component.
+/// Metrics of all components.
 #[derive(Clone, Default)]
 pub struct ComponentMetrics {
     /// Calls that trapped or used up their budget.
@@ -21,7 +21,7 @@ pub struct ComponentMetrics {
     pub memory_peak: Family<ComponentLabels, Gauge>,
 }
 
-/// What one component did.
+/// Metrics of one component.
 #[derive(Clone)]
 pub struct ComponentMeter {
     /// Calls that failed.
@@ -31,7 +31,7 @@ pub struct ComponentMeter {
 }
 
 impl ComponentMetrics {
-    /// Of the component with this name and version.
+    /// Returns the metrics of the component with this name and version.
     pub fn of(&self, component: &str) -> ComponentMeter {
         let labels = ComponentLabels {
             component: component.into(),
@@ -45,7 +45,7 @@ impl ComponentMetrics {
 }
 
 impl ComponentMeter {
-    /// Of a component that is being examined.
+    /// Returns metrics of a candidate, which are not exported.
     pub fn of_candidate() -> Self {
         Self {
             failures: Counter::default(),
@@ -54,17 +54,17 @@ impl ComponentMeter {
         }
     }
 
-    /// Whether its failures are logged and counted.
+    /// Whether failures are logged and counted.
     pub fn is_reported(&self) -> bool {
         self.reported
     }
 
-    /// The most linear memory that a call has had, in bytes.
+    /// Returns the peak linear memory of a call, in bytes.
     pub fn memory_peak(&self) -> i64 {
         self.memory_peak.get()
     }
 
-    /// Notes how much linear memory a call had in the end, in bytes.
+    /// Records the linear memory of a call at its end, in bytes.
     pub fn used(&self, memory: usize) {
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
         if memory > self.memory_peak.get() {

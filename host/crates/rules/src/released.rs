@@ -1,9 +1,8 @@
-//! Rules packs of earlier releases, so that verification can evaluate their records
-//! again.
+//! Rules packs of earlier releases, for the re-evaluation of their records.
 //!
-//! A release that changes a built-in compliance pack adds the bytes of the one
-//! before to `host/released/` and to this table. A component is looked up by the
-//! SHA-256 of its bytes; its name and version are those that the evidence states.
+//! A release that changes a built-in compliance pack adds the bytes of the preceding
+//! version to the folder `released/` of this crate and to `FILES`. Packs are looked up by the
+//! SHA-256 of their bytes; name and version are taken from the evidence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -19,11 +18,12 @@ const FILES: &[&[u8]] = &[
     include_bytes!("../released/1.0.0/holdfast-compliance-ucc2022.wasm"),
 ];
 
-/// The packs by their digests.
+/// Packs by their SHA-256.
 static RELEASED: LazyLock<HashMap<String, &[u8]>> =
     LazyLock::new(|| FILES.iter().map(|bytes| (sha256(bytes), *bytes)).collect());
 
-/// The built-in compliance pack of this or an earlier release that `named` states.
+/// Returns the built-in compliance pack of this or an earlier release with the SHA-256 of
+/// `named`.
 pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
     let mut built_in = built_in().filter(|artifact| artifact.slot == Slot::Compliance);
     if let Some(mut artifact) = built_in.find(|one| one.identity.sha256 == named.sha256) {
@@ -40,13 +40,14 @@ pub fn known_compliance(named: &ComponentIdentity) -> Option<Artifact> {
     ))
 }
 
-/// SHA-256 of what came with this release, and of the compliance packs of earlier ones.
+/// Returns the SHA-256 of all components of this release, and of the compliance packs of earlier
+/// ones.
 pub fn known_digests() -> impl Iterator<Item = String> {
     let built_in = built_in().map(|artifact| artifact.identity.sha256);
     built_in.chain(RELEASED.keys().cloned())
 }
 
-/// Whether a component that came with this release has this name.
+/// Whether a built-in component of this release has this name.
 pub fn is_reserved_name(name: &str) -> bool {
     built_in().any(|artifact| artifact.identity.name == name)
 }

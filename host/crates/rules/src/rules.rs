@@ -1,5 +1,4 @@
-//! Calls into the rules slots that are asked all the time. Rules import nothing:
-//! their linker is empty.
+//! Calls of compliance and lifecycle rules. Rules import nothing: their linker is empty.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,9 +56,9 @@ impl World for LifecyclePre {
     }
 }
 
-/// What is instantiated for a call of slot `rules.placement`.
+/// Linked component of slot `rules.placement`.
 pub type PlacementPre = bindings::placement::PlacementRulesPre<Limited<()>>;
-/// The same of slot `rules.documents`.
+/// Linked component of slot `rules.documents`.
 pub type DocumentsPre = bindings::documents::DocumentsRulesPre<Limited<()>>;
 
 impl World for PlacementPre {
@@ -118,17 +117,17 @@ fn certify(
     })
 }
 
-/// The result for a record.
+/// Result of the compliance checks of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The result that counts: where other rules than a built-in pack decide, the intersection.
+    /// Effective result. For rules other than a built-in pack, the intersection of both.
     pub evaluation: compliance::Evaluation,
-    /// Where other rules decide: their result, and that of the built-in pack of their family.
+    /// For other rules, their result and that of the built-in pack of their family.
     #[serde(default)]
     pub opinions: Vec<Opinion>,
 }
 
-/// The terms on which an organization's own rules run: off the async threads, a few at a
+/// Execution limits of an organization's own rules: they run off the async threads, a few at a
 /// time, within a time slice.
 #[derive(Clone)]
 pub struct OwnRules {
@@ -136,13 +135,14 @@ pub struct OwnRules {
     pub permits: Arc<Semaphore>,
 }
 
-/// How long a request waits for the time slice of its organization's rules.
+/// Maximum time that a request waits for the time slice of its organization's rules.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a change, which other changes wait for, waits until rules are loaded.
+/// Maximum time that a change waits until rules are loaded. It is short because other changes
+/// may wait for this one.
 const PATIENCE_OF_CHANGES: Duration = Duration::from_secs(1);
 
 impl OwnRules {
-    /// Runs a call on a thread of its own, and adds its time to the slice.
+    /// Runs a call on a background thread, and adds its processor time to the slice.
     async fn run<R: Send + 'static>(
         &self,
         identity: &ComponentIdentity,
@@ -160,8 +160,8 @@ impl OwnRules {
     }
 }
 
-/// One component of slot `rules.compliance`, and the built-in packs that its answers are held
-/// against. All that a verification needs.
+/// Component of slot `rules.compliance`, with the built-in packs that its results are compared
+/// with.
 #[derive(Clone)]
 pub struct Compliance {
     slot: Handle<CompliancePre>,
@@ -178,7 +178,7 @@ impl Compliance {
         }
     }
 
-    /// The default component.
+    /// Loads the default component.
     pub fn load(engines: &Engines, cache: &NativeCodeCache) -> Result<Self, ComponentError> {
         let loaded = Arc::new(Loaded::new(engines, cache, Loader::default()));
         loaded.force()?;
@@ -186,7 +186,7 @@ impl Compliance {
         Ok(Self::new(loaded.get(None), baselines, None))
     }
 
-    /// Another component, beside the built-in packs.
+    /// Loads another component, with the built-in packs for comparison.
     pub fn load_other(
         engines: &Engines,
         cache: &NativeCodeCache,
@@ -206,8 +206,8 @@ impl Compliance {
         self.slot.identity()
     }
 
-    /// Like [`Compliance::judge`], for requests: an organization's own rules are loaded if
-    /// they are not, and keep no async thread.
+    /// Like [`Compliance::judge`], for requests: loads an organization's own rules if necessary,
+    /// and runs them off the async threads.
     pub async fn judge_for_request(
         &self,
         facts: &compliance::EnvelopeFacts,
@@ -254,12 +254,12 @@ impl Compliance {
         Ok(self.judge(facts)?.evaluation)
     }
 
-    /// Runs the compliance checks, and keeps each component's own result.
+    /// Runs the compliance checks and returns also the result of each component.
     pub fn judge(&self, facts: &compliance::EnvelopeFacts) -> Result<Judgement, ComponentError> {
         Ok(self.compared(facts)?.0)
     }
 
-    /// The judgement, and the pack that the component's answer was held against.
+    /// Returns the judgement, and the pack that the component's result was compared with.
     fn compared(
         &self,
         facts: &compliance::EnvelopeFacts,
@@ -286,8 +286,8 @@ impl Compliance {
         Ok((judgement, Some(pack)))
     }
 
-    /// The compliance certificate, and the component that wrote it. Where other rules than a
-    /// built-in pack wrote it, it states what both agree on, and both results.
+    /// Writes the compliance certificate; returns also the component that wrote it. The
+    /// certificate of rules other than a built-in pack states the intersection, and both results.
     pub fn certificate(
         &self,
         facts: &compliance::EnvelopeFacts,
@@ -312,7 +312,7 @@ impl Compliance {
         }
     }
 
-    /// The certificate as its component writes it, as earlier releases kept it.
+    /// Writes the certificate without comparing it with a built-in pack, as early releases did.
     pub fn certificate_alone(
         &self,
         facts: &compliance::EnvelopeFacts,
@@ -353,19 +353,19 @@ impl CertificateRules for Compliance {
     }
 }
 
-/// Why a move did not happen.
+/// Reason for rejecting a transition.
 #[derive(Debug, thiserror::Error)]
 pub enum TransitionError {
-    /// The rules say no.
+    /// The rules refuse the transition.
     #[error("{}", .0.message)]
     Refused(lifecycle::Refusal),
-    /// The rules could not answer. Never read as yes or no.
+    /// The rules failed. A failure is neither permission nor refusal.
     #[error(transparent)]
     Component(#[from] ComponentError),
 }
 
-/// One component of slot `rules.lifecycle`, and the default one: a move that the default
-/// component forbids does not happen.
+/// Component of slot `rules.lifecycle`, with the default component: a transition needs the
+/// consent of both.
 #[derive(Clone)]
 pub struct Lifecycle {
     slot: Handle<LifecyclePre>,
@@ -387,8 +387,8 @@ impl Lifecycle {
         self.slot.identity()
     }
 
-    /// Like [`Lifecycle::envelope`], for a change: an organization's own rules keep no
-    /// async thread, and are not asked while their time slice is used up.
+    /// Like [`Lifecycle::envelope`], for a change: an organization's own rules run off the async
+    /// threads, and fail as busy while their time slice is used up.
     pub async fn envelope_for_change(
         &self,
         current: Option<EnvelopeStatus>,
@@ -410,7 +410,7 @@ impl Lifecycle {
             .await?
     }
 
-    /// A transaction may be open: nothing here waits for long.
+    /// Runs `work` without a long wait, because the caller may have an open transaction.
     async fn for_change<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> R + Send + 'static,
@@ -430,7 +430,7 @@ impl Lifecycle {
         own.run(&identity, move || work(&rules)).await
     }
 
-    /// Which status `trigger` leads to from `current`.
+    /// Returns the status that `trigger` leads to from `current`.
     pub fn envelope(
         &self,
         current: Option<EnvelopeStatus>,
@@ -449,7 +449,7 @@ impl Lifecycle {
         next.map(from_lifecycle)
     }
 
-    /// Which status `trigger` leads a bulk batch to from `current`.
+    /// Returns the status that `trigger` leads a bulk batch to from `current`.
     pub fn batch(
         &self,
         current: Option<BatchStatus>,
@@ -467,8 +467,8 @@ impl Lifecycle {
         next.map(from_batch)
     }
 
-    /// Asks the active component, and the default one too where that is another: a move needs
-    /// the same answer of both.
+    /// Calls the active component, and the default one if that is another component: a
+    /// transition needs the same result from both.
     fn both<T: PartialEq>(
         &self,
         ask: impl Fn(&Active<LifecyclePre>) -> Result<Result<T, lifecycle::Refusal>, ComponentError>,

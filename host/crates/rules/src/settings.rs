@@ -1,13 +1,13 @@
-//! What components are compiled with, per engine.
+//! Compiler settings of the engines.
 //!
 //! The build script includes this file too: it compiles the default components
-//! ahead of time, and code is only taken up by an engine of the same settings.
+//! ahead of time, and an engine accepts only code that was compiled with its own settings.
 
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub const MIB: usize = 1024 * 1024;
 
-/// What every component is compiled with. Anything that is not needed is off.
+/// Settings of all engines. WebAssembly features that are not needed are disabled.
 fn common() -> Config {
     let mut config = Config::new();
     config
@@ -22,7 +22,7 @@ fn common() -> Config {
     config
 }
 
-/// Small rules: pooled, 16 MiB, fuel, called all the time.
+/// Settings for small rules, which are called often: pooled memories of 16 MiB, fuel.
 pub fn rules() -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(128)
@@ -46,7 +46,7 @@ pub fn rules() -> Config {
     config
 }
 
-/// Work on whole documents: memory as needed, fuel.
+/// Settings for work on whole documents: memory on demand, fuel.
 pub fn documents() -> Config {
     let mut config = common();
     config
@@ -57,14 +57,15 @@ pub fn documents() -> Config {
     config
 }
 
-/// Providers, which wait for a network: asynchronous, pooled, 128 MiB. There is room for
-/// the largest component in every call, so that calls are the only thing that can be
-/// short; places that are not used cost addresses and no memory.
+/// Settings for providers, which wait for a network: asynchronous, pooled memories of 128 MiB.
+/// The pool has room for the largest component in every call, so only the number of calls is
+/// limited; unused pool slots take address space but no memory.
 pub fn providers() -> Config {
     providers_for(256)
 }
 
-/// The same for so many calls; what is compiled does not differ.
+/// Settings for providers with another number of concurrent calls, which does not affect the
+/// compiled code.
 pub fn providers_for(calls: u32) -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(calls)

@@ -1,5 +1,4 @@
-//! A slot: its default component, those that take its place, and one call of
-//! whichever it is.
+//! Slots: the default component, other loaded components, and calls of either.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
@@ -15,19 +14,19 @@ use crate::limits::Limits;
 use crate::metrics::ComponentMeter;
 use holdfast_domain::component::{ComponentIdentity, Slot};
 
-/// What `bindgen!` makes of a slot's world, ready to be instantiated.
+/// World of a slot, linked and ready to be instantiated. Implemented by `bindgen!` types.
 pub trait World: Sized + Send + Sync + 'static {
     const SLOT: Slot;
 
-    /// Gives a component exactly what its world grants.
+    /// Links a component with exactly the imports that its world grants.
     fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self>;
 
-    /// Questions with known answers. Linking does not check the types of
+    /// Calls the component with known inputs. Linking does not check the types of
     /// exports; calling them does.
     fn canary(&self, active: &Probe<'_>) -> Result<(), ComponentError>;
 }
 
-/// What a canary is asked with.
+/// Context of a call of a component: engine, limits and meter.
 pub struct Probe<'a> {
     pub engine: &'a Engine,
     pub limits: &'a Limits,
@@ -35,7 +34,7 @@ pub struct Probe<'a> {
     pub meter: &'a ComponentMeter,
 }
 
-/// A component that is ready to be called, and what it is.
+/// Loaded component, ready to be called.
 pub struct Active<P> {
     pub identity: ComponentIdentity,
     pub pre: P,
@@ -44,9 +43,8 @@ pub struct Active<P> {
     pub meter: ComponentMeter,
 }
 
-/// Loaded by whoever needs it first: the code of a document component is
-/// megabytes to read, and seconds to compile where none is kept. Callers wait
-/// for it.
+/// Component that the first caller loads while the others wait. Loading is lazy because the code
+/// of a document component takes megabytes to read, and seconds to compile if it is not cached.
 pub type Deferred<P> = Arc<
     LazyLock<
         Result<Active<P>, ComponentError>,
@@ -54,12 +52,13 @@ pub type Deferred<P> = Arc<
     >,
 >;
 
-/// The components of one slot on this node.
+/// Components of one slot on this node.
 pub struct Loaded<P> {
-    /// The one that came with the binary, and what it is.
+    /// Built-in component, and its identity.
     default: Deferred<P>,
     identity: Option<ComponentIdentity>,
-    /// Others: the same bytes may have been uploaded under two names.
+    /// Uploaded components. The whole identity is the key because the same bytes can be uploaded
+    /// under two names.
     others: RwLock<HashMap<ComponentIdentity, Deferred<P>>>,
     slot: Slot,
     loader: Loader,
@@ -68,12 +67,13 @@ pub struct Loaded<P> {
 type LoadOnDemand =
     dyn Fn(Slot, ComponentIdentity) -> BoxFuture<'static, Result<(), ComponentError>> + Send + Sync;
 
-/// Loads a component that a call asks for and that this node does not hold.
+/// Callback that loads a component which a call needs and this node lacks. It is set late,
+/// because it needs the store and the store needs the slots.
 #[derive(Clone, Default)]
 pub struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
 
 impl Loader {
-    /// The first one set stays.
+    /// Sets the callback. Later calls have no effect.
     pub fn set(&self, load: Box<LoadOnDemand>) {
         let _ = self.0.set(load);
     }
@@ -86,11 +86,11 @@ impl Loader {
     }
 }
 
-/// A component as a call finds it.
+/// Reference to a component, which may not be loaded yet.
 pub enum Handle<P> {
-    /// On this node, or a default that is loaded when it is first used.
+    /// Loaded on this node, or a built-in component that is loaded at its first use.
     Held(Deferred<P>),
-    /// Loaded by the first call that needs it.
+    /// Not on this node when the handle was made; the first call that needs it loads it.
     Absent {
         slot: Arc<Loaded<P>>,
         identity: ComponentIdentity,
@@ -110,7 +110,7 @@ impl<P> Clone for Handle<P> {
 }
 
 impl<P> Handle<P> {
-    /// Which component answers.
+    /// Returns the identity of the component.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         match self {
             Self::Held(held) => Ok(active(held)?.identity.clone()),
@@ -118,7 +118,7 @@ impl<P> Handle<P> {
         }
     }
 
-    /// The component, without waiting for it to be loaded.
+    /// Returns the component if it is on this node.
     pub fn held(&self) -> Result<Deferred<P>, ComponentError> {
         match self {
             Self::Held(held) => Ok(held.clone()),
@@ -126,7 +126,7 @@ impl<P> Handle<P> {
         }
     }
 
-    /// The component, loaded if this node does not hold it.
+    /// Returns the component. Loads it first if this node lacks it.
     pub async fn ready(&self) -> Result<Deferred<P>, ComponentError> {
         if let Self::Absent { slot, identity } = self
             && slot.other(identity).is_none()
@@ -137,7 +137,7 @@ impl<P> Handle<P> {
     }
 }
 
-/// What was loaded, or why it could not be.
+/// Returns the loaded component, or the error of loading it.
 pub fn active<P>(held: &Deferred<P>) -> Result<&Active<P>, ComponentError> {
     (***held).as_ref().map_err(ComponentError::again)
 }
@@ -156,7 +156,7 @@ impl<P> Loaded<P> {
 }
 
 impl<P: World> Loaded<P> {
-    /// With the default, which is loaded when it is first needed.
+    /// Creates a slot with its built-in component, which is loaded at its first use.
     pub fn new(engines: &Engines, cache: &NativeCodeCache, loader: Loader) -> Self {
         let artifact = embedded().find(|artifact| artifact.slot == P::SLOT);
         let identity = artifact.as_ref().map(|artifact| artifact.identity.clone());
@@ -169,12 +169,12 @@ impl<P: World> Loaded<P> {
         }
     }
 
-    /// The default, which is loaded when it is first needed.
+    /// Returns the built-in component, which is loaded at its first use.
     pub fn default(&self) -> Deferred<P> {
         self.default.clone()
     }
 
-    /// The default, once it is loaded.
+    /// Loads the built-in component now.
     pub fn force(&self) -> Result<(), ComponentError> {
         match LazyLock::force(&self.default) {
             Ok(_) => Ok(()),
@@ -182,13 +182,13 @@ impl<P: World> Loaded<P> {
         }
     }
 
-    /// None while the default is still being loaded.
+    /// Result of loading the built-in component; `None` until it is finished.
     pub fn state(&self) -> Option<Result<(), ComponentError>> {
         LazyLock::get(&self.default)
             .map(|loaded| loaded.as_ref().map(|_| ()).map_err(ComponentError::again))
     }
 
-    /// This component; none: the default. No other one answers in its place.
+    /// Returns a handle for exactly this component; `None` selects the built-in one.
     pub fn get(self: &Arc<Self>, identity: Option<&ComponentIdentity>) -> Handle<P> {
         let Some(identity) = identity else {
             return Handle::Held(self.default.clone());
@@ -221,7 +221,7 @@ impl<P: World> Loaded<P> {
         others.insert(identity, ready);
     }
 
-    /// Forgets those that are not wanted. Calls under way keep theirs.
+    /// Unloads the components that are not wanted. Running calls are not affected.
     pub fn keep(&self, wanted: impl Fn(&ComponentIdentity) -> bool) {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         others.retain(|identity, _| wanted(identity));
@@ -236,7 +236,7 @@ fn missing(component: String, why: &str) -> ComponentError {
     }
 }
 
-/// A built-in component that is loaded when it is first needed.
+/// Returns a built-in component that is loaded at its first use.
 pub fn deferred<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -253,7 +253,7 @@ pub fn deferred<P: World>(
     Arc::new(LazyLock::new(load))
 }
 
-/// A component that is loaded already.
+/// Wraps a component that is loaded already.
 pub fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
     let load: Load<P> = Box::new(move || Ok(active));
     let ready = Arc::new(LazyLock::new(load));
@@ -261,7 +261,7 @@ pub fn ready<P: Send + Sync + 'static>(active: Active<P>) -> Deferred<P> {
     ready
 }
 
-/// Native code, linked, instantiated and asked what it must know.
+/// Loads a component: gets its native code, links it, and runs its canary.
 pub fn load<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -271,8 +271,8 @@ pub fn load<P: World>(
     load_with(engines, cache, artifact, meter)
 }
 
-/// The same of a candidate, whose failures are its author's: nothing of it is logged,
-/// and no metric names it.
+/// Like [`load`], for a candidate that is being admitted. Its failures concern only its author:
+/// they are neither logged nor counted.
 pub fn load_candidate<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -294,8 +294,8 @@ fn load_with<P: World>(
     prepare(engines, &component, &artifact.identity, meter)
 }
 
-/// The same of native code that this node keeps, without the component's bytes. None
-/// where it keeps none.
+/// Like [`load`], from cached native code and without the component's bytes. `None` if the cache
+/// has no code for it.
 pub fn load_kept<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -327,7 +327,7 @@ fn prepare<P: World>(
 }
 
 impl<P> Active<P> {
-    /// One call in a fresh store.
+    /// Runs one call in a fresh store.
     pub fn call<R>(
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
@@ -335,7 +335,8 @@ impl<P> Active<P> {
         self.probe().call(|store| work(store, &self.pre))
     }
 
-    /// The same, and what it took; its failure is nobody's but the caller's.
+    /// Like [`Active::call`], and returns the resources used. A failure is neither logged nor
+    /// counted.
     pub fn measured<R>(
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R>,
@@ -354,7 +355,7 @@ impl<P> Active<P> {
 }
 
 impl Probe<'_> {
-    /// One call in a fresh store.
+    /// Runs one call in a fresh store.
     pub fn call<R>(
         &self,
         work: impl FnOnce(&mut Store<Limited<()>>) -> wasmtime::Result<R>,
@@ -382,10 +383,10 @@ impl Probe<'_> {
     }
 }
 
-/// What a call took.
+/// Resources used by a call.
 #[derive(Clone, Copy, Default)]
 pub struct Used {
-    /// Bytes of its largest linear memory.
+    /// Bytes of all linear memories together.
     pub memory: usize,
     pub fuel: u64,
 }

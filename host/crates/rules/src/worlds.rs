@@ -1,11 +1,11 @@
-//! The WIT packages of this host, and what each world grants.
+//! The WIT packages of this host, and the interfaces that each world grants.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use holdfast_domain::component::Slot;
 
-/// The interfaces of WASI that are lent, without versions.
+/// WASI interfaces that providers may import, without versions.
 pub const WASI: [&str; 22] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
@@ -31,14 +31,14 @@ pub const WASI: [&str; 22] = [
     "wasi:random/random",
 ];
 
-/// The imports that providers of every kind may be lent.
+/// WIT text of the host interfaces that all providers may import.
 const HOST: &str = include_str!("../../../../wit/host/host.wit");
 
-/// The major and the whole version of the packages.
+/// Major version of the WIT packages.
 pub const MAJOR: u64 = 1;
 pub const VERSION: &str = "1.0.0";
 
-/// A world that components can target.
+/// World that components can target.
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "slot": "rules.compliance", "world": "compliance-rules", "package": "holdfast:compliance@1.0.0",
@@ -47,15 +47,15 @@ pub const VERSION: &str = "1.0.0";
 pub struct World {
     pub slot: Slot,
     pub world: &'static str,
-    /// With its version.
+    /// WIT package with its version.
     pub package: String,
     /// Interfaces that a component may import, without versions.
     pub grants: Vec<String>,
-    /// The texts, each a file; those that others need come first.
+    /// WIT texts, one for each file, dependencies first.
     pub wit: Vec<&'static str>,
 }
 
-/// The world of a slot.
+/// Returns the world of a slot.
 pub fn world(slot: Slot) -> World {
     World {
         slot,
@@ -66,7 +66,7 @@ pub fn world(slot: Slot) -> World {
     }
 }
 
-/// Name and text of each file that a slot's world needs.
+/// Returns name and text of each file that a slot's world needs.
 pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
     let own = match slot {
         Slot::Compliance => (
@@ -101,14 +101,15 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// A slot's package, without its version.
+/// Returns the WIT package of a slot, without its version.
 pub fn package(slot: Slot) -> &'static str {
     slot.interface()
         .split_once('/')
         .map_or(slot.interface(), |(package, _)| package)
 }
 
-/// Types carry no capability: whoever exports an interface imports its types.
+/// Returns the interfaces that a slot's world grants. The package's `types` are always granted:
+/// they carry no capability, and a component that exports the interface imports them.
 fn grants(slot: Slot) -> Vec<String> {
     let types = format!("{}/types", package(slot));
     if !slot.is_provider() {
@@ -122,7 +123,7 @@ fn grants(slot: Slot) -> Vec<String> {
     host.into_iter().chain([types]).chain(wasi).collect()
 }
 
-/// Whether a slot's world grants an interface (named without its version).
+/// Whether a slot's world grants an interface, given without version.
 pub fn is_granted(slot: Slot, interface: &str) -> bool {
     grants(slot).iter().any(|granted| granted == interface)
 }

@@ -1,6 +1,6 @@
-//! Checking a bundle: what the reader trusts, and the rules that are asked again.
+//! Verification of a bundle: command-line arguments, trust anchors, and re-evaluation.
 //!
-//! The program `holdfast-verify` and the command `holdfast verify` are made of this.
+//! The program `holdfast-verify` and the command `holdfast verify` share this code.
 
 use std::path::{Path, PathBuf};
 
@@ -14,37 +14,38 @@ use holdfast_rules::compiler::Compiler;
 use holdfast_rules::rules::Compliance;
 use holdfast_rules::{Artifact, ComponentError, compliance_alone, known_compliance, known_digests};
 
-/// Why nothing could be checked, in words for the reader.
+/// Reason why nothing could be checked, for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Exit code of arguments that cannot be used, as clap has it.
+/// Exit code for unusable arguments, the same as clap's.
 pub const USAGE: u8 = 2;
 
-/// What the reader knows from elsewhere than the bundle.
+/// Trust anchors and files that the user provides.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Arguments {
-    /// A head of the log that you kept: what `ledger monitor` wrote, the answer
-    /// of `/ledger/head`, or a checkpoint. With `?since=` of the bundle's own
-    /// size, a later head works too.
+    /// Head of the log that you kept: the output of `ledger monitor`, the response
+    /// of `/ledger/head`, or a checkpoint. A head later than the bundle's works if it
+    /// was fetched with `?since=` and the size of the bundle's head.
     #[arg(long, value_name = "FILE")]
     pub head: Option<PathBuf>,
     /// Public keys of logs that you know, one on each line.
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
-    /// The rules component that made the certificate, where neither this program
+    /// Rules component that made the certificate, if neither this program
     /// nor the bundle has it.
     #[arg(long, value_name = "FILE")]
     pub component: Option<PathBuf>,
-    /// The log's public key, as you know it.
+    /// Public key of the log that you trust.
     #[arg(long)]
     pub key: Option<String>,
 }
 
 impl Arguments {
-    /// What they say to trust; `roots` is a file with the roots of time stamping authorities.
+    /// Collects the trust anchors. `roots` is a file with the root certificates of time stamping
+    /// authorities.
     ///
     /// # Errors
-    /// A file or a key cannot be read: names the argument.
+    /// A file or a key cannot be read. The message names the argument.
     pub fn trusted(&self, roots: Option<&Path>) -> Result<Trusted, Failure> {
         let mut trusted = Trusted::default();
         trusted.components(known_digests());
@@ -66,7 +67,7 @@ impl Arguments {
         Ok(trusted)
     }
 
-    /// Runs every check on a bundle.
+    /// Runs all checks on a bundle.
     ///
     /// # Errors
     /// A file of the bundle is missing, or the given component cannot be read.
@@ -76,14 +77,14 @@ impl Arguments {
         trusted: &Trusted,
         compiler: &Compiler,
     ) -> Result<Report, Failure> {
-        // Native code is made anew: nothing on this machine is trusted.
+        // An empty cache: native code left on this machine by other programs is not trusted.
         let cache = tempfile::tempdir()?;
         let rules = self.rules(bundle, cache.path(), compiler).await?;
         Ok(verify(bundle, &rules, trusted)?)
     }
 
-    /// The rules component that the ledger names: of a release, of the bundle, or of
-    /// the given file.
+    /// Loads the rules component that the ledger names: from a release, the given file, or the
+    /// bundle.
     async fn rules(
         &self,
         bundle: &Bundle,
@@ -130,7 +131,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     Ok(text.map_err(|error| format!("{}: {error}", file.display()))?)
 }
 
-/// Rules that may be anyone's: another process parses and compiles them.
+/// Compiles untrusted rules in another process.
 async fn compiled(
     named: &ComponentIdentity,
     bytes: Bytes,
@@ -146,7 +147,7 @@ async fn compiled(
     Ok(rules?)
 }
 
-/// Rules as the checks take them.
+/// Converts rules to the argument of [`verify`].
 pub fn ready(rules: Result<Compliance, ComponentError>) -> Rules {
     match rules {
         Ok(rules) => Ok(Box::new(rules)),
@@ -154,7 +155,7 @@ pub fn ready(rules: Result<Compliance, ComponentError>) -> Rules {
     }
 }
 
-/// A report for people: a line for each check, the verdict last.
+/// Formats a report for people: a line for each check, the verdict last.
 pub fn text(report: &Report) -> String {
     let mark = |check: &Finding| match check.ok {
         Some(true) => "ok  ",

@@ -9,7 +9,7 @@ use holdfast_evidence::{Bundle, Report, Trusted};
 use holdfast_rules::compiler::{self, Compiler};
 use holdfast_verify::{Arguments, Failure, USAGE, text};
 
-/// How long the rules of a bundle may take to compile.
+/// Time limit for compiling the rules of a bundle.
 const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 
 /// Checks the evidence of an envelope.
@@ -21,11 +21,11 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
                   3 consistent and not anchored, 4 intact and not re-evaluated."
 )]
 struct Command {
-    /// A folder or a zip.
+    /// Folder or zip with the evidence.
     bundle: PathBuf,
     #[command(flatten)]
     arguments: Arguments,
-    /// Roots that time stamping authorities have to lead to, in PEM.
+    /// Root certificates of time stamping authorities, in PEM.
     #[arg(long, value_name = "FILE")]
     timestamp_trust: Option<PathBuf>,
     /// Print the report as JSON.
@@ -34,7 +34,7 @@ struct Command {
 }
 
 fn main() -> ExitCode {
-    // The process that compiles the rules of a bundle.
+    // This program starts itself with this argument to compile the rules of a bundle.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|argument| argument == compiler::COMMAND)

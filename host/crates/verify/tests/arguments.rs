@@ -1,5 +1,4 @@
-//! What `holdfast-verify` says when it cannot begin. What it says of bundles is in the
-//! integration tests of the host, which make them.
+//! Argument errors of `holdfast-verify`. Integration tests of the host cover bundles.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,9 +9,9 @@ fn verify(arguments: &[&str]) -> Output {
     command.args(arguments).output().unwrap()
 }
 
-/// The exit code is that of arguments which cannot be used, and the reason is named.
+/// Unusable arguments give exit code 2 and a message with the reason.
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_verify_arguments_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let bundle = folder.path().to_str().unwrap();
     let file = folder.path().join("note");
@@ -46,7 +45,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_bundle_without_its_files_is_not_checked() {
+fn an_incomplete_bundle_is_not_verified() {
     let folder = tempfile::tempdir().unwrap();
     let output = verify(&[folder.path().to_str().unwrap()]);
     let said = String::from_utf8(output.stderr).unwrap();

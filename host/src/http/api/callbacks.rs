@@ -1,4 +1,4 @@
-//! What providers tell us.
+//! Callbacks of signing and payment providers.
 
 use std::marker::PhantomData;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::service::signing::callbacks::NotTaken;
 use crate::service::signing::{self, CallbackError};
 use crate::service::{App, ServiceError, payments};
 
-/// A request as it came, for a plugin to verify and read.
+/// Raw headers and body of a request, for a plugin to verify and parse.
 pub struct RawRequest {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -53,26 +53,26 @@ impl OperationInput for RawRequest {
     }
 }
 
-/// A kind of provider that calls back.
+/// Kind of provider that sends callbacks.
 pub trait CallsBack: Send + 'static {
     const SLOT: Slot;
 }
 
-/// Signing providers.
+/// Marks callbacks of signing providers.
 pub struct Signing;
 
 impl CallsBack for Signing {
     const SLOT: Slot = Slot::Signing;
 }
 
-/// Payment providers.
+/// Marks callbacks of payment providers.
 pub struct Payment;
 
 impl CallsBack for Payment {
     const SLOT: Slot = Slot::Payment;
 }
 
-/// The right to call back as an instance, looked at before the body is read.
+/// Permit to process one callback of an instance, acquired before the body is read.
 pub struct Turn<K> {
     instance: String,
     _permit: OwnedSemaphorePermit,
@@ -83,6 +83,8 @@ impl<K: CallsBack> FromRequestParts<App> for Turn<K> {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+        // Everything here runs before the body is read: a flood of callbacks costs no memory and no
+        // plugin call.
         let InstancePath(instance) = InstancePath::from_request_parts(parts, app).await?;
         if !app.has_provider(K::SLOT, &instance) {
             return Err(unknown_instance());
@@ -122,14 +124,14 @@ fn unknown_instance() -> HttpError {
     HttpError::new(StatusCode::NOT_FOUND, "Provider instance not found")
 }
 
-/// The callback was taken.
+/// Confirmation that the callback was processed.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "received": true }]))]
 pub struct Received {
     received: bool,
 }
 
-/// A signing provider's callback. A repeat is harmless.
+/// Accepts a signing provider's callback. Repeats are harmless.
 pub async fn signing(
     State(app): State<App>,
     turn: Turn<Signing>,
@@ -138,7 +140,7 @@ pub async fn signing(
     answered(signing::callback(&app, &turn.instance, request.headers, request.body).await)
 }
 
-/// A payment provider's callback. A repeat is harmless.
+/// Accepts a payment provider's callback. Repeats are harmless.
 pub async fn payment(
     State(app): State<App>,
     turn: Turn<Payment>,

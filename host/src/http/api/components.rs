@@ -1,5 +1,5 @@
-//! Components and their slots, for web-app users with the role `admin`, and for
-//! rules `compliance` too.
+//! Components and their slots, for web-app users with the role `admin`. The role `compliance` may
+//! manage rules components only.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -32,7 +32,7 @@ use crate::service::components::{
 };
 use crate::service::{App, Caller, ServiceError};
 
-/// A web-app user who may have to do with components of some slots.
+/// Web-app user with the role `admin` or `compliance`.
 pub struct Officer {
     caller: Caller,
     owner: Owner,
@@ -40,7 +40,7 @@ pub struct Officer {
 }
 
 impl Officer {
-    /// Refuses a compliance officer who reaches for a provider.
+    /// Refuses a compliance officer access to provider slots.
     fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
         match slot.is_provider() && self.role != Role::Admin {
             true => Err(HttpError::new(
@@ -82,8 +82,8 @@ impl OperationInput for Officer {
     }
 }
 
-/// An officer, and the slot of the path, which they may change. Neither is decided by the
-/// body.
+/// Officer together with the path's slot, which they may change. Both are decided before the body
+/// is read.
 pub struct SlotOfficer {
     officer: Officer,
     slot: Slot,
@@ -108,7 +108,7 @@ impl OperationInput for SlotOfficer {
     }
 }
 
-/// An officer with a place for an upload, before its bytes are read.
+/// Officer with a permit for one upload, acquired before its bytes are read.
 pub struct Uploader {
     officer: Officer,
     _place: OwnedSemaphorePermit,
@@ -120,6 +120,7 @@ impl FromRequestParts<App> for Uploader {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let officer = Officer::from_request_parts(parts, app).await?;
         let org = officer.caller.org.as_str();
+        // Compiling and checking a component is expensive, so uploads have a limit of their own.
         limits::admit(app, Credential::Uploads, org, parts)?;
         let _place = components::place(app, &app.management, &officer.owner)?;
         Ok(Self { officer, _place })
@@ -132,7 +133,7 @@ impl OperationInput for Uploader {
     }
 }
 
-/// The form of an upload.
+/// Multipart form of an upload.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
 pub struct ComponentForm {
@@ -143,7 +144,7 @@ pub struct ComponentForm {
     name: String,
     /// Semantic version.
     version: String,
-    /// Ed25519 signature of the file, in base64: where only signed components are
+    /// Ed25519 signature of the file, in base64. Required where only signed components are
     /// admitted.
     signature: Option<String>,
 }
@@ -172,6 +173,7 @@ pub async fn upload(
         file,
     };
     let officer = &uploader.officer;
+    // The slot is known only once the component has been inspected, so the service calls back.
     let may = |slot| officer.may_change(slot);
     let (component, _) =
         components::upload(&app, &app.management, &officer.owner, upload, may).await?;
@@ -180,7 +182,7 @@ pub async fn upload(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ComponentQuery {
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1))]
     page: Option<i64>,
     /// 1 to 100; 20 when absent.
@@ -208,7 +210,7 @@ pub async fn read(
     Ok(Reply::new(&component.into()))
 }
 
-/// The component's bytes: for readers of evidence that names it.
+/// Returns the component's bytes, for readers of evidence that names it.
 pub async fn artifact(
     State(app): State<App>,
     officer: Officer,
@@ -301,7 +303,7 @@ pub async fn stop_shadow(
     ))
 }
 
-/// Who decided what about the organization's components, when and why.
+/// Returns the log of decisions about the organization's components, with actor, time and reason.
 pub async fn history(
     State(app): State<App>,
     officer: Officer,
@@ -311,7 +313,8 @@ pub async fn history(
     ))
 }
 
-/// For whoever writes a component: nothing here is secret.
+/// Lists the worlds that a component can target. Public, for component authors: nothing here is
+/// secret.
 pub async fn worlds() -> Found<Vec<World>> {
     Reply::new(&Slot::ALL.map(worlds::world).to_vec())
 }

@@ -1,4 +1,4 @@
-//! What a download link gives.
+//! Downloads by link.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -47,7 +47,7 @@ pub async fn download(
     Ok(FileReply((headers, body).into_response()))
 }
 
-/// A file in pieces that knows whether its last piece was taken.
+/// File stream that records whether its last piece was sent.
 struct Outgoing {
     pieces: Pieces,
     left: u64,
@@ -62,21 +62,22 @@ impl Stream for Outgoing {
         match &piece {
             Some(Ok(piece)) => {
                 self.left = self.left.saturating_sub(piece.len() as u64);
-                // Who sends a body of known length does not ask for its end.
+                // The server does not poll past the declared length, so the end of the stream is
+                // never seen.
                 let complete = self.left == 0;
                 if let Some(settle) = &mut self.settle {
                     settle.complete = complete;
                 }
             }
-            Some(Err(error)) => tracing::error!(%error, "a download broke off"),
+            Some(Err(error)) => tracing::error!(%error, "download stream failed"),
             None => {}
         }
         Poll::Ready(piece)
     }
 }
 
-/// Keeps a single-use link used after a complete read, and gives it back
-/// after one that broke off.
+/// Settles a single-use link when the stream is dropped: used up after a complete read, released
+/// after an interrupted one.
 struct Settle {
     app: App,
     token: LinkToken,
@@ -86,6 +87,7 @@ struct Settle {
 impl Drop for Settle {
     fn drop(&mut self) {
         let (app, token, complete) = (self.app.clone(), self.token.clone(), self.complete);
+        // Outside the runtime, at shutdown, the link stays redeemed: it fails closed.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -96,7 +98,7 @@ impl Drop for Settle {
                 downloads::broken_off(&app, &token).await
             };
             if let Err(error) = settled {
-                tracing::error!(%error, "a download could not be settled");
+                tracing::error!(%error, "single-use download link could not be settled");
             }
         });
     }

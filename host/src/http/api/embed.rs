@@ -1,4 +1,4 @@
-//! `POST /embed/token`.
+//! Embed tokens: `POST /embed/token`.
 
 use axum::extract::State;
 

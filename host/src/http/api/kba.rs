@@ -1,4 +1,4 @@
-//! How identity questions were answered, for the back office.
+//! Results of identity questions, for the back office.
 
 use axum::extract::State;
 
@@ -9,7 +9,7 @@ use crate::http::reply::{Found, Reply};
 use crate::service::App;
 use crate::service::kba::{self, KbaResult};
 
-/// An envelope's results.
+/// Returns the KBA results of an envelope.
 pub async fn results(
     State(app): State<App>,
     Admin(caller): Admin,

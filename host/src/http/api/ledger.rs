@@ -1,4 +1,4 @@
-//! The log of all ledgers, for everybody: hashes and signatures only.
+//! The public log of all ledgers: hashes and signatures only.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -20,7 +20,7 @@ use crate::service::{App, ServiceError};
 /// Query of `GET /ledger/head`.
 #[derive(Deserialize, JsonSchema)]
 pub struct HeadQuery {
-    /// Size of an older tree: the answer proves that it is the beginning of this one.
+    /// Size of an older tree. The answer then proves that the older tree is a prefix of this one.
     #[schemars(range(min = 0))]
     since: Option<u64>,
 }
@@ -33,8 +33,8 @@ pub async fn head(
     Ok(Reply::new(&log::head(&app, query.since).await?))
 }
 
-/// The same for readers of C2SP `tlog-tiles`, whose paths are no JSON and fixed:
-/// `checkpoint` and `tile/<level>/<index>[.p/<width>]` below `/ledger`.
+/// Serves the same log to readers of C2SP `tlog-tiles`, which fixes the paths and the non-JSON
+/// formats: `checkpoint` and `tile/<level>/<index>[.p/<width>]` below `/ledger`.
 pub fn tiles() -> Router<App> {
     Router::new()
         .route("/ledger/checkpoint", get(checkpoint))
@@ -62,14 +62,14 @@ async fn tile(
     let hashes = log::tile(&app, TileId { level, index }, width).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
-        // What a tile says never changes.
+        // A tile never changes.
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
     Ok((headers, hashes).into_response())
 }
 
-/// Index and width of a tile: three digits an element, all but the last behind
-/// an `x`, and `.p/<width>` for one that is not full.
+/// Parses a tile's index and width. The index is written in groups of three digits, all but the
+/// last prefixed with `x`; `.p/<width>` marks a partial tile.
 fn tile_index(path: &str) -> Option<(u64, Option<u64>)> {
     let (path, width) = match path.split_once(".p/") {
         None => (path, None),
@@ -102,7 +102,7 @@ mod tests {
     use super::tile_index;
 
     #[test]
-    fn tile_paths_are_those_of_the_specification() {
+    fn tile_paths_match_the_specification() {
         assert_eq!(tile_index("000"), Some((0, None)));
         assert_eq!(tile_index("x001/x234/067"), Some((1_234_067, None)));
         assert_eq!(tile_index("x001/234.p/17"), Some((1_234, Some(17))));

@@ -1,4 +1,4 @@
-//! The REST API: one handler for each operation, answered with JSON.
+//! The REST API: one handler per operation, with JSON answers.
 
 mod callbacks;
 mod components;

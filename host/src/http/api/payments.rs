@@ -1,5 +1,4 @@
-//! Payments: what a payer's browser asks for with an embed token, and the same for the
-//! back office.
+//! Payments: requests of a payer's browser with an embed token, and the same for the back office.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -18,7 +17,7 @@ use crate::service::App;
 use crate::service::payments::{self, PaymentIntent, Standing};
 use crate::service::signing::embed::{self, Opened};
 
-/// Whoever holds an embed token.
+/// Holder of a valid embed token.
 pub struct TokenHolder(Opened);
 
 impl FromRequestParts<App> for TokenHolder {
@@ -41,7 +40,7 @@ impl OperationInput for TokenHolder {
     }
 }
 
-/// What the payer's browser needs to pay, if whoever holds the token has to.
+/// Returns the data that the payer's browser needs to pay, if the token's holder is the payer.
 pub async fn intent(
     State(app): State<App>,
     TokenHolder(opened): TokenHolder,
@@ -50,7 +49,7 @@ pub async fn intent(
     Ok(Reply::new(&intent))
 }
 
-/// Where the payment stands.
+/// Returns the payment's status.
 pub async fn status(
     State(app): State<App>,
     TokenHolder(opened): TokenHolder,
@@ -59,7 +58,7 @@ pub async fn status(
     Ok(Reply::new(&standing))
 }
 
-/// The same for the organization's back office, whoever owes it.
+/// Returns the same for the organization's back office, regardless of who the payer is.
 pub async fn collect(
     State(app): State<App>,
     Admin(caller): Admin,

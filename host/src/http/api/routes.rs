@@ -1,4 +1,4 @@
-//! Every operation of the API on one page.
+//! All operations of the API on one page.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{
@@ -11,15 +11,16 @@ use super::{callbacks, components, downloads, embed, kba, ledger, payments, web,
 use crate::http::openapi::describe;
 use crate::service::App;
 
-/// Defines `api`, and a function for each area. An operation takes two lines: method, path, handler,
-/// name and the errors of its service; then its summary.
+/// Defines `api` and one function per area. An operation takes two lines: first method, path,
+/// handler, name and the errors of its service, then its summary.
 macro_rules! areas {
     ($($area:ident {$(
         $method:ident $path:literal, $handler:path => $name:ident [$($error:literal),*]
             $summary:literal;
     )*})*) => {
-        /// In the order of the specification, grouped by who calls. The errors named
-        /// here are those of the service; credentials, bodies and ids bring their own.
+        /// Builds the router, in the order of the specification, grouped by caller. The errors
+        /// named here are those of the service; extractors add those of credentials, bodies and
+        /// ids.
         pub fn api() -> ApiRouter<App> {
             ApiRouter::new()$(.merge($area()))*
         }

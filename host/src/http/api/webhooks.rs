@@ -1,5 +1,5 @@
-//! Webhook endpoints and their log, for web-app admins; and the setting that an API
-//! key had before there were endpoints.
+//! Webhook endpoints and their delivery log, for web-app admins, and the older webhook setting of a
+//! single API key.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -23,11 +23,11 @@ use crate::store::deliveries::Filter;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EndpointQuery {
-    /// Only those attached to this API key.
+    /// Returns only endpoints attached to this API key.
     partner_key_id: Option<String>,
 }
 
-/// All of them: there are at most 25.
+/// Lists all endpoints on one page: there are at most 25.
 pub async fn list(
     State(app): State<App>,
     Admin(caller): Admin,
@@ -99,7 +99,7 @@ pub async fn test(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct DeliveryQuery {
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1))]
     page: Option<i64>,
     /// 1 to 100; 20 when absent.
@@ -120,7 +120,7 @@ pub async fn deliveries(
     let filter = Filter {
         status: query.status,
         event_type: query.event_type,
-        // A malformed id is one that nobody has.
+        // A malformed id matches no event.
         event: query
             .event_id
             .map(|text| EventId::parse(&text).unwrap_or_else(EventId::new)),

@@ -1,5 +1,4 @@
-//! Bodies of requests: how slowly they may arrive, and how much of them all requests
-//! together hold in memory.
+//! Request bodies: how slowly they may arrive, and how much memory all requests together may hold.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -21,24 +20,24 @@ use crate::config::HttpSettings;
 use crate::http::error::HttpError;
 use crate::http::pace::Pace;
 
-/// Bytes that a request may hold even when the others hold all there is: ordinary
-/// requests are not refused because of large ones.
+/// Bytes that every request may hold, even when the total limit is used up, so that large requests
+/// do not crowd out ordinary ones.
 const ALWAYS: usize = 64 * 1024;
-/// Seconds after which a refused request is worth another try.
+/// `Retry-After` in seconds for a refused request.
 const RETRY: u32 = 2;
 
-/// Bytes of bodies that are held in memory.
+/// Total bytes of request bodies held in memory.
 #[derive(Default)]
 pub struct Buffered(AtomicUsize);
 
-/// Why a body was not read to its end.
+/// Reason why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failure {
     /// It arrived too slowly.
     Slow,
-    /// Other requests use up the limit.
+    /// Other requests use up the memory limit.
     Full,
-    /// The client broke off.
+    /// The client disconnected.
     Broken,
 }
 
@@ -51,6 +50,7 @@ impl Failure {
                     "The request body did not arrive in time",
                 );
                 let mut response = error.into_response();
+                // The rest of the body is not read, so the connection cannot be reused.
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(header::CONNECTION, close);
                 response
@@ -68,7 +68,7 @@ impl Failure {
     }
 }
 
-/// Answers in place of the handler when the body could not be read to its end.
+/// Replaces the handler's error answer if the body could not be read to its end.
 pub async fn guard(
     State((settings, all)): State<(HttpSettings, Arc<Buffered>)>,
     request: Request,
@@ -80,7 +80,7 @@ pub async fn guard(
     let held = Arc::new(Held {
         bytes: AtomicUsize::new(0),
         failure: OnceLock::new(),
-        // A form's file goes to disk as it arrives.
+        // A form's file is spooled to disk as it arrives, so forms hold little memory.
         limit: (!is_form(request.headers())).then_some(settings.buffered_bytes),
         all,
     });
@@ -89,6 +89,7 @@ pub async fn guard(
     let response = next.run(request).await;
     let failed = response.status().is_client_error() || response.status().is_server_error();
     match held.failure.get() {
+        // A handler that succeeded without the whole body keeps its answer.
         Some(failure) if failed => failure.answer(),
         _ => response,
     }
@@ -103,17 +104,17 @@ fn is_form(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Memory of one request, counted until its handler is done and its body is dropped.
+/// Memory of one request, counted until its handler is done and the body is dropped.
 struct Held {
     bytes: AtomicUsize,
     failure: OnceLock<Failure>,
-    /// Of all requests; none where nothing is held.
+    /// Limit over all requests; none where the body is not held in memory.
     limit: Option<usize>,
     all: Arc<Buffered>,
 }
 
 impl Held {
-    /// Counts bytes that arrived. False when there are too many.
+    /// Counts received bytes. Returns false when the limit is exceeded.
     fn count(&self, bytes: usize) -> bool {
         let Some(limit) = self.limit else { return true };
         let own = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -134,7 +135,7 @@ impl Drop for Held {
     }
 }
 
-/// A body on its way in.
+/// Request body as it arrives, with its timeout and memory count.
 struct Arriving {
     body: Body,
     held: Arc<Held>,

@@ -1,5 +1,5 @@
-//! Credentials as argument types. The signature of a handler says who may call
-//! it; a handler that forgets has no organization to work with.
+//! Credentials as argument types. A handler's signature states who may call it; a handler without
+//! one has no organization to work with.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::service::access::{self, User, rate_limit};
 use crate::service::{App, Caller, ServiceError, envelopes};
 use crate::store::envelopes::Confirmed;
 
-/// Names a scope in a type.
+/// Scope requirement as a type parameter.
 pub trait Needs {
     const SCOPE: Scope;
 }
@@ -55,10 +55,10 @@ scopes!(
     EsignWrite
 );
 
-/// A caller with an API key that has the scope, and requests left.
+/// Caller with a valid API key that has the scope and is within its rate limit.
 pub struct Partner<S> {
     pub caller: Caller,
-    /// The key's record.
+    /// Id of the API key's record.
     pub key: KeyId,
     _scope: PhantomData<S>,
 }
@@ -67,7 +67,7 @@ fn unauthorized(text: &str) -> HttpError {
     HttpError::new(StatusCode::UNAUTHORIZED, text)
 }
 
-/// The text of the request's key.
+/// Returns the request's API key.
 fn key_text(parts: &Parts) -> Result<&str, HttpError> {
     parts
         .headers
@@ -77,7 +77,7 @@ fn key_text(parts: &Parts) -> Result<&str, HttpError> {
         .ok_or_else(|| unauthorized("API key is required"))
 }
 
-/// The text of the request's bearer token.
+/// Returns the request's bearer token.
 pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
     parts
         .headers
@@ -87,20 +87,21 @@ pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
         .ok_or_else(|| unauthorized("Authentication required"))
 }
 
-/// Looks the key up.
+/// Looks up the API key.
 async fn known(app: &App, text: &str) -> Result<Arc<ApiKeyRecord>, HttpError> {
     access::api_key(app, &app.access, text)
         .await?
         .ok_or_else(|| unauthorized("Invalid API key"))
 }
 
-/// Checks the key's scope.
+/// Checks the key's scope and records organization and credential for the log.
 fn permit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
     let _ = notes.org.set(record.org.clone());
     let _ = notes.credential.set(record.id.to_string());
     if record.scopes.contains(&S::SCOPE) {
         return Ok(());
     }
+    // A refused request is not counted, but its answer still carries the rate limit headers.
     notes.set_allowance(rate_limit::peek(app, &app.access, record));
     Err(missing(S::SCOPE))
 }
@@ -110,7 +111,7 @@ fn missing(scope: Scope) -> HttpError {
     HttpError::new(StatusCode::FORBIDDEN, text)
 }
 
-/// Checks the key's scope and counts the request.
+/// Checks the key's scope and counts the request against its rate limit.
 async fn admit<S: Needs>(app: &App, notes: &Notes, record: &ApiKeyRecord) -> Result<(), HttpError> {
     permit::<S>(app, notes, record)?;
     let allowance = rate_limit::take(app, &app.access, record).await?;
@@ -142,9 +143,9 @@ impl<S: Needs> FromRequestParts<App> for Partner<S> {
     }
 }
 
-/// A partner who reads one envelope. Their key may be remembered from an earlier
-/// request: the statement that reads the envelope confirms it, so that such a
-/// request costs one query and a change of the key still counts at once.
+/// Partner who reads one envelope. The key's record may come from the cache; the statement that
+/// reads the envelope confirms it. Such a request costs one query, and a change of the key still
+/// applies at once.
 pub struct Reader<S> {
     text: String,
     record: Arc<ApiKeyRecord>,
@@ -166,7 +167,7 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
             notes: notes.clone(),
             _scope: PhantomData,
         };
-        // A remembered key says yes or nothing: a refusal comes from the database.
+        // Only acceptance may rest on a cached key. A refusal always comes from the database.
         if let Some(record) = access::remembered_key(&app.access, &text)
             && admit::<S>(app, &notes, &record).await.is_ok()
         {
@@ -181,7 +182,7 @@ impl<S: Needs> FromRequestParts<App> for Reader<S> {
 }
 
 impl<S: Needs> Reader<S> {
-    /// The envelope, of the organization of a key that is valid now.
+    /// Reads the envelope, for the organization of a key that is currently valid.
     pub async fn envelope(self, app: &App, id: &str) -> Result<Envelope, HttpError> {
         let of = |record: &ApiKeyRecord| Caller::from(record);
         if self.confirmed {
@@ -191,7 +192,7 @@ impl<S: Needs> Reader<S> {
             access::note_use(app, &app.access, &self.record);
             return Ok(*found.ok_or(ServiceError::NotFound("Envelope"))?);
         }
-        // Changed since it was remembered; the request is counted already.
+        // The key changed since it was cached. The request is counted already.
         let record = known(app, &self.text).await?;
         permit::<S>(app, &self.notes, &record)?;
         Ok(envelopes::get(app, &of(&record), id).await?)
@@ -213,8 +214,8 @@ impl<S: Needs> OperationInput for Partner<S> {
     }
 }
 
-/// A partner of whom it depends on the body which scope they need: one of those
-/// for embed tokens. They have requests left.
+/// Partner with a key for embed tokens and within its rate limit. The required scope depends on
+/// the request body, so the handler checks it.
 pub struct Keyholder {
     pub caller: Caller,
     scopes: Vec<Scope>,
@@ -237,6 +238,7 @@ impl FromRequestParts<App> for Keyholder {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let notes = notes::of(parts);
         let record = known(app, key_text(parts)?).await?;
+        // Either scope is enough here; `require` checks the one that the body needs.
         if record.scopes.contains(&Scope::VaultRead) {
             admit::<VaultRead>(app, &notes, &record).await?;
         } else {
@@ -260,10 +262,10 @@ impl OperationInput for Keyholder {
     }
 }
 
-/// A web-app user who may administer the organization.
+/// Web-app user with the role `admin`.
 pub struct Admin(pub Caller);
 
-/// The web-app user whose token it is.
+/// Returns the web-app user of the request's bearer token.
 pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     let notes = notes::of(parts);
     let token = bearer_token(parts)?;
@@ -275,7 +277,7 @@ pub async fn member(parts: &mut Parts, app: &App) -> Result<User, HttpError> {
     if let Some(token) = &user.token {
         let _ = notes.credential.set(token.to_string());
     }
-    // Where it is not required it must not contradict the token either.
+    // The header is optional here, but it must not contradict the token.
     if let Some(named) = parts.headers.get("x-org-id")
         && named.as_bytes() != user.org.as_str().as_bytes()
     {
@@ -312,7 +314,7 @@ impl OperationInput for Admin {
     }
 }
 
-/// A web-app admin who names the organization, as bulk send requires it.
+/// Web-app admin who names the organization, as bulk send requires.
 pub struct BulkAdmin(pub Caller);
 
 impl FromRequestParts<App> for BulkAdmin {
@@ -320,7 +322,7 @@ impl FromRequestParts<App> for BulkAdmin {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
         let Admin(caller) = Admin::from_request_parts(parts, app).await?;
-        // That it is the token's organization is looked at with the token.
+        // Its value is checked together with the token.
         if !parts.headers.contains_key("x-org-id") {
             return Err(HttpError::bad_request("X-Org-Id is required"));
         }

@@ -1,4 +1,4 @@
-//! Bodies and queries, read with every problem reported at once.
+//! Extractors of bodies and queries that report all problems at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
@@ -32,19 +32,19 @@ use crate::http::reply::schema_and_example;
 use crate::service::envelopes::uploads::{UPLOAD_LIMIT, Upload};
 use crate::service::{App, Issue, ServiceError};
 
-/// Largest JSON body: 1 MiB.
+/// Size limit of a JSON body: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;
-/// Text parts of a form.
+/// Maximum number of a form's text parts.
 const TEXT_PARTS: usize = 20;
-/// Issues shown of a body that has more.
+/// Maximum number of issues in one answer.
 const ISSUES: usize = 100;
-/// How much of a body past its limit is read and thrown away.
+/// Bytes that are read and discarded past a body's limit.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
-/// A JSON body that fits its schema.
+/// JSON body that matches its schema.
 ///
-/// The schema is derived from the type that serves the request, so that what is
-/// checked and what is documented are the same.
+/// The schema is derived from the type that serves the request, so that validation and
+/// documentation cannot differ.
 pub struct ValidJson<T>(pub T);
 
 impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
@@ -84,8 +84,8 @@ fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
     }
 }
 
-/// A body too large is read on and thrown away for a while: who is still
-/// sending would otherwise see a broken connection and not the answer.
+/// Reads a body up to a limit. Past it, some more is read and discarded: a client that is still
+/// sending would otherwise see a broken connection instead of the answer.
 pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> {
     let mut pieces = body.into_data_stream();
     let mut kept = BytesMut::new();
@@ -111,7 +111,7 @@ pub async fn read_limited(body: Body, limit: usize) -> Result<Bytes, HttpError> 
     Ok(kept.freeze())
 }
 
-/// The body of a request that takes JSON.
+/// Documents the body of a JSON request.
 impl<T: JsonSchema> OperationInput for ValidJson<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, example) = schema_and_example::<T>(context);
@@ -135,7 +135,7 @@ fn body(media_type: &str, schema: Schema, example: Option<Value>) -> RequestBody
     }
 }
 
-/// Checks a JSON value against the schema of `T` and reads it.
+/// Validates a JSON value against the schema of `T` and deserializes it.
 pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpError> {
     let mut issues = issues::<T>(&value)?;
     if issues.is_empty() {
@@ -145,7 +145,7 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(value: Value) -> Result<T, HttpEr
         return Err(ServiceError::Invalid(issues).into());
     }
     serde_json::from_value(value).map_err(|error| {
-        // The schema let it pass: say what serde says.
+        // The schema accepted it, so only serde can name the problem.
         let issue = Issue::new(
             "invalid",
             &[],
@@ -167,7 +167,7 @@ fn issues<T: JsonSchema>(value: &Value) -> Result<Vec<Issue>, HttpError> {
         .collect())
 }
 
-/// The first text that holds U+0000, which PostgreSQL cannot keep.
+/// Returns an issue for the first text that contains U+0000, which PostgreSQL cannot store.
 fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
     match value {
         Value::String(text) if text.contains('\0') => Some(Issue {
@@ -198,8 +198,8 @@ fn nul(value: &Value, path: &mut Vec<Value>) -> Option<Issue> {
     }
 }
 
-/// Of alternatives that all fail, the issues of the one that was meant: the
-/// one whose tag fits, or else the nearest.
+/// Returns the issues of an error. Of alternatives that all fail, picks the intended one: the one
+/// with the matching tag, or else the one with the fewest issues.
 fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Issue> {
     use jsonschema::error::ValidationErrorKind as Kind;
     let context = match error.kind() {
@@ -227,7 +227,7 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Iss
     }
 }
 
-/// An issue for each member that the schema at the error's place does not list.
+/// Returns an issue for each member that the schema does not list.
 fn unknown_members(
     schema: &Value,
     error: &jsonschema::ValidationError<'_>,
@@ -254,13 +254,13 @@ fn unknown_members(
     unexpected.collect()
 }
 
-/// A type's schema without room for unknown members, and what checks it.
+/// Schema of a type, closed to unknown members, with its validator.
 struct Check {
     schema: Value,
     validator: Validator,
 }
 
-/// Made once per type.
+/// Returns the validator of a type, built once per type.
 fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
     static CHECKS: LazyLock<RwLock<HashMap<String, Arc<Check>>>> = LazyLock::new(RwLock::default);
     let id = T::schema_id().into_owned();
@@ -282,7 +282,7 @@ fn check<T: JsonSchema>() -> Result<Arc<Check>, HttpError> {
     Ok(check)
 }
 
-/// Where in the body an error is.
+/// Returns the location of an error in the body.
 fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
     let steps = error.instance_path().as_str().split('/').skip(1);
     let step = |step: &str| match step.parse::<u64>() {
@@ -292,7 +292,7 @@ fn instance_path(error: &jsonschema::ValidationError<'_>) -> Vec<Value> {
     steps.map(step).collect()
 }
 
-/// A schema error in the contract's words.
+/// Translates a schema error into the API's wording.
 fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
     use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
     let mut path = instance_path(error);
@@ -335,7 +335,7 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> Issue {
             )
         }
         kind => {
-            // Without the value, which may be a whole body.
+            // Masked: the value may be a whole body.
             let message = error.masked().to_string();
             (
                 kind.keyword(),
@@ -366,7 +366,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Query parameters; one that does not fit is a 400.
+/// Query parameters. Invalid ones are answered with 400.
 pub struct ValidQuery<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
@@ -403,8 +403,8 @@ macro_rules! path_parameters {
         $(
             $(#[$doc])*
             ///
-            /// Whether anything has it is for the service to say: one that is
-            /// malformed answers like one that nobody has.
+            /// Whether the resource exists is for the service to decide: a malformed name is
+            /// answered like an unknown one.
             pub struct $type(pub String);
 
             impl FromRequestParts<App> for $type {
@@ -414,7 +414,7 @@ macro_rules! path_parameters {
                     parts: &mut Parts,
                     app: &App,
                 ) -> Result<Self, HttpError> {
-                    // Text that is not UTF-8 is what nobody has.
+                    // Text that is not UTF-8 names no resource.
                     let path = Path::<String>::from_request_parts(parts, app).await;
                     Ok(Self(path.map_or_else(|_| String::new(), |Path(text)| text)))
                 }
@@ -440,7 +440,7 @@ path_parameters!(
     SlotPath is "slot",
 );
 
-/// Documents a path's parameter, and that nobody may have it.
+/// Documents a path parameter and its 404.
 fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &str) {
     let schema = json_schema!({
         "properties": { name: { "type": "string" } },
@@ -451,7 +451,7 @@ fn path_parameter(context: &mut GenContext, operation: &mut Operation, name: &st
     openapi::error(operation, 404);
 }
 
-/// `page` and `limit` of a list, checked.
+/// Validates `page` and `limit` of a list.
 pub fn page_and_limit(
     page: Option<i64>,
     limit: Option<i64>,
@@ -471,10 +471,10 @@ pub fn page_and_limit(
     Ok((page, limit))
 }
 
-/// `page` and `limit` of a list that has no other parameters.
+/// `page` and `limit` of a list without other parameters.
 #[derive(serde::Deserialize, JsonSchema)]
 pub struct PageQuery {
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1))]
     page: Option<i64>,
     /// 1 to 100; 20 when absent.
@@ -483,13 +483,13 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// Both, checked.
+    /// Returns both, validated.
     pub fn checked(&self) -> Result<(i64, i64), HttpError> {
         page_and_limit(self.page, self.limit, 20, 100)
     }
 }
 
-/// JSON, or a multipart form.
+/// JSON body, or a multipart form.
 pub enum JsonOrForm<T, F> {
     Json(T),
     Form(Form<F>),
@@ -530,7 +530,7 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
     }
 }
 
-/// A multipart body: one file and text fields. `T` documents it.
+/// Multipart body with one file and text fields; `T` documents it.
 pub struct Form<T> {
     file: Option<Upload>,
     pub texts: BTreeMap<String, String>,
@@ -546,7 +546,7 @@ impl<T: JsonSchema> FromRequest<App> for Form<T> {
             .get_or_insert_default::<SharedNotes>()
             .clone();
         refuse_announced_excess(request.headers())?;
-        // Read in pieces, each part with its own limit below.
+        // Parts are read in pieces, each with its own limit below.
         DefaultBodyLimit::disable().apply(&mut request);
         let multipart = Multipart::from_request(request, app)
             .await
@@ -557,7 +557,7 @@ impl<T: JsonSchema> FromRequest<App> for Form<T> {
     }
 }
 
-/// A body that says that it is far too large is not read at all.
+/// Refuses a body with an announced length far above the limit, without reading it.
 fn refuse_announced_excess(headers: &header::HeaderMap) -> Result<(), HttpError> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -623,14 +623,14 @@ impl<T: JsonSchema> Form<T> {
         Ok(form)
     }
 
-    /// The part called `file`.
+    /// Returns the part named `file`.
     pub fn file(&mut self) -> Result<Upload, HttpError> {
         self.file
             .take()
             .ok_or_else(|| HttpError::bad_request("file is required"))
     }
 
-    /// Over what was sent, not over how it was split up.
+    /// Returns a hash of the content, independent of how the parts were encoded.
     fn digest(&self) -> String {
         let file = self.file.as_ref().map(|upload| upload.file.sha256());
         sha256(json!([file, self.texts]).to_string().as_bytes())
@@ -646,7 +646,7 @@ async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
     let mut excess = 0;
     while let Some(piece) = part.chunk().await.map_err(broken)? {
         if spool.size() + piece.len() as u64 > UPLOAD_LIMIT {
-            // As in `read_limited`.
+            // Discards the excess, as in `read_limited`.
             excess += piece.len();
             if excess > DISCARDED {
                 break;
@@ -665,7 +665,7 @@ async fn spool(mut part: Field<'_>, app: &App) -> Result<Upload, HttpError> {
     })
 }
 
-/// The last component of a file's name, if there is anything to show.
+/// Returns the last component of a file name, if anything printable remains.
 fn display_name(name: &str) -> Option<String> {
     let name = name.rsplit(['/', '\\']).next()?.trim();
     let shown: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -687,7 +687,7 @@ impl<T: JsonSchema> OperationInput for Form<T> {
     }
 }
 
-/// A form with a file and nothing else.
+/// Form with a file and nothing else.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
 pub struct FileForm {

@@ -23,7 +23,7 @@ const REFUSALS: u32 = 100;
 /// Delay of each further refusal.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Counts a request with this credential, and its address.
+/// Counts a request of this credential, and of its address.
 ///
 /// # Errors
 /// 429 with `Retry-After`.
@@ -52,13 +52,14 @@ pub fn admit(
             windows
                 .take(Credential::Address, address, limits.address)
                 .and_then(|()| match credential {
+                    // The log needs no credential, so its own limit counts by address too.
                     Credential::Ledger => windows.take(credential, key, limit),
                     _ => Ok(()),
                 })
         }
         None => Ok(()),
     };
-    // Only the hash, as the window stays in memory.
+    // The key stays in memory, so it is the hash and not the secret.
     let counted = counted.and_then(|()| match secret {
         "" => Ok(()),
         secret => app
@@ -94,8 +95,8 @@ pub async fn slow_down(app: &App, address: Option<String>) {
     }
 }
 
-/// The address itself for IPv4. A host of IPv6 has a whole network of addresses, so that
-/// they count together.
+/// Returns an IPv4 address unchanged and the /64 network of an IPv6 address, because one host has a
+/// whole network of those.
 fn network(address: String) -> String {
     match address.parse::<Ipv6Addr>() {
         Ok(address) => {
@@ -106,7 +107,7 @@ fn network(address: String) -> String {
     }
 }
 
-/// A reader of the log, who needs no credential.
+/// Reader of the public log, without a credential.
 pub struct LedgerReader;
 
 impl FromRequestParts<App> for LedgerReader {
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_one_ipv6_network_count_together() {
+    fn addresses_of_one_ipv6_network_share_a_limit() {
         assert_eq!(network("203.0.113.7".into()), "203.0.113.7");
         let (one, other) = ("2001:db8::1", "2001:db8::ffff:2");
         assert_eq!(network(one.into()), "2001:db8:0:0::/64");

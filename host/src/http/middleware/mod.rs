@@ -1,4 +1,4 @@
-//! What is around every request: who asks, how often and from where, and what was sent.
+//! Layers and extractors of every request: credentials, rate limits, origin, bodies.
 
 pub mod bodies;
 pub mod caller;

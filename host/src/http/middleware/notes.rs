@@ -1,6 +1,5 @@
-//! What the parts of one request leave for each other: extractors know the
-//! organization, the credential, the allowance and the body; the outermost layer
-//! logs the first two and answers with the allowance.
+//! Data that the parts of one request share. Extractors record organization, credential, rate-limit
+//! allowance and body hash; the outermost layer logs the first two and sends the allowance.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,20 +8,20 @@ use axum::http::request::Parts;
 use crate::domain::id::OrgId;
 use crate::service::access::rate_limit::Allowance;
 
-/// Notes on one request.
+/// Data collected about one request.
 #[derive(Default)]
 pub struct Notes {
-    /// Whose credential it carries.
+    /// Organization of its credential.
     pub org: OnceLock<OrgId>,
-    /// Id of its API key or web-app token, for the log of who used which.
+    /// Id of its API key or web-app token, for the access log.
     pub credential: OnceLock<String>,
     allowance: Mutex<Option<Allowance>>,
-    /// SHA-256 of what was sent, once it is read.
+    /// SHA-256 of the body, once it is read.
     pub body: OnceLock<String>,
 }
 
 impl Notes {
-    /// Notes what the request's API key has left.
+    /// Records the rate-limit allowance of the request's API key.
     pub fn set_allowance(&self, allowance: Allowance) {
         *self
             .allowance
@@ -30,7 +29,7 @@ impl Notes {
             .unwrap_or_else(PoisonError::into_inner) = Some(allowance);
     }
 
-    /// What the request's API key has left, as far as it was looked at.
+    /// Returns the rate-limit allowance of the request's API key, if it was determined.
     pub fn allowance(&self) -> Option<Allowance> {
         *self
             .allowance
@@ -39,10 +38,10 @@ impl Notes {
     }
 }
 
-/// The notes, as they travel in a request's extensions.
+/// Notes as stored in a request's extensions.
 pub type SharedNotes = Arc<Notes>;
 
-/// The notes of a request; fresh ones outside the outermost layer.
+/// Returns the notes of a request. Outside the outermost layer, new ones are created.
 pub fn of(parts: &mut Parts) -> SharedNotes {
     parts
         .extensions

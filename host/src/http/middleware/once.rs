@@ -1,4 +1,4 @@
-//! A POST that is done once, however often it is sent.
+//! Idempotent POST: one execution, however often the request is sent.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::traces;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The `Idempotency-Key` of a request, if it has one.
+/// Optional `Idempotency-Key` of a request.
 pub struct Once {
     key: Option<String>,
-    /// Method and path.
+    /// Method and path, part of the request's fingerprint.
     target: String,
     notes: SharedNotes,
 }
@@ -82,7 +82,7 @@ impl OperationInput for Once {
 }
 
 impl Once {
-    /// Does `work` and shows its result, or gives the answer that it had before.
+    /// Executes `work` and returns its result, or replays the stored answer.
     pub async fn run<const STATUS: u16, T, F, Fut>(
         self,
         app: &App,
@@ -99,7 +99,7 @@ impl Once {
         Ok(Reply::raw(response))
     }
 
-    /// Like [`Self::run`], and `show` makes the reply from the result.
+    /// Like [`Self::run`], with `show` converting the result to the reply.
     pub async fn answer<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,
@@ -118,7 +118,7 @@ impl Once {
         Ok(Reply::raw(response))
     }
 
-    /// The same, with the result's warnings beside its data.
+    /// Like [`Self::answer`], with the result's warnings beside its data.
     pub async fn answer_with_warnings<const STATUS: u16, T, V, F, Fut>(
         self,
         app: &App,
@@ -140,8 +140,8 @@ impl Once {
         Ok(Reply::raw(response))
     }
 
-    /// The work goes on when its client hangs up: half a change is worse than
-    /// one nobody waits for.
+    /// Runs the work in a task of its own, so that it completes even if the client disconnects: an
+    /// unread answer is better than half a change.
     async fn respond<T, F, Fut>(
         self,
         app: &App,
@@ -177,6 +177,7 @@ impl Once {
         };
         let body = match tokio::spawn(traces::along(task)).await {
             Ok(settled) => settled?,
+            // A panic decides nothing about the request, so a retry may run.
             Err(panicked) => {
                 give_back(&spare.0, &spare.1).await;
                 return Err(HttpError::internal(panicked.to_string()));
@@ -193,13 +194,12 @@ impl Once {
 
 async fn give_back(app: &App, receipt: &Receipt) {
     if let Err(error) = receipt.release(app).await {
-        tracing::warn!(%error, "an Idempotency-Key could not be given back");
+        tracing::warn!(%error, "idempotency key could not be released");
     }
 }
 
-/// Keeps the answer, unless it was kept with the change. What is our fault or
-/// the provider's, or was only a matter of who came first, is not kept: it may
-/// be tried again.
+/// Stores the answer, unless it was stored with the change. Server errors, provider errors and lost
+/// races are not stored, so that the client can retry them.
 async fn settle(
     app: &App,
     receipt: &Receipt,
@@ -223,7 +223,7 @@ async fn settle(
             } else {
                 let body = error.body().to_string();
                 if let Err(error) = receipt.keep(app, status.as_u16(), &body).await {
-                    tracing::warn!(%error, "an answer could not be kept");
+                    tracing::warn!(%error, "idempotent answer could not be stored");
                 }
             }
             Err(error)

@@ -1,4 +1,4 @@
-//! Where a request came from.
+//! Client address and browser of a request.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use crate::room::form::Origin;
 use crate::service::App;
 
-/// Where a signer's request came from: kept with the signature.
+/// Returns the origin of a signer's request, which is recorded with the signature.
 pub fn origin(app: &App, parts: &Parts) -> Origin {
     let user_agent = parts.headers.get(header::USER_AGENT);
     let user_agent = user_agent.and_then(|value| value.to_str().ok());
@@ -29,8 +29,8 @@ pub fn origin(app: &App, parts: &Parts) -> Origin {
     }
 }
 
-/// The nearest address that is none of our proxies'. Who stands behind a stranger
-/// is what that stranger says, so nobody looks further.
+/// Returns the nearest address that is not a trusted proxy. An untrusted hop can forge everything
+/// before it, so the search ends there.
 fn client(peer: IpAddr, forwarded: &str, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.to_canonical();
     for hop in forwarded.rsplit(',') {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_proxies_are_believed() {
+    fn forwarded_addresses_are_accepted_from_trusted_proxies_only() {
         let trusted = ["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
         for (peer, forwarded, expected) in [
             ("203.0.113.7", "", "203.0.113.7"),

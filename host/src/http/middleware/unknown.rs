@@ -1,5 +1,5 @@
-//! Names that nothing here knows: members of a JSON body, parts of a form, query
-//! parameters. A misspelt name is refused, with the nearest known one.
+//! Unknown names: members of a JSON body, parts of a form, query parameters. A misspelt name is
+//! refused, with the nearest known one as a suggestion.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 
 use crate::http::error::HttpError;
 
-/// How alike two names have to be, from 0 to 1.
+/// Minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
-/// The known name that was probably meant.
+/// Returns the known name that was probably meant.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
     let wanted = plain(name);
@@ -28,7 +28,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// `Unknown member: templateId; did you mean template_id?`
+/// Returns a message such as `Unknown member: templateId; did you mean template_id?`
 pub fn message(what: &str, name: &str, nearest: Option<&str>) -> String {
     let name: String = name.chars().take(100).collect();
     match nearest {
@@ -37,7 +37,7 @@ pub fn message(what: &str, name: &str, nearest: Option<&str>) -> String {
     }
 }
 
-/// 400 for a part of a form or a query parameter.
+/// Returns a 400 for an unknown form part or query parameter.
 pub fn refusal(what: &str, name: &str, known: &[String]) -> HttpError {
     let nearest = nearest(name, known.iter().map(String::as_str));
     let message = message(what, name, nearest);
@@ -50,7 +50,7 @@ pub fn refusal(what: &str, name: &str, known: &[String]) -> HttpError {
     HttpError::bad_request(message).with_details(json!([issue]))
 }
 
-/// Lets every object of a schema have the members that it lists, and no others.
+/// Closes every object of a schema to members that it does not list.
 pub fn close(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(close),
@@ -58,6 +58,7 @@ pub fn close(schema: &mut Value) {
             if members.get("properties").is_some_and(Value::is_object) {
                 members
                     .entry("additionalProperties")
+                    // Maps declare their additional members themselves and stay open.
                     .or_insert(Value::Bool(false));
             }
             for (keyword, value) in members {
@@ -66,6 +67,7 @@ pub fn close(schema: &mut Value) {
                         let schemas = value.as_object_mut().into_iter();
                         schemas.flat_map(Map::values_mut).for_each(close);
                     }
+                    // These keywords hold values, not schemas.
                     "examples" | "default" | "const" | "enum" => {}
                     _ => close(value),
                 }
@@ -75,7 +77,7 @@ pub fn close(schema: &mut Value) {
     }
 }
 
-/// Closes the documented schema of a request body, as [`close`] does the checked one.
+/// Closes the documented schema of a request body, as [`close`] does for the validated one.
 pub fn close_documented(context: &mut GenContext, schema: &Schema) {
     let mut open = references(schema.as_value());
     let mut seen = Vec::new();
@@ -91,7 +93,7 @@ pub fn close_documented(context: &mut GenContext, schema: &Schema) {
     }
 }
 
-/// Names of the definitions to which a schema refers.
+/// Returns the names of the definitions that a schema references.
 fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Array(schemas) => schemas.iter().flat_map(references).collect(),
@@ -105,7 +107,7 @@ fn references(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Names of the members of a form.
+/// Returns the part names of a form.
 pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
     static KNOWN: LazyLock<RwLock<HashMap<String, Arc<[String]>>>> = LazyLock::new(RwLock::default);
     let id = T::schema_id().into_owned();
@@ -123,12 +125,12 @@ pub fn parts_of<T: JsonSchema>() -> Arc<[String]> {
     names
 }
 
-/// The query parameters of every documented operation, by method and route.
+/// Query parameters of every documented operation, by method and route.
 #[derive(Default)]
 pub struct Queries(HashMap<(String, String), Arc<[String]>>);
 
 impl Queries {
-    /// Reads the OpenAPI document of the routes below `prefix`.
+    /// Collects them from the OpenAPI document of the routes below `prefix`.
     pub fn of(document: &Value, prefix: &str) -> Self {
         let paths = document["paths"].as_object();
         let operations = paths.into_iter().flatten().flat_map(|(path, operations)| {
@@ -147,11 +149,11 @@ impl Queries {
     }
 }
 
-/// The query parameters of the operation that a request asks for.
+/// Query parameters of the requested operation.
 #[derive(Clone)]
 struct KnownQuery(Arc<[String]>);
 
-/// Notes the parameters of the requested operation for [`check_query`].
+/// Attaches the operation's query parameters to the request, for [`check_query`].
 pub async fn note_query(
     State(queries): State<Arc<Queries>>,
     route: Option<MatchedPath>,
@@ -167,8 +169,8 @@ pub async fn note_query(
     next.run(request).await
 }
 
-/// Refuses a query parameter that the operation does not have. Called once the credential
-/// is known to be good; operations without one (callbacks, downloads) take any.
+/// Refuses a query parameter that the operation does not have. Runs after the credential was
+/// checked; operations without a credential (callbacks, downloads) accept any parameter.
 pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
     let (Some(KnownQuery(known)), Some(query)) =
         (parts.extensions.get::<KnownQuery>(), parts.uri.query())
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_found_whatever_its_spelling() {
+    fn the_nearest_name_is_found_despite_case_and_separators() {
         let known = ["template_id", "customer_name", "fields_json", "required"];
         for (name, expected) in [
             ("templateId", Some("template_id")),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_listed_members_are_left_and_maps_stay_open() {
+    fn schemas_are_closed_except_for_maps() {
         let mut schema = json!({
             "properties": {
                 "properties": { "type": "object", "properties": { "a": {} } },

@@ -1,4 +1,4 @@
-//! Files that pages refer to.
+//! Static scripts and styles of pages.
 
 use axum::Router;
 use axum::http::header;

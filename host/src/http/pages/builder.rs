@@ -1,5 +1,5 @@
-//! The field builder's page, and what its script asks for. The session's token
-//! comes in the URL's fragment and goes with each request as a bearer token.
+//! The field builder's page and the endpoints of its script. The session's token arrives in the
+//! URL's fragment and is sent with each request as a bearer token.
 
 use axum::Json;
 use axum::Router;
@@ -87,7 +87,7 @@ async fn picture(
     Ok((headers, Body::from(picture)).into_response())
 }
 
-/// The same for everybody: what is to be built comes with the token.
+/// Serves the same page to every session: the template comes with the token.
 async fn page() -> Response {
     let kinds = [
         ("signature", "Signature"),

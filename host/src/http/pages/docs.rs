@@ -1,4 +1,4 @@
-//! The API reference for people: Swagger UI over `/api/v2/openapi.json`.
+//! API reference: Swagger UI over `/api/v2/openapi.json`.
 
 use aide::swagger::Swagger;
 use axum::http::header;
@@ -35,8 +35,8 @@ pub fn routes() -> Router<App> {
     Router::new().route("/docs", get(serve))
 }
 
-/// Swagger UI writes its script and style into the page, so the policy names each
-/// by its SHA-256 (Content Security Policy Level 3, 2.3.1) and allows no other.
+/// Returns the page's Content-Security-Policy. Swagger UI inlines its script and style, so the
+/// policy allows each by its SHA-256 (Content Security Policy Level 3, 2.3.1) and no others.
 fn policy(page: &str) -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src 'self' data:; \
@@ -46,7 +46,7 @@ fn policy(page: &str) -> String {
     )
 }
 
-/// The sources `'sha256-…'` of all elements of that name, none of which has attributes.
+/// Returns the sources `'sha256-…'` of all elements of this name, none of which has attributes.
 fn hashes(page: &str, element: &str) -> String {
     let (start, end) = (format!("<{element}>"), format!("</{element}>"));
     let mut sources = Vec::new();

@@ -1,8 +1,8 @@
-//! The widgets at `{embed_host}`.
+//! Embeddable widgets at `{embed_host}`.
 //!
-//! A widget's first page is the same for everybody: its script takes the token
-//! out of the URL's fragment, which no server sees, and sends it as a form. What
-//! comes back is framed by the organization's own origins only.
+//! A widget's first page is static. Its script takes the token from the URL's fragment, which
+//! browsers do not send to servers, and posts it as a form. Only the organization's own origins may
+//! frame the response.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -19,7 +19,7 @@ use crate::service::signing::embed::{self, Opened, VaultRecord, Widget};
 use crate::service::vault::downloads;
 use crate::service::{App, ServiceError};
 
-/// The widgets, below `path`.
+/// Returns the routes of the widgets, below `path`.
 pub fn routes(path: &str) -> Router<App> {
     Router::new()
         .route(&format!("{path}/sign"), get(shell).post(sign))
@@ -28,7 +28,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&format!("{path}/embed.js"), get(element))
 }
 
-/// What an iframe loads first.
+/// Serves the page that an iframe loads first.
 async fn shell() -> Response {
     let look = Look {
         framing: Framing::Anybody,
@@ -51,7 +51,7 @@ struct TokenForm {
     token: String,
 }
 
-/// On to the signing form, by a link of its own.
+/// Redirects to the signing form with a fresh link.
 async fn sign(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let link = async {
         match embed::open(&app, &app.access, &form.token, Widget::Sign).await? {
@@ -75,7 +75,7 @@ fn refused() -> Response {
     let body = html! {
         main.notice {
             h1 { (title) }
-            p { "Go back to where you came from and open it again." }
+            p { "Go back to the previous page and open it again." }
         }
     };
     look.page(
@@ -87,7 +87,7 @@ fn refused() -> Response {
     )
 }
 
-/// The authoritative copy's record.
+/// Shows the record of the authoritative copy.
 async fn vault(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let shown = async {
         let Some(opened) = embed::open(&app, &app.access, &form.token, Widget::Vault).await? else {
@@ -104,7 +104,7 @@ fn vault_page(app: &App, opened: &Opened, record: VaultRecord, token: &str) -> R
     let envelope = &opened.envelope;
     let path = app.config.embed_path();
     let mut look = Look::of(record.organization, String::new());
-    // A picture of its own would need a link of its own.
+    // The logo and colour are served below a signing link, which this page does not have.
     look.brand.logo = None;
     look.brand.color = None;
     look.leads_away = true;
@@ -179,7 +179,7 @@ fn entry(name: &str, value: Markup) -> Markup {
     html! { dt { (name) } dd { (value) } }
 }
 
-/// The non-authoritative copy, by a link of its own.
+/// Redirects to the non-authoritative copy with a fresh link.
 async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Response {
     let link = async {
         match embed::open(&app, &app.access, &form.token, Widget::Vault).await? {
@@ -197,8 +197,8 @@ async fn copy(State(app): State<App>, FormBody(form): FormBody<TokenForm>) -> Re
     }
 }
 
-/// The custom elements for partners' pages. They listen to the origins from
-/// which widgets are served, and to no other.
+/// Serves the custom elements for partners' pages. They accept messages only from the origins that
+/// serve widgets.
 async fn element(State(app): State<App>) -> Response {
     let urls = [app.config.embed_url(), app.config.signing_url()];
     let origins: Vec<String> = urls

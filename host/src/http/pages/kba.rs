@@ -1,4 +1,4 @@
-//! The gate in front of a document whose signers are asked about their identity.
+//! Pages of the identity check in front of a document.
 
 use std::future::Future;
 
@@ -16,8 +16,8 @@ use crate::service::signing::links::MAIL_LIFE;
 use crate::service::{App, ServiceError};
 use crate::traces;
 
-/// Recognises the browser of a signer who has passed, and records one that is new. Returns
-/// the cookie that it is given.
+/// Recognizes the browser of a signer who has passed, and records an unknown one. Returns the
+/// cookie to set in that case.
 pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, ServiceError> {
     if !visit.signer.challenged {
         return Ok(None);
@@ -27,7 +27,8 @@ pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, 
     let given = kba::recognise(app, envelope, signer, cookie, &visit.origin).await?;
     Ok(given.and_then(|token| {
         let secure = app.config.signing_url().starts_with("https:");
-        // Lax: the first visit comes from a link in a mail. These documents are in no widget.
+        // Lax, because the first visit comes from a link in an e-mail. Documents with identity
+        // checks are never shown in a widget, so no cross-site cookie is needed.
         let secure = if secure { "; Secure" } else { "" };
         let (value, path) = (token.reveal(), visit.path());
         let life = MAIL_LIFE.as_secs();
@@ -38,7 +39,7 @@ pub async fn recognise(app: &App, visit: &Visit) -> Result<Option<HeaderValue>, 
     }))
 }
 
-/// Whether the document may be shown, to a browser that is recorded then.
+/// Returns whether the document may be shown. If so, records the browser.
 pub async fn is_open(app: &App, visit: &Visit) -> Result<bool, ServiceError> {
     let open = kba::is_open(app, &visit.envelope, &visit.signer).await?;
     if open {
@@ -47,7 +48,7 @@ pub async fn is_open(app: &App, visit: &Visit) -> Result<bool, ServiceError> {
     Ok(open)
 }
 
-/// The answer, with the cookie where there is one to give.
+/// Adds the cookie to the response, if there is one.
 pub fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
     if let Some(cookie) = cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
@@ -55,7 +56,7 @@ pub fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Respo
     response
 }
 
-/// The gate's page, unless the way is free.
+/// Returns the page of the identity check, or none if the document is open.
 pub async fn closed(app: &App, visit: &Visit, ip: Option<String>) -> Option<Response> {
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let gate = to_its_end(async move { kba::gate(&app_, &envelope, &signer, ip).await }).await;
@@ -65,7 +66,8 @@ pub async fn closed(app: &App, visit: &Visit, ip: Option<String>) -> Option<Resp
     }
 }
 
-/// One step through the gate. The browser of the last one is the signer's.
+/// Processes one step of the identity check. The browser that completes the last step is bound to
+/// the signer.
 pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
     let (app_, envelope, signer) = (app.clone(), visit.envelope.clone(), visit.signer.clone());
     let step = async move { kba::go_on(&app_, &envelope, &signer, given).await };
@@ -77,11 +79,12 @@ pub async fn go_on(app: &App, visit: &Visit, given: Given) -> Response {
         },
         _ => None,
     };
-    // An open way leads to the document by a request of its own.
+    // After a pass, the document is shown by a new request, so that a reload does not resend the
+    // form.
     with_cookie(answer(app, visit, gate), cookie)
 }
 
-/// A phone that hangs up does not leave half a step.
+/// Runs a step to completion even if the client disconnects, so that no step is half done.
 async fn to_its_end(
     step: impl Future<Output = Result<Gate, ServiceError>> + Send + 'static,
 ) -> Result<Gate, ServiceError> {
@@ -94,7 +97,7 @@ fn answer(app: &App, visit: &Visit, gate: Result<Gate, ServiceError>) -> Respons
         Ok(Gate::Open) => Redirect::to(visit.path()).into_response(),
         Ok(Gate::Shown(shown)) => page(visit, &shown, app.clock.now()),
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
-            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be asked");
+            tracing::warn!(envelope = %visit.envelope.id, %error, "identity check unavailable");
             visit.unavailable("Your identity cannot be checked right now.")
         }
         Err(error) => HttpError::from(error).into_response(),
@@ -109,7 +112,7 @@ fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
             "Answer these questions",
             asked(visit, questions, shown, *until, now),
         ),
-        Asked::Again { left } => ("That was not right", again(visit, *left)),
+        Asked::Again { left } => ("Your answers were not correct", again(visit, *left)),
         Asked::Wait { until } => ("Come back later", wait(*until, now)),
         Asked::Exhausted => ("No more attempts", exhausted()),
         Asked::Busy => ("One moment", busy(visit)),
@@ -135,11 +138,11 @@ fn page(visit: &Visit, shown: &Shown, now: Timestamp) -> Response {
 
 fn told(notice: Notice) -> &'static str {
     match notice {
-        Notice::TimeIsOver => "The time was over. You can begin again.",
-        Notice::WrongCode => "That was not the code. Another one was sent to you.",
-        Notice::NotAccepted => "What you entered was not accepted. Check it and try again.",
-        Notice::TooMany => "Too many codes were asked for. Wait a while before you try again.",
-        Notice::TryLater => "There was no answer. Try again in a moment.",
+        Notice::TimeIsOver => "The time limit has passed. You can start again.",
+        Notice::WrongCode => "That code is not correct. We sent you a new one.",
+        Notice::NotAccepted => "Your entries were not accepted. Check them and try again.",
+        Notice::TooMany => "Too many codes were requested. Wait a while before you try again.",
+        Notice::TryLater => "The identity service did not answer. Try again in a moment.",
     }
 }
 
@@ -184,7 +187,7 @@ fn identity(visit: &Visit, fields: &[Field], shown: &Shown) -> Markup {
                 }
                 p.fine { "It is used for this check alone and is not kept here: only the result, its time and your internet address are." }
             }
-            button type="submit" { "Go on" }
+            button type="submit" { "Continue" }
         }
     }
 }
@@ -213,7 +216,7 @@ fn code(visit: &Visit, shown: &Shown, until: Timestamp, now: Timestamp) -> Marku
                     autocomplete="one-time-code" required;
                 (wrong("code", shown))
             }
-            button type="submit" { "Go on" }
+            button type="submit" { "Continue" }
         }
     }
 }
@@ -247,16 +250,16 @@ fn asked(
 
 fn busy(visit: &Visit) -> Markup {
     html! {
-        p { "What you sent is being looked at." }
+        p { "We are checking your answers." }
         p { a.button href=(visit.path()) { "Look again" } }
     }
 }
 
 fn unavailable(visit: &Visit, again: bool) -> Markup {
     html! {
-        p { "Too little was found about you to ask questions. This is not your fault, and nothing is held against you." }
+        p { "There are not enough records about you to ask questions. This is not your fault and has no consequences." }
         @if again {
-            p { "If something that you entered was not right, enter it again." }
+            p { "If you made a mistake in your entries, enter them again." }
             (once_more(visit))
         }
         p { "The sender can arrange another way to sign." }
@@ -285,7 +288,7 @@ fn again(visit: &Visit, left: usize) -> Markup {
 
 fn exhausted() -> Markup {
     html! {
-        p { "You have tried too often, and cannot try again." }
+        p { "You have used all attempts." }
         p { "The sender can arrange another way to sign." }
     }
 }

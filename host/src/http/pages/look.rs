@@ -1,5 +1,4 @@
-//! What is around every page for people: the organization's brand, and headers
-//! that keep out whatever is not ours.
+//! Common frame of every page for people: the organization's brand, and security headers.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,33 +7,33 @@ use maud::{DOCTYPE, Markup, html};
 use crate::domain::brand::Brand;
 use crate::domain::organization::{EmbedOrigin, Organization};
 
-/// How pages look, and who may frame them.
+/// Appearance of a page, and who may frame it.
 #[derive(Default)]
 pub struct Look {
-    /// Shown above everything; our own name when there is no organization.
+    /// Shown above everything; the product's name when there is no organization.
     pub name: Option<String>,
     pub brand: Brand,
     pub framing: Framing,
-    /// Its forms lead to other hosts: browsers that check where a form's answer
-    /// redirects to would stop there.
+    /// Whether forms of the page lead to other hosts. Browsers that apply `form-action` to
+    /// redirects would stop there.
     pub leads_away: bool,
-    /// Origin of a payment provider's library, which brings a form of its own.
+    /// Origin of a payment provider's library, which embeds the provider's form.
     pub library: Option<String>,
-    /// Where `brand.css` and `logo` are served, without a trailing slash.
+    /// Path below which `brand.css` and `logo` are served, without a trailing slash.
     pub path: String,
 }
 
-/// Whose pages may show a page in a frame.
+/// Origins that may show a page in a frame.
 #[derive(Default)]
 pub enum Framing {
     #[default]
     Nobody,
     Origins(Vec<EmbedOrigin>),
-    /// For pages that show and take nothing of anybody's.
+    /// For pages that show and accept no private data.
     Anybody,
 }
 
-/// What a page tells the page that embeds it (`postMessage`).
+/// State that a page reports to the page that embeds it (`postMessage`).
 #[derive(Clone, Copy)]
 pub enum Happening {
     Ready,
@@ -55,7 +54,7 @@ impl Happening {
 }
 
 impl Look {
-    /// Of an organization whose brand is served below `path`.
+    /// Returns the look of an organization. `path` is where its brand is served.
     pub fn of(organization: Organization, path: String) -> Self {
         let name = organization.display_name().to_owned();
         let settings = organization.settings;
@@ -69,7 +68,7 @@ impl Look {
         }
     }
 
-    /// The name, or the logo that stands for it.
+    /// Renders the organization's logo, or its name.
     pub fn masthead(&self) -> Markup {
         let name = self.name.as_deref().unwrap_or("holdfast");
         html! {
@@ -83,7 +82,7 @@ impl Look {
         }
     }
 
-    /// A page with a title and a few words.
+    /// Renders a page with a title and a short text.
     pub fn notice(
         &self,
         status: StatusCode,
@@ -98,7 +97,7 @@ impl Look {
         self.page(status, title, happening, "signing", body)
     }
 
-    /// A page with the style sheet and the script of that name.
+    /// Renders a page with the named style sheet and script.
     pub fn page(
         &self,
         status: StatusCode,
@@ -136,8 +135,8 @@ impl Look {
         (status, headers, policy, markup.into_string()).into_response()
     }
 
-    /// Pages load only what this server serves, and only the organization's own
-    /// pages may frame them.
+    /// Returns the Content-Security-Policy: pages load only from this server, and only the
+    /// organization's own pages may frame them.
     fn policy(&self) -> String {
         let ancestors = match &self.framing {
             Framing::Anybody => "*".to_owned(),
@@ -145,7 +144,7 @@ impl Look {
             _ => "'none'".to_owned(),
         };
         let library = match &self.library {
-            // Its form is a frame, and its calls go to where it likes.
+            // The provider's form is a frame, and its script may call any host.
             Some(origin) => format!(
                 "script-src 'self' {origin}; connect-src 'self' https: {origin}; \
                  frame-src https: {origin}"
@@ -170,7 +169,7 @@ impl Look {
         }
     }
 
-    /// The brand's colour as a style sheet.
+    /// Returns the brand's colour as a style sheet.
     pub fn style(&self) -> Response {
         let text = self.brand.color.as_ref().map_or(String::new(), |color| {
             format!(
@@ -185,7 +184,7 @@ impl Look {
         (headers, text).into_response()
     }
 
-    /// The brand's logo.
+    /// Returns the brand's logo.
     pub fn logo(self) -> Response {
         let Some(logo) = self.brand.logo else {
             return StatusCode::NOT_FOUND.into_response();

@@ -1,4 +1,4 @@
-//! Pages for people, and the files that they refer to.
+//! HTML pages for people, with their scripts and styles.
 
 pub mod assets;
 pub mod builder;

@@ -1,4 +1,4 @@
-//! The payer's page at the signing host, and the sandbox's page.
+//! The payer's page at the signing host, and the sandbox's payment page.
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Path, Query, State};
@@ -19,12 +19,12 @@ use crate::service::payments;
 use crate::service::{App, ServiceError};
 use crate::store::sandbox::Intent;
 
-/// The payer's page below a signing link.
+/// Returns the route of the payer's page, below a signing link.
 pub fn routes(path: &str) -> Router<App> {
     Router::new().route(&format!("{path}/{{token}}/pay"), get(pay))
 }
 
-/// The page of the sandbox, where there is one.
+/// Returns the routes of the sandbox's payment page.
 pub fn sandbox_routes() -> Router<App> {
     Router::new().route(
         "/sandbox/payments/{intent}",
@@ -32,11 +32,11 @@ pub fn sandbox_routes() -> Router<App> {
     )
 }
 
-/// On to the provider's page, or a page with the provider's own form.
+/// Redirects to the provider's page, or shows a page with the provider's form.
 async fn pay(State(app): State<App>, visit: Visit) -> Response {
     match kba::is_open(&app, &visit).await {
         Ok(true) if !visit.expired => {}
-        // The link says why not.
+        // The signing page explains the reason.
         Ok(_) => return Redirect::to(visit.path()).into_response(),
         Err(error) => return HttpError::from(error).into_response(),
     }
@@ -44,7 +44,7 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
     let intent = match asked {
         Ok(intent) => intent,
         Err(error @ (ServiceError::OtherProvider(..) | ServiceError::NotConfigured(_))) => {
-            tracing::warn!(envelope = %visit.envelope.id, %error, "a payer could not be asked");
+            tracing::warn!(envelope = %visit.envelope.id, %error, "payment page is not available");
             return visit.unavailable("The payment cannot be made right now.");
         }
         Err(error) => return HttpError::from(error).into_response(),
@@ -66,7 +66,7 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
     let amount = written_amount(amount, currency);
     if intent.script.is_none() {
         let body = html! {
-            p { "To be paid: " strong { (amount) } }
+            p { "Amount due: " strong { (amount) } }
             p { "The sender collects this payment in another way." }
         };
         return visit.look.notice(StatusCode::OK, "Payment", None, body);
@@ -78,7 +78,7 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
             p { "For “" (visit.envelope.name) "”" }
         }
         main.notice {
-            p { "To be paid: " strong { (amount) } }
+            p { "Amount due: " strong { (amount) } }
             form #payment data-secret=[intent.client_secret.as_deref()] data-key=[intent.publishable_key.as_deref()]
                 data-return=(back) data-library=[intent.script.as_deref()] {
                 div #payment-element {}
@@ -96,7 +96,7 @@ async fn pay(State(app): State<App>, visit: Visit) -> Response {
     look.page(StatusCode::OK, "Payment", None, "payment", body)
 }
 
-/// Scheme, host and port, as a Content-Security-Policy names them.
+/// Returns scheme, host and port, as used in a Content-Security-Policy.
 fn origin_of(url: &str) -> Option<String> {
     let origin = url::Url::parse(url).ok()?.origin();
     origin.is_tuple().then(|| origin.ascii_serialization())
@@ -108,10 +108,11 @@ struct Return {
     back: Option<String>,
 }
 
-/// Who comes to the sandbox's page.
+/// Request for the sandbox's payment page.
 struct SandboxVisit {
     intent: Intent,
-    /// Where the payer came from: a signing link of ours, or nowhere.
+    /// Link back to the payer's signing page. Only our own links are accepted, so that the page is
+    /// no open redirect.
     back: Option<String>,
 }
 
@@ -144,7 +145,7 @@ impl SandboxVisit {
         let amount = u64::try_from(self.intent.amount).unwrap_or_default();
         let amount = written_amount(amount, &self.intent.currency.to_ascii_uppercase());
         let look = Look {
-            // The signing form may be embedded, and its payer comes here.
+            // The signing form may be embedded, and its payer ends up here.
             framing: Framing::Anybody,
             ..Look::default()
         };
@@ -157,7 +158,7 @@ impl SandboxVisit {
                     p { "You can close this page." }
                 }
             } @else {
-                p { "To be paid: " strong { (amount) } }
+                p { "Amount due: " strong { (amount) } }
                 p { "This is a sandbox for development: no money moves." }
                 form method="post" {
                     button type="submit" name="pay" value="pay" { "Pay " (amount) }

@@ -1,4 +1,4 @@
-//! Errors of signing pages, for people.
+//! Errors of signing pages as HTML.
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -10,7 +10,7 @@ use super::look::{Happening, Look};
 use crate::domain::token::LinkToken;
 use crate::service::App;
 
-/// Replaces JSON errors by a page where a person followed a signing link.
+/// Replaces JSON errors with a page for people who followed a signing link.
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let shown = is_shown(&app, &request);
     let response = next.run(request).await;
@@ -27,12 +27,12 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());
     }
-    // What the log line and the metrics say of it stays.
+    // The log line and the metrics read the error from the extensions.
     *page.extensions_mut() = response.extensions().clone();
     page
 }
 
-/// Whether a browser shows the answer: not one that a script or an image asked for.
+/// Returns whether a browser displays the answer, as opposed to a request of a script or an image.
 fn is_shown(app: &App, request: &Request) -> bool {
     let below = request
         .uri()
@@ -61,19 +61,19 @@ fn words(status: StatusCode) -> Option<(&'static str, &'static str)> {
         ),
         StatusCode::PAYLOAD_TOO_LARGE => (
             "Too large",
-            "What you sent is too large. Go back and try a smaller picture.",
+            "The picture is too large. Go back and try a smaller one.",
         ),
         StatusCode::REQUEST_TIMEOUT => (
             "The connection was too slow",
-            "What you sent did not arrive in time. Go back and try again.",
+            "Your entries did not arrive in time. Go back and try again.",
         ),
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => (
             "Not available right now",
-            "Your link is good, and what was saved before is kept. Try again in a few minutes.",
+            "Your link is valid and your saved entries are kept. Try again in a few minutes.",
         ),
         status if status.is_server_error() => (
             "Something went wrong",
-            "What was saved before is kept. Try again in a few minutes, or ask the sender.",
+            "Your saved entries are kept. Try again in a few minutes, or ask the sender.",
         ),
         _ => return None,
     })

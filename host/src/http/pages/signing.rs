@@ -1,7 +1,7 @@
 //! The signing form: server-rendered pages at `{signing_host}/{token}`.
 //!
-//! A plain HTML form that works without JavaScript. The token in the URL is the
-//! signer's credential; whatever is wrong with it leads to a page that says so.
+//! A plain HTML form that works without JavaScript. The token in the URL is the signer's
+//! credential; an invalid one leads to a page that explains the problem.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ use crate::service::signing::{Destination, destination, reconcile};
 use crate::service::templates::pages;
 use crate::service::{App, ServiceError};
 
-/// A form with a drawn picture in several fields.
+/// Size limit of a form, which may carry a drawn picture in several fields.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The pages a signer sees, below `path`.
+/// Returns the routes of the signer's pages, below `path`.
 pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
@@ -54,7 +54,7 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
     }
 }
 
-/// Opening the document makes the signer `viewed`.
+/// Opens the document, which marks the signer as `viewed`, and shows the form.
 async fn opened(app: &App, visit: Visit) -> Response {
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
@@ -73,32 +73,32 @@ async fn opened(app: &App, visit: Visit) -> Response {
     render(app, &visit, submitter, Outcome::default()).await
 }
 
-/// At another provider: our link leads there, after our own checks.
+/// Redirects to the form of an external provider, after our own checks.
 async fn elsewhere(app: &App, visit: &Visit) -> Response {
     match destination(app, &visit.envelope, &visit.signer).await {
         Ok(Destination::Page(url)) => Redirect::to(&url).into_response(),
         Ok(Destination::NotYourTurn(other)) => visit.not_yet(StatusCode::OK, &other),
         Ok(Destination::PassedOn) => {
-            let text = "Somebody else has been asked to sign in your place.";
-            visit.notice_of_end(StatusCode::OK, "Passed on", text)
+            let text = "Another person has been asked to sign in your place.";
+            visit.notice_of_end(StatusCode::OK, "Signer replaced", text)
         }
         Ok(Destination::Closed) => visit.failed(FormError::Closed),
         Err(ServiceError::Provider(error)) => {
-            tracing::warn!(envelope = %visit.envelope.id, %error, "a signer could not be led on");
+            tracing::warn!(envelope = %visit.envelope.id, %error, "redirect to provider failed");
             visit.unavailable("The document cannot be shown right now.")
         }
         Err(error) => HttpError::from(error).into_response(),
     }
 }
 
-/// What a signer sent: which button was pressed, and what stood in the controls.
+/// Submitted form: the pressed button and the values of the controls.
 struct Sent {
     action: String,
     consent: bool,
     reason: String,
     values: BTreeMap<String, String>,
     origin: Origin,
-    /// A script saves while the signer types, and shows the answer itself.
+    /// Sent by the script that saves while the signer types and displays the answer itself.
     by_script: bool,
 }
 
@@ -133,7 +133,7 @@ impl Sent {
 }
 
 impl Sent {
-    /// The same, for the gate in front of the document.
+    /// Converts the form to input for the identity check.
     fn about_identity(self) -> Given {
         Given {
             again: self.values.contains_key("again"),
@@ -144,7 +144,7 @@ impl Sent {
     }
 }
 
-/// What is to be shown of a form that was sent.
+/// Result of a submitted form, for showing the form again.
 #[derive(Default)]
 struct Outcome {
     entered: BTreeMap<String, String>,
@@ -154,17 +154,18 @@ struct Outcome {
     review: bool,
 }
 
-/// Saves, finishes or declines, as the pressed button says.
+/// Saves, finishes or declines, depending on the pressed button.
 async fn submit(State(app): State<App>, visit: Visit, request: Request) -> Response {
     if let Some(page) = visit.closed() {
         return page;
     }
     let Some(sent) = Sent::read(&app, request).await else {
         let text = "Go back and try again.";
-        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Not understood", text);
+        return visit.notice_of_end(StatusCode::BAD_REQUEST, "Something is missing", text);
     };
     match is_open(&app, &visit.envelope, &visit.signer).await {
         Ok(true) => {}
+        // Forms of the identity check are posted to the same path.
         Ok(false) => return kba::go_on(&app, &visit, sent.about_identity()).await,
         Err(error) => return HttpError::from(error).into_response(),
     }
@@ -180,7 +181,7 @@ async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
     };
     let done = act(app, &visit.envelope, submitter, &sent).await;
     let ended = sent.action == "finish" || sent.action == "decline";
-    // Of what is saved, only the first shows in the envelope.
+    // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
         follow(app, &visit, Some(submitter)).await;
     } else if done.is_ok() && visit.signer.status != SignerStatus::Started {
@@ -201,7 +202,7 @@ async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
             };
             render(app, &visit, submitter, outcome).await
         }
-        // Done already, for example by a second press of the button.
+        // Completed already, for example by a second press of the button.
         Err(FormError::Closed) => {
             let visit = visit.again(app).await;
             visit
@@ -212,8 +213,8 @@ async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
     }
 }
 
-/// What is wrong with values that were only to be saved; wrong values keep a
-/// form from being finished.
+/// Performs the action. Saving returns the problems of the saved values; they prevent finishing,
+/// not saving.
 async fn act(
     app: &App,
     envelope: &Envelope,
@@ -244,9 +245,9 @@ fn back(visit: &Visit) -> Response {
     Redirect::to(visit.path()).into_response()
 }
 
-/// Shows in the envelope what was just done, before the signer is answered.
+/// Updates the envelope before the signer is answered.
 ///
-/// The room's jobs do the same a little later; whatever fails here is theirs.
+/// The room's jobs do the same a little later, so that a failure here needs no retry.
 async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
     let followed = async {
         if let Some(submitter) = finished {
@@ -260,26 +261,26 @@ async fn follow(app: &App, visit: &Visit, finished: Option<i64>) {
         reconcile(app, &visit.envelope).await.map(drop)
     };
     if let Err(error) = followed.await {
-        tracing::warn!(%error, "what a signer did is left to the worker");
+        tracing::warn!(%error, "envelope update after a signer's action is left to the worker");
     }
 }
 
-/// Has a fresh link, or the copy, mailed.
+/// Mails a fresh link, or the copy.
 async fn renew(State(app): State<App>, visit: Visit) -> Response {
     if !visit.expired {
         return back(&visit);
     }
     match visits::renew(&app, &visit.envelope, &visit.signer).await {
         Ok(Renewal::Mailed) => {
-            let body = html! { p { "Look into the mailbox to which your invitation was sent." } };
+            let body = html! { p { "Check your inbox: the link was sent to the address of your invitation." } };
             let title = "An e-mail is on its way";
             visit.look.notice(StatusCode::OK, title, None, body)
         }
         Ok(Renewal::TooSoon) => {
             let body = html! {
-                p { "An e-mail was sent to you a few minutes ago. Look into your mailbox, and try again later." }
+                p { "We sent you an e-mail a few minutes ago. Check your inbox, or try again later." }
             };
-            let title = "An e-mail was sent already";
+            let title = "Check your inbox";
             let page = visit
                 .look
                 .notice(StatusCode::TOO_MANY_REQUESTS, title, None, body);
@@ -295,13 +296,14 @@ async fn renew(State(app): State<App>, visit: Visit) -> Response {
     }
 }
 
-/// The form, or the page that says whose turn it is.
+/// Renders the form, or the page that names the signer who comes first.
 async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> Response {
     let read = async {
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
         let document = form.submission.file();
         if form.waits_for.is_none() {
+            // Drawing starts while the page sizes are still being read.
             pages::draw_first(app, &app.pages, document.clone());
         }
         let pages = pages::facts(app, &app.pages, &document).await?;

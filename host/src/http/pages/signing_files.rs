@@ -1,5 +1,4 @@
-//! What belongs to a signing form beside the form itself: pages of the document,
-//! the signer's copy, and how its organization looks.
+//! Files of a signing form: pages of the document, the signer's copy, and the organization's brand.
 
 use axum::Router;
 use axum::body::Body;
@@ -19,7 +18,7 @@ use crate::service::templates::pages;
 use crate::service::vault::copies;
 use crate::service::{App, ServiceError};
 
-/// Below the form's own path.
+/// Returns the routes, below the form's own path.
 pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
@@ -49,6 +48,7 @@ async fn page(
         }
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
+        // Signers do not see the document before it is their turn.
         if form.waits_for.is_some() {
             return Ok(unknown_link());
         }
@@ -81,7 +81,7 @@ async fn page(
     answer.unwrap_or_else(|error| HttpError::from(error).into_response())
 }
 
-/// What a document looks like does not change.
+/// Builds a cacheable response: a document's pages never change.
 fn kept(content_type: &'static str, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, content_type),
@@ -91,7 +91,7 @@ fn kept(content_type: &'static str, body: Body) -> Response {
     (headers, body).into_response()
 }
 
-/// The signer's copy, once everybody has signed.
+/// Returns the signer's copy, once all parties have signed.
 async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     if let Err(refused) = limits::admit(&app, Credential::Copies, visit.token.reveal(), &parts) {
@@ -117,7 +117,7 @@ async fn copy(State(app): State<App>, visit: Visit, request: Request) -> Respons
     }
 }
 
-/// A file name for any envelope's name (RFC 6266, RFC 8187).
+/// Returns a Content-Disposition for any envelope name (RFC 6266, RFC 8187).
 fn attachment(name: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let encoded = encoded.replace('+', "%20");

@@ -1,4 +1,4 @@
-//! The signing form as HTML: the document's pages, and one control per field.
+//! The signing form as HTML: the document's pages, and one control for each field.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::room::form::{Form, Problems};
 use crate::room::signature::is_picture;
 use crate::store::room::RoomField;
 
-/// The signing form, with what was entered last.
+/// Data of the signing form, including unsaved input.
 pub struct Shown<'a> {
-    /// Where the signer's pages are.
+    /// Path of the signer's pages.
     pub path: &'a str,
     pub look: &'a Look,
     pub envelope: &'a Envelope,
     pub signer: &'a Signer,
-    /// What this signer has to pay.
+    /// Amount that this signer has to pay.
     pub owes: Option<&'a str>,
     pub pages: &'a [PageFacts],
     pub form: &'a Form,
-    /// By field name, what was sent and could not be taken as it is.
+    /// Submitted values that could not be saved, by field name.
     pub entered: &'a BTreeMap<String, String>,
     pub problems: &'a Problems,
-    /// Whether consent was given in what was sent.
+    /// Whether the submitted form contained consent.
     pub consent: bool,
-    /// Why the signer declines, as far as it was sent.
+    /// Submitted reason for declining; may be empty.
     pub reason: &'a str,
-    /// The signer wants to see everything once more before finishing.
+    /// Whether the signer asked to review all answers before finishing.
     pub review: bool,
 }
 
@@ -102,8 +102,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Where the signer's fields are on a page. Links lead to their controls; who
-    /// does not see them reaches the controls without.
+    /// Marks the signer's fields on a page, as links to their controls. Hidden from screen readers,
+    /// which reach the controls directly.
     fn marks(&self, page: u32, facts: &PageFacts) -> Markup {
         let (width, height) = (facts.width, facts.height);
         let areas = |field: &RoomField| -> Vec<Area> {
@@ -176,7 +176,7 @@ impl Shown<'_> {
         typed.or(kept).map(String::as_str).unwrap_or_default()
     }
 
-    /// One control for one field, with its label and what is wrong with it.
+    /// Renders one field's control, with its label and problem.
     fn control(&self, field: &RoomField, index: usize) -> Markup {
         let wrong = self.problems.get(&field.name);
         let value = self.value_of(field);
@@ -228,7 +228,7 @@ impl Shown<'_> {
                 }
                 (problem("consent", wrong))
                 details {
-                    summary { "What this means" }
+                    summary { "About electronic signatures" }
                     p {
                         "You may decline and ask the sender for paper instead. You get a copy of the signed "
                         "document by e-mail, which you can read with any PDF reader and print. The time, your "
@@ -254,7 +254,7 @@ impl Shown<'_> {
     }
 }
 
-/// A value as a person reads it.
+/// Formats a value for people.
 fn answer(field: &RoomField, value: &str) -> Markup {
     html! {
         @if is_picture(value) && field.is_signature() {
@@ -273,7 +273,7 @@ struct Control<'a> {
     field: &'a RoomField,
     id: &'a str,
     value: &'a str,
-    /// Id of the text that says what is wrong.
+    /// Id of the text that describes the problem.
     described: Option<String>,
     label: Markup,
 }
@@ -294,7 +294,7 @@ impl Control<'_> {
         self.described.as_ref().map(|_| "true")
     }
 
-    /// An unticked box sends nothing; the hidden control says so for it.
+    /// An unticked box sends nothing, so a hidden control sends `false` for it.
     fn checkbox(&self) -> Markup {
         let (field, id) = (self.field, self.id);
         html! {
@@ -344,7 +344,7 @@ impl Control<'_> {
         }
     }
 
-    /// A typed name; the script adds drawing and uploading.
+    /// Renders an input for a typed name; the script adds drawing and uploading.
     fn signature(&self) -> Markup {
         let (field, id) = (self.field, self.id);
         let initials = field.field_type == "initials";
@@ -358,7 +358,7 @@ impl Control<'_> {
         }
     }
 
-    /// A picture that was drawn or uploaded before.
+    /// Renders a picture that was drawn or uploaded earlier.
     fn drawn(&self) -> Markup {
         let field = self.field;
         html! {
@@ -375,7 +375,7 @@ impl Control<'_> {
     fn text(&self) -> Markup {
         let (field, id) = (self.field, self.id);
         let kind = field.field_type.as_str();
-        // A date control shows, and sends, nothing of what is no date to it.
+        // A date control drops a value that is not a date, so such a value gets a text control.
         let is_date = self.value.is_empty() || self.value.parse::<jiff::civil::Date>().is_ok();
         html! {
             label for=(id) { (self.label) }

@@ -1,4 +1,4 @@
-//! The visit of a signer's link, and the pages for a signer with nothing to sign.
+//! Requests by a signer's link, and the pages for a signer with nothing to sign.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,23 @@ use crate::service::access::windows::Credential;
 use crate::service::signing::visits::{self, Visitor};
 use crate::service::{App, ServiceError};
 
-/// The cookie by which a browser is recognised.
+/// Name of the cookie that identifies a browser.
 pub const BROWSER: &str = "holdfast_identity";
 
-/// A signer's link, looked up.
+/// Request by a signer's link, resolved to envelope and signer.
 pub struct Visit {
     pub token: LinkToken,
     pub envelope: Envelope,
     pub signer: Signer,
     pub expired: bool,
-    /// What this signer has to pay, as a person reads it.
+    /// Amount that this signer has to pay, formatted for people.
     pub owes: Option<String>,
     pub look: Look,
-    /// The cookie of a browser that came before.
+    /// Cookie of a browser that was here before.
     pub browser: Option<String>,
-    /// Where the request came from.
+    /// Client address and browser of the request.
     pub origin: Origin,
-    /// Where this signer's pages are.
+    /// Path of this signer's pages.
     path: String,
 }
 
@@ -79,12 +79,12 @@ impl Visit {
         }
     }
 
-    /// Where this signer's pages are.
+    /// Returns the path of this signer's pages.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Reads the visit again after a change.
+    /// Reads envelope and signer again after a change.
     pub async fn again(self, app: &App) -> Self {
         match visits::find(app, &self.token).await {
             Ok(Some(visitor)) => Self {
@@ -96,7 +96,7 @@ impl Visit {
         }
     }
 
-    /// The room's number of this signer; none at another provider.
+    /// Returns the signer's id in the embedded room; none at an external provider.
     pub fn room_submitter(&self) -> Option<i64> {
         let embedded = self.envelope.sending.provider_instance.as_deref() == Some(EMBEDDED);
         self.signer
@@ -121,13 +121,17 @@ impl Visit {
         self.notice(status, title, Happening::Error, html! { p { (text) } })
     }
 
-    /// The page for a signer with nothing to sign, with the reason; `None` while the form is open.
+    /// Returns the page for a signer with nothing to sign, with the reason; `None` while the form
+    /// is open.
     pub fn closed(&self) -> Option<Response> {
         let (title, text) = match (self.signer.status, self.envelope.status) {
             (SignerStatus::Completed, _) => return Some(self.signed_page("You have signed")),
             (SignerStatus::Declined, _) => return Some(self.declined_page()),
             (_, EnvelopeStatus::Voided) => ("Withdrawn", "The sender has withdrawn this document."),
-            (_, EnvelopeStatus::Expired) => ("Expired", "The time to sign this document is over."),
+            (_, EnvelopeStatus::Expired) => (
+                "Expired",
+                "The time limit for signing this document has passed.",
+            ),
             (_, EnvelopeStatus::Declined) => {
                 ("Declined", "Another signer has declined this document.")
             }
@@ -140,9 +144,9 @@ impl Visit {
         Some(self.notice_of_end(StatusCode::OK, title, text))
     }
 
-    /// A provider is away: nothing is wrong with the link.
+    /// Page shown while a provider cannot be reached: the link itself is valid.
     pub fn unavailable(&self, what: &str) -> Response {
-        let body = html! { p { (what) " Your link is good: try again in a few minutes." } };
+        let body = html! { p { (what) " Your link is valid: try again in a few minutes." } };
         let title = "Not available right now";
         self.notice(StatusCode::BAD_GATEWAY, title, Happening::Error, body)
     }
@@ -150,7 +154,7 @@ impl Visit {
     fn expired_page(&self) -> Response {
         let body = html! {
             p { "Links work for a limited time, to protect your document." }
-            (self.renewal("E-mail me a fresh link"))
+            (self.renewal("E-mail me a new link"))
         };
         let title = "This link has expired";
         self.notice(StatusCode::GONE, title, Happening::Error, body)
@@ -164,7 +168,7 @@ impl Visit {
         }
     }
 
-    /// After signing: thanks, and the signer's copy once all have signed.
+    /// Page after signing, with the signer's copy once all have signed.
     pub fn signed_page(&self, title: &str) -> Response {
         let body = html! {
             p { "You have signed “" (self.envelope.name) "”." }
@@ -172,12 +176,12 @@ impl Visit {
                 (payment(&self.path, amount))
             }
             @if !self.has_copy() {
-                p { "Once everybody has signed you get your copy by e-mail." }
+                p { "You will get your copy by e-mail when all parties have signed." }
             } @else if self.expired {
-                p { "Everybody has signed. This link has expired, so your copy comes by e-mail." }
+                p { "All parties have signed. This link has expired, so we will send your copy by e-mail." }
                 (self.renewal("E-mail me my copy"))
             } @else {
-                p { "Everybody has signed. Keep your copy; you also get it by e-mail." }
+                p { "All parties have signed. Download your copy; we also send it by e-mail." }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
             }
             p { "You can close this page." }
@@ -186,7 +190,7 @@ impl Visit {
     }
 
     pub fn declined_page(&self) -> Response {
-        let body = html! { p { "The sender has been told." } };
+        let body = html! { p { "We have notified the sender." } };
         let title = "You have declined";
         self.notice(StatusCode::OK, title, Happening::Declined, body)
     }
@@ -195,7 +199,7 @@ impl Visit {
         let text =
             format!("{other} signs before you. You will get an e-mail when it is your turn.");
         let body = html! { p { (text) } };
-        let title = "Not yet your turn";
+        let title = "It's not your turn yet";
         self.notice(status, title, Happening::Ready, body)
     }
 
@@ -207,14 +211,14 @@ impl Visit {
         let (title, text) = match error {
             FormError::NotFound => return unknown_link(),
             FormError::Closed => ("This document is closed", "It can no longer be signed."),
-            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, "Somebody else"),
+            FormError::NotYourTurn => return self.not_yet(StatusCode::CONFLICT, "Another person"),
             error => return HttpError::from(room_error(error)).into_response(),
         };
         self.notice_of_end(StatusCode::CONFLICT, title, text)
     }
 }
 
-/// What a browser sends back by which a signer is recognised.
+/// Returns the value of the browser's identity cookie.
 fn cookie(parts: &Parts) -> Option<String> {
     let cookies = parts.headers.get_all(header::COOKIE);
     let mut pairs = cookies
@@ -226,17 +230,17 @@ fn cookie(parts: &Parts) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// The step that is left to the payer.
+/// Renders the payment step.
 pub fn payment(path: &str, amount: &str) -> Markup {
     html! {
         section.payment aria-label="Payment" {
-            p { "To be paid: " strong { (amount) } }
+            p { "Amount due: " strong { (amount) } }
             p { a.button href={ (path) "/pay" } { "Pay " (amount) } }
         }
     }
 }
 
-/// What the room could not do, as a service's error.
+/// Converts an error of the signing room to a service error.
 pub fn room_error(error: FormError) -> ServiceError {
     match error {
         FormError::Store(error) => error.into(),

@@ -1,5 +1,5 @@
-//! What operators did with the credentials of an organization, and with the keys of the
-//! installation: chained as the custody ledgers are, and in the log with them.
+//! Audit trail of an organization's credentials and the installation's keys. It is hash-chained
+//! like the custody ledgers and part of the same log.
 
 use serde_json::Value;
 use sqlx::AnyConnection;
@@ -9,7 +9,7 @@ use crate::domain::id::OrgId;
 use crate::domain::ledger::{Chain, LedgerEntry, NewEntry};
 use crate::store::{StoreError, Tx, ledger};
 
-/// The chain of one owner: an organization, or the installation.
+/// Ledger chain of one owner: an organization, or the installation.
 struct Credentials(String);
 
 impl Credentials {
@@ -27,7 +27,7 @@ impl Chain for Credentials {
     }
 }
 
-/// Records an act of the operator. Part of the transaction that it is about.
+/// Records an operator's action, in the transaction of the action itself.
 pub async fn record(
     tx: &mut Tx,
     org: Option<&OrgId>,
@@ -45,7 +45,7 @@ pub async fn record(
     Ok(())
 }
 
-/// What was recorded, oldest first.
+/// Returns all entries, oldest first.
 pub async fn history(
     connection: &mut AnyConnection,
     org: Option<&OrgId>,

@@ -1,5 +1,5 @@
-//! Bearer tokens of an OpenID Connect issuer: its keys, fetched and renewed, and
-//! what its tokens say (OpenID Connect Discovery 1.0, RFC 7517).
+//! Bearer tokens of an OpenID Connect issuer: fetches and refreshes its keys and validates its
+//! tokens (OpenID Connect Discovery 1.0, RFC 7517).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,33 +17,34 @@ use crate::domain::organization::Role;
 use crate::service::access::User;
 use crate::service::access::jwt::LEEWAY_SECONDS;
 
-/// How long the issuer's keys are used without looking again.
+/// Maximum age of the cached keys.
 const KEYS_LIFE: Duration = Duration::from_secs(3600);
-/// A key nobody knows makes us look again, at most this often.
+/// Minimum interval of requests to the issuer. An unknown key id triggers one.
 const KEYS_PAUSE: Duration = Duration::from_secs(1);
-/// Time and size of what the issuer answers.
+/// Timeout and size limit of the issuer's answers.
 const ISSUER_TIMEOUT: Duration = Duration::from_secs(5);
 const ISSUER_BYTES: usize = 1024 * 1024;
 
-/// An issuer and the keys it was last seen with.
+/// OpenID Connect issuer with its cached keys.
 pub struct Issuer {
     settings: Oidc,
     http: reqwest::Client,
     keys: RwLock<Keys>,
-    /// One at a time asks the issuer; the others use what is known.
+    /// Held while asking the issuer, so that one request at a time does; the others use the cached
+    /// keys.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
 struct Keys {
     set: Option<Arc<JwkSet>>,
-    /// When they were fetched.
+    /// Time of the last successful fetch.
     fetched: Option<Instant>,
-    /// When the issuer was last asked, with or without success.
+    /// Time of the last fetch, successful or not.
     asked: Option<Instant>,
 }
 
-/// Why an issuer's keys cannot be had.
+/// Reason why an issuer's keys could not be fetched.
 #[derive(Debug, thiserror::Error)]
 enum IssuerError {
     #[error("request: {0}")]
@@ -63,7 +64,7 @@ struct Discovery {
 }
 
 impl Issuer {
-    /// Fetches nothing yet.
+    /// Creates an issuer without fetching its keys.
     pub fn new(settings: Oidc, allow_insecure: bool) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -78,7 +79,7 @@ impl Issuer {
         })
     }
 
-    /// The user of one of the issuer's tokens, at `now` (Unix seconds).
+    /// Validates one of the issuer's tokens at `now` (Unix seconds) and returns its user.
     pub async fn user(&self, token: &str, header: &Header, now: i64) -> Option<User> {
         let key = self.key(header).await?;
         let mut validation = Validation::new(header.alg);
@@ -86,6 +87,7 @@ impl Issuer {
         validation.set_issuer(&[self.issuer(), &format!("{}/", self.issuer())]);
         let required = ["exp", "aud", "iss"].map(str::to_owned);
         validation.required_spec_claims = HashSet::from(required);
+        // `exp` and `nbf` are checked below, against the clock that the service reads.
         validation.validate_exp = false;
         let key = DecodingKey::from_jwk(&key).ok()?;
         let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &key, &validation)
@@ -110,9 +112,8 @@ impl Issuer {
         self.settings.issuer.as_str().trim_end_matches('/')
     }
 
-    /// The key that a token names: from memory, or, when it is not there or too
-    /// old, from the issuer, which may have changed its keys. A key that is
-    /// known stays good while the issuer cannot be reached.
+    /// Returns the key that a token names: from the cache, or from the issuer if the key is unknown
+    /// or the cache is stale. While the issuer cannot be reached, cached keys stay valid.
     async fn key(&self, header: &Header) -> Option<Jwk> {
         let known = self.keys.read().await.clone();
         let found = known.set.as_ref().and_then(|set| find(set, header));
@@ -125,11 +126,12 @@ impl Issuer {
         let turn = match &found {
             Some(_) => match self.asking.try_lock() {
                 Ok(turn) => turn,
+                // Another request is refreshing the keys. The cached key is good enough meanwhile.
                 Err(_) => return found,
             },
             None => self.asking.lock().await,
         };
-        // Somebody else may have asked while we waited.
+        // Another request may have refreshed the keys while this one waited.
         if !younger(self.keys.read().await.asked, KEYS_PAUSE) {
             let answer = self.fetch().await;
             let mut keys = self.keys.write().await;
@@ -139,7 +141,7 @@ impl Issuer {
                     keys.set = Some(Arc::new(set));
                     keys.fetched = keys.asked;
                 }
-                Err(error) => tracing::warn!(%error, "the issuer's keys could not be fetched"),
+                Err(error) => tracing::warn!(%error, "issuer keys could not be fetched"),
             }
         }
         drop(turn);
@@ -150,6 +152,7 @@ impl Issuer {
     async fn fetch(&self) -> Result<JwkSet, IssuerError> {
         let url = format!("{}/.well-known/openid-configuration", self.issuer());
         let discovery: Discovery = serde_json::from_slice(&self.get(&url).await?)?;
+        // Required by OpenID Connect Discovery 1.0, section 4.3.
         if discovery.issuer.trim_end_matches('/') != self.issuer() {
             return Err(IssuerError::OtherIssuer);
         }
@@ -161,6 +164,7 @@ impl Issuer {
     async fn get(&self, url: &str) -> Result<Vec<u8>, IssuerError> {
         let mut response = self.http.get(url).send().await?.error_for_status()?;
         let mut body = Vec::new();
+        // Read in pieces, so that the limit holds without a Content-Length.
         while let Some(piece) = response.chunk().await? {
             if body.len() + piece.len() > ISSUER_BYTES {
                 return Err(IssuerError::TooLarge);
@@ -171,7 +175,8 @@ impl Issuer {
     }
 }
 
-/// The key a token names; a token that names none has to mean the only one.
+/// Returns the key that a token names. A token without a key id is accepted only if the issuer has
+/// exactly one key.
 fn find(set: &JwkSet, header: &Header) -> Option<Jwk> {
     let key = match &header.kid {
         Some(kid) => set.find(kid),

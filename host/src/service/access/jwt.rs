@@ -1,5 +1,5 @@
-//! Our own tokens (RFC 7519): HS256, an audience each, checked against the clock
-//! that the service reads.
+//! The service's own tokens (RFC 7519): HS256, a distinct audience for each purpose, checked
+//! against the service's clock.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,13 @@ use crate::service::ServiceError;
 /// Clock skew tolerated on expiry.
 pub const LEEWAY_SECONDS: i64 = 5;
 
-/// Claims that say when they end.
+/// Claims with an expiry time.
 pub trait Expiring {
     /// Seconds since 1970.
     fn exp(&self) -> i64;
 }
 
-/// A token with these claims, signed with the current key: the first.
+/// Issues a token with these claims, signed with the current key, which is the first.
 pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceError> {
     let current = keys.first().map_or(&[][..], |key| key);
     let key = EncodingKey::from_secret(current);
@@ -28,8 +28,8 @@ pub fn issue(keys: &[Key], claims: &impl Serialize) -> Result<String, ServiceErr
         .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// The claims of a token for this audience, signed with any of the keys; none when it is
-/// not ours or too old.
+/// Validates a token for this audience, signed with any of the keys, and returns its claims. None
+/// if the token is invalid or expired.
 pub fn read<C: DeserializeOwned + Expiring>(
     keys: &[Key],
     audience: &str,
@@ -39,7 +39,7 @@ pub fn read<C: DeserializeOwned + Expiring>(
     let mut validation = Validation::new(Algorithm::HS256);
     validation.set_audience(&[audience]);
     validation.required_spec_claims = HashSet::from(["exp".to_owned(), "aud".to_owned()]);
-    // Checked below, against the clock the service reads.
+    // Checked below, against the clock that the service reads.
     validation.validate_exp = false;
     let claims = keys.iter().find_map(|key| {
         let key = DecodingKey::from_secret(key);

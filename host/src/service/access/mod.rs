@@ -25,9 +25,9 @@ use crate::service::access::windows::Windows;
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{api_keys, tokens};
 
-/// Keys of tokens, and what is known of credentials that were used lately.
+/// Token keys, and in-memory state of recently used credentials.
 pub struct Access {
-    /// Of each generation that can be read; the first signs.
+    /// One key per readable generation; the first one signs.
     pub(crate) bearer_keys: Vec<Key>,
     pub(crate) embed_keys: Vec<Key>,
     pub(crate) builder_keys: Vec<Key>,
@@ -35,18 +35,18 @@ pub struct Access {
     pub(crate) rate_limits: RateLimits,
     pub(crate) key_usage: KeyUsage,
     pub(crate) known_keys: KnownKeys,
-    /// Requests of links, tokens and addresses in the last minute.
+    /// Request counts per link, token and address in the last minute.
     pub(crate) windows: Windows,
 }
 
-/// `aud` of bearer tokens, so that no other token of ours passes for one.
+/// `aud` of bearer tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast web app";
 /// Clock skew tolerated on expiry.
 const LEEWAY: Duration = Duration::from_secs(jwt::LEEWAY_SECONDS.unsigned_abs());
-/// How long a revocation outlives its token: nodes' clocks may differ.
+/// Time for which a revocation outlives its token, because nodes' clocks may differ.
 const KEPT_BEHIND_ITS_END: Duration = Duration::from_secs(3600);
 
-/// The key's record; none for a key that is unknown or deactivated.
+/// Returns the key's record; none if the key is unknown or deactivated.
 pub async fn api_key(
     core: &Core,
     access: &Access,
@@ -59,6 +59,7 @@ pub async fn api_key(
     let hash = key.hash();
     let record = api_keys::by_hash(&mut connection, &hash).await?;
     let record = record.filter(|record| record.active).map(Arc::new);
+    // Without a record, this removes a deactivated key from the cache.
     access.known_keys.remember(&hash, record.as_ref());
     if let Some(record) = &record {
         note_use(core, access, record);
@@ -66,24 +67,24 @@ pub async fn api_key(
     Ok(record)
 }
 
-/// The key's record as an earlier request found it. Whoever uses it has to have
-/// it confirmed by the statement that reads what was asked for.
+/// Returns the cached record of a key. The statement that reads the requested data must confirm it,
+/// because the key may have changed since.
 pub fn remembered_key(access: &Access, text: &str) -> Option<Arc<ApiKeyRecord>> {
     access.known_keys.get(&ApiKey::parse(text)?.hash())
 }
 
-/// Notes that a key was used, to be written later.
+/// Records a key's use in memory, to be written later.
 pub fn note_use(core: &Core, access: &Access, key: &ApiKeyRecord) {
     access.key_usage.note(&key.id, core.clock.now());
 }
 
-/// Records of keys that were used lately.
+/// Cache of API key records.
 #[derive(Default)]
 pub struct KnownKeys {
     by_hash: Mutex<HashMap<SecretHash, Arc<ApiKeyRecord>>>,
 }
 
-/// Keys remembered at once; past that all are forgotten.
+/// Cache capacity. A full cache is cleared as a whole.
 const KNOWN_KEYS: usize = 10_000;
 
 impl KnownKeys {
@@ -104,7 +105,7 @@ impl KnownKeys {
     }
 }
 
-/// When keys were used, to be written now and then and not with each request.
+/// Last use of each key, written in batches and not with each request.
 #[derive(Default)]
 pub struct KeyUsage {
     seen: Mutex<BTreeMap<KeyId, Timestamp>>,
@@ -126,8 +127,7 @@ impl KeyUsage {
     }
 }
 
-/// Writes when keys were last used; what cannot be written is kept for the next
-/// time.
+/// Writes the last use of keys. On failure, the times stay in memory for the next run.
 pub async fn flush_key_usage(core: &Core, access: &Access) -> Result<(), ServiceError> {
     let seen = access.key_usage.take();
     if seen.is_empty() {
@@ -142,7 +142,7 @@ pub async fn flush_key_usage(core: &Core, access: &Access) -> Result<(), Service
     written
 }
 
-/// In the order of the ids, so that two nodes never wait for each other.
+/// Writes in id order, so that two nodes cannot deadlock.
 async fn write_key_usage(
     core: &Core,
     seen: &BTreeMap<KeyId, Timestamp>,
@@ -164,13 +164,13 @@ impl From<&ApiKeyRecord> for Caller {
     }
 }
 
-/// A web-app user, as a valid bearer token says.
+/// Web-app user, as stated by a valid bearer token.
 #[derive(Clone, Debug)]
 pub struct User {
     pub org: OrgId,
     pub email: String,
     pub role: Role,
-    /// Id of a token of ours; none for an issuer's.
+    /// Id of the token, for tokens that this service issued; none for an issuer's.
     pub token: Option<TokenId>,
 }
 
@@ -184,10 +184,10 @@ impl From<&User> for Caller {
     }
 }
 
-/// What our own bearer tokens say.
+/// Claims of the service's own bearer tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Claims {
-    /// By which it is revoked. Tokens of releases before 0.2 have none.
+    /// Id for revocation. Tokens issued before release 0.2 have none.
     #[serde(default)]
     jti: Option<TokenId>,
     sub: UserId,
@@ -205,14 +205,14 @@ impl Expiring for Claims {
     }
 }
 
-/// A bearer token, with what is recorded of it.
+/// Issued bearer token, with the attributes that are recorded.
 pub struct IssuedToken {
     pub id: TokenId,
     pub text: String,
     pub expires_at: Timestamp,
 }
 
-/// A bearer token for a web-app user (HS256).
+/// Issues a bearer token for a web-app user (HS256).
 pub fn issue_bearer(
     keys: &[Key],
     org: &OrgId,
@@ -241,17 +241,19 @@ pub fn issue_bearer(
     })
 }
 
-/// The organization, id and end of a token of ours that has not ended.
+/// Returns organization, id and expiry of a valid token that this service issued.
 pub fn own_token(keys: &[Key], token: &str, now: Timestamp) -> Option<(OrgId, TokenId, Timestamp)> {
     let claims: Claims = jwt::read(keys, AUDIENCE, token, now)?;
     let expires_at = Timestamp::from_millis(claims.exp.saturating_mul(1000));
     Some((claims.org_id, claims.jti?, expires_at))
 }
 
-/// The user of a valid bearer token: ours, or the issuer's.
+/// Returns the user of a valid bearer token, issued by this service or by the OpenID Connect
+/// issuer.
 ///
-/// The token's algorithm only says who must have signed it. Our secret is used
-/// with HS256 and nothing else, the issuer's keys with RS256 and ES256.
+/// The token's algorithm selects only the verifier. The service's secret is used with HS256 and
+/// nothing else, the issuer's keys with RS256 and ES256, so that neither can stand in for the
+/// other.
 pub async fn bearer(
     core: &Core,
     access: &Access,
@@ -270,7 +272,8 @@ pub async fn bearer(
     }
 }
 
-/// A token that was issued for longer than tokens may live now ends with that time.
+/// Validates a token of this service. A lowered `max_token_ttl` also applies to tokens that were
+/// issued before.
 async fn own(core: &Core, access: &Access, token: &str) -> Result<Option<User>, ServiceError> {
     let now = core.clock.now();
     let Some(claims) = jwt::read::<Claims>(&access.bearer_keys, AUDIENCE, token, now) else {
@@ -294,7 +297,7 @@ async fn own(core: &Core, access: &Access, token: &str) -> Result<Option<User>, 
     }))
 }
 
-/// Forgets revoked tokens once no clock takes them any more.
+/// Deletes revocations of tokens that have expired by every node's clock.
 pub async fn forget_revoked(core: &Core) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     tokens::forget(&mut tx, core.clock.now() - KEPT_BEHIND_ITS_END).await?;

@@ -1,10 +1,10 @@
-//! How many requests a key may make (contract, section 2).
+//! Rate limits of API keys (contract, section 2).
 //!
-//! A window of 60 seconds begins with a key's first request. On SQLite this
-//! process is the only node and counts alone. On PostgreSQL a node leases up to a
-//! tenth of the limit at a time, so that most requests cost no query, and less the
-//! less there is left, so that no node keeps what another could use. Requests that
-//! come at once wait for one lease, and do not each make one.
+//! A window of 60 seconds begins with a key's first request. On SQLite this process is the only
+//! node and counts alone. On PostgreSQL a node leases shares of the limit from the database, so
+//! that most requests cost no query: up to a tenth at a time, less as the limit runs out, so that
+//! no node holds requests that another could use. Concurrent requests wait for one lease instead of
+//! taking one each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,29 +19,29 @@ use crate::store::{ACQUIRE_TIMEOUT, Dialect, StoreError, rate_windows};
 
 /// Length of a window.
 pub const WINDOW: Duration = Duration::from_secs(60);
-/// Windows kept before old ones are thrown out.
+/// Number of windows above which expired ones are dropped.
 const MOST: usize = 10_000;
 
-/// What a key has left.
+/// Rate-limit state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Requests per window.
     pub limit: i64,
-    /// Left in this window, as far as this node knows.
+    /// Requests left in this window, to this node's knowledge.
     pub remaining: i64,
-    /// When the window ends.
+    /// End of the window.
     pub reset: Timestamp,
-    /// This request is one too many.
+    /// Whether this request exceeds the limit.
     pub exceeded: bool,
 }
 
-/// The windows of this node.
+/// Rate-limit windows of this node.
 #[derive(Default)]
 pub struct RateLimits {
     windows: Mutex<HashMap<KeyId, Kept>>,
 }
 
-/// A key's window, and who leases for it.
+/// Window of a key, with the lock that serializes its leases.
 struct Kept {
     window: Window,
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -50,9 +50,9 @@ struct Kept {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     started_at: Timestamp,
-    /// Leased by this node.
+    /// Requests leased by this node.
     granted: i64,
-    /// Leased by all nodes, at the last look.
+    /// Requests leased by all nodes, as of this node's last lease.
     leased: i64,
     used: i64,
 }
@@ -67,7 +67,7 @@ impl Window {
         }
     }
 
-    /// Counts one request, if this node may. None when it has to lease first.
+    /// Counts one request if this node has one left. None if it has to lease first.
     fn take(&mut self, limit: i64) -> Option<Allowance> {
         if self.used < self.granted {
             self.used += 1;
@@ -76,12 +76,12 @@ impl Window {
         (self.leased >= limit).then(|| self.allowance(limit, true))
     }
 
-    /// How much to lease next.
+    /// Returns the size of the next lease.
     fn share(&self, limit: i64) -> i64 {
         ((limit - self.leased) / 8).clamp(1, (limit / 10).max(1))
     }
 
-    /// Adds a share of which no more than what is left of the limit counts.
+    /// Adds a leased share, cut to the rest of the limit.
     fn grant(&mut self, share: i64, leased: i64, limit: i64) {
         self.granted += share.min(limit - (leased - share)).max(0);
         self.leased = leased;
@@ -98,7 +98,7 @@ impl Window {
     }
 }
 
-/// Counts a request of `key`.
+/// Counts a request of `key`, leasing a share if necessary.
 pub async fn take(
     core: &Core,
     access: &Access,
@@ -109,6 +109,7 @@ pub async fn take(
     let alone = core.store.dialect() == Dialect::Sqlite;
     let take_here = |window: &mut Window| {
         if alone {
+            // The only node owns the whole limit.
             window.granted = limit;
             window.leased = limit;
         }
@@ -118,11 +119,12 @@ pub async fn take(
         return Ok(allowance);
     }
     let turn = access.rate_limits.turn(key);
+    // Waits no longer than for a database connection.
     let turn = tokio::time::timeout(ACQUIRE_TIMEOUT, turn.lock());
     let _turn = turn
         .await
         .map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))?;
-    // Whoever had the turn before has leased for others, too.
+    // The previous holder of the lock may have leased enough for this request.
     if let Some(allowance) = access.rate_limits.with(key, now, take_here) {
         return Ok(allowance);
     }
@@ -133,6 +135,7 @@ pub async fn take(
     let shared = rate_windows::lease(&mut tx, key, share, now, now - WINDOW).await?;
     tx.commit().await?;
     Ok(access.rate_limits.with(key, now, |window| {
+        // Another node has started a new window in the meantime.
         if window.started_at != shared.started_at {
             *window = Window::new(shared.started_at);
         }
@@ -143,7 +146,7 @@ pub async fn take(
     }))
 }
 
-/// What `key` has left, without counting.
+/// Returns the rate-limit state of `key` without counting a request.
 pub fn peek(core: &Core, access: &Access, key: &ApiKeyRecord) -> Allowance {
     let limit = key.rate_limit_rpm;
     access.rate_limits.with(key, core.clock.now(), |window| {
@@ -172,7 +175,7 @@ impl RateLimits {
         work(&mut kept.window)
     }
 
-    /// One request of a key leases at a time.
+    /// Returns the key's lock: only one of its requests leases at a time.
     fn turn(&self, key: &ApiKeyRecord) -> Arc<tokio::sync::Mutex<()>> {
         let windows = self.lock();
         windows
@@ -191,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_alone_counts_to_the_limit() {
+    fn a_single_node_counts_up_to_the_limit() {
         let mut window = Window::new(Timestamp::from_millis(0));
         window.grant(3, 3, 3);
         let remaining: Vec<i64> = (0..3).map(|_| window.take(3).unwrap().remaining).collect();
@@ -200,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn a_node_asks_for_another_share_while_there_are_any() {
+    fn a_node_leases_another_share_while_some_are_left() {
         let mut window = Window::new(Timestamp::from_millis(0));
         window.grant(10, 10, 100);
         for _ in 0..10 {
             assert!(!window.take(100).unwrap().exceeded);
         }
         assert!(window.take(100).is_none());
-        // Another node took eighty in the meantime.
+        // Another node leased 80 in the meantime.
         window.grant(10, 100, 100);
         assert_eq!(window.take(100).unwrap().remaining, 9);
         for _ in 0..9 {
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_past_the_limit_does_not_count() {
+    fn a_share_beyond_the_limit_does_not_count() {
         let mut window = Window::new(Timestamp::from_millis(0));
         window.grant(10, 105, 100);
         assert_eq!(window.granted, 5);

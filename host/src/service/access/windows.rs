@@ -1,6 +1,6 @@
-//! How often one signing link, token, session or address has asked.
+//! Rate limits of signing links, tokens, sessions and addresses.
 //!
-//! Windows of a minute, counted on this node. API keys are counted over all nodes, in
+//! Windows of a minute, counted on this node only. API keys are counted across nodes, in
 //! `rate_limit.rs`.
 
 use std::collections::HashMap;
@@ -9,25 +9,25 @@ use std::time::Instant;
 
 use crate::service::access::rate_limit::WINDOW;
 
-/// Windows kept before those that are over are thrown out.
+/// Number of windows at which expired ones are dropped, and the hard limit.
 const MOST: usize = 20_000;
 
-/// Kind of key that requests are counted by.
+/// Kind of key by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credential {
     SigningLink,
     Copies,
     WebToken,
     BuilderSession,
-    /// An organization, by the components that it uploads.
+    /// Organization, counted by its component uploads.
     Uploads,
     Ledger,
     Address,
-    /// An address, by the refusals that it got.
+    /// Address, counted by the refusals it received.
     Refused,
 }
 
-/// The windows of this node.
+/// Rate-limit windows of this node.
 #[derive(Default)]
 pub struct Windows(Mutex<HashMap<(Credential, String), Window>>);
 
@@ -37,7 +37,7 @@ struct Window {
 }
 
 impl Windows {
-    /// Counts a request. The seconds to wait, when it is one too many.
+    /// Counts a request. Returns the seconds to wait if it exceeds the limit.
     pub fn take(&self, credential: Credential, key: String, limit: u32) -> Result<(), u32> {
         if limit == 0 {
             return Ok(());
@@ -47,7 +47,7 @@ impl Windows {
             windows.retain(|_, window| window.began.elapsed() < WINDOW);
         }
         let key = (credential, key);
-        // Of more than that many none is counted that is not counted already.
+        // Fails open: with a full table, new keys are not counted, which bounds the memory.
         if windows.len() >= MOST && !windows.contains_key(&key) {
             return Ok(());
         }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_has_its_own_window() {
+    fn each_key_has_its_own_rate_limit_window() {
         let windows = Windows::default();
         let take = |key: &str| windows.take(Credential::WebToken, key.into(), 2);
         assert_eq!(take("a"), Ok(()));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_limit() {
+    fn a_rate_limit_of_zero_means_unlimited() {
         let windows = Windows::default();
         for _ in 0..3 {
             assert_eq!(windows.take(Credential::Ledger, "a".into(), 0), Ok(()));

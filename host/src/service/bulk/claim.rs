@@ -1,5 +1,5 @@
-//! Taking the next items of a batch: in the transaction of the claim those that have no
-//! envelope yet get one.
+//! Claims the next items of a batch. The claim's transaction also creates the envelopes of items
+//! that have none yet.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::store::{
     Tx, bulk, customers, envelopes as envelope_store, payments, signers as signer_store,
 };
 
-/// One client's envelope on its way.
+/// Claimed item with everything needed to send it.
 pub(super) struct Parcel {
     pub item: Item,
     pub envelope: Envelope,
@@ -31,7 +31,7 @@ pub(super) struct Parcel {
     pub values: Vec<(String, String)>,
 }
 
-/// Leases the next items. Those that have no envelope yet get one.
+/// Leases the next items and creates their envelopes where missing.
 pub(super) async fn claim(
     core: &Core,
     batch: &Batch,
@@ -53,7 +53,7 @@ pub(super) async fn claim(
             Some(id) => envelope_store::get(&mut tx, &batch.org, id).await?,
             None => None,
         };
-        // Sent by hand, or ended, before this attempt.
+        // The envelope was sent by hand, or ended, before this attempt.
         if let Some(settled) = envelope
             .as_ref()
             .and_then(|envelope| overtaken(envelope, now))
@@ -61,7 +61,7 @@ pub(super) async fn claim(
             bulk::settle(&mut tx, &item, &settled).await?;
             continue;
         }
-        // As the client is now, and not when the list was made.
+        // The client's current data, not the data at the time the list was made.
         let client = clients.get(&item.customer);
         let email = client.and_then(|client| client.email.as_deref());
         let (Some(client), Some(email), None) = (client, email, batch.skips(email)) else {
@@ -87,7 +87,7 @@ pub(super) async fn claim(
     Ok(parcels)
 }
 
-/// What became of an envelope that does not wait to be sent any more.
+/// Returns the outcome of an envelope that no longer waits to be sent; none for one that does.
 pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<Outcome> {
     let status = envelope.status;
     if status == EnvelopeStatus::Preparing {
@@ -99,7 +99,7 @@ pub(super) fn overtaken(envelope: &Envelope, now: Timestamp) -> Option<Outcome> 
     }
 }
 
-/// The client first, and the sender behind when added.
+/// Returns the signers: the client first, then the sender if they are to sign too.
 fn signers(
     batch: &Batch,
     master: &SubmittedMaster,
@@ -134,7 +134,7 @@ fn signers(
         .collect()
 }
 
-/// The envelope of an item: from now on it is in the client's documents.
+/// Creates an item's envelope. From now on it is among the client's documents.
 async fn create(
     core: &Core,
     tx: &mut Tx,
@@ -208,7 +208,7 @@ async fn create(
     Ok(envelope)
 }
 
-/// Who sends, for the ledger.
+/// Returns the sender as the actor of ledger entries.
 pub(super) fn actor(batch: &Batch) -> String {
     format!("user:{}", batch.created_by)
 }

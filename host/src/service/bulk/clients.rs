@@ -1,4 +1,4 @@
-//! A batch's clients.
+//! Clients of a batch.
 
 use std::collections::HashSet;
 
@@ -18,28 +18,28 @@ use crate::store::{bulk, customers};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "customer_ids": ["cust_01jdk7m3e8f4x9s2w5v6b0c1db"] }]))]
 pub struct SetClients {
-    /// In the order in which they are sent to; one that is named twice counts once.
+    /// In sending order. Duplicates count once.
     #[schemars(length(min = 1, max = 1000))]
     pub customer_ids: Vec<String>,
 }
 
-/// What became of a list of clients.
+/// Result of setting a batch's clients.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "added": 1, "skipped_no_email": [], "skipped_own_email": [], "rejected": [],
 }]))]
 pub struct AddedClients {
-    /// Clients that will be sent to.
+    /// Number of clients that will be sent to.
     pub added: usize,
-    /// Kept, and not sent to.
+    /// In the batch, but not sent to.
     pub skipped_no_email: Vec<CustomerId>,
-    /// Kept, and not sent to: their address is the sender's own.
+    /// In the batch, but not sent to: their address is the sender's own.
     pub skipped_own_email: Vec<CustomerId>,
-    /// No clients of the organization; not kept.
+    /// Not clients of the organization, and not in the batch.
     pub rejected: Vec<String>,
 }
 
-/// Puts these clients in the place of those the batch has.
+/// Replaces the batch's clients.
 pub async fn set_clients(
     core: &Core,
     caller: &Caller,
@@ -101,7 +101,7 @@ pub async fn set_clients(
         });
     }
     bulk::replace_items(&mut tx, &batch, &items, now).await?;
-    // A list of nobody makes no batch ready.
+    // An empty list does not make the batch ready.
     if !items.is_empty() {
         batch.status = ready;
     }

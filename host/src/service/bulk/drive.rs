@@ -1,11 +1,9 @@
-//! Working on a batch: items are claimed a few at a time, each gets its envelope in
-//! the transaction of the claim, its submission at the provider, and is settled with
-//! the others of its chunk.
+//! Sends a batch in chunks: claims items, creates their envelopes in the same transaction, makes
+//! their submissions at the provider, and settles the chunk.
 //!
-//! A worker that dies leaves items whose lease runs out; whoever claims them goes on
-//! with the envelope they have, and finds the submission that was made for it. So
-//! each client gets one envelope and one submission. Several nodes may work on one
-//! batch: no two claim the same item.
+//! When a worker dies, the leases of its items expire. The next worker continues with the existing
+//! envelope and finds the existing submission, so each client gets exactly one of both. Several
+//! nodes may work on one batch; no two hold the same item.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,30 +29,30 @@ use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Core, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, envelopes as envelope_store, signers as signer_store};
 
-/// Items claimed at once, at most.
+/// Maximum number of items in a claim.
 pub(super) const CHUNK: usize = 10;
-/// How long a lane waits that found no turn at its provider.
+/// Retry interval of a lane while its provider is busy.
 const TURN_WAIT: Duration = Duration::from_secs(1);
-/// How long a claim is good for; whoever works on it renews it.
+/// Duration of an item's lease, which its worker renews.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(5);
-/// How long a lane works before it lets the lanes of other batches go.
+/// Time after which a lane yields to the lanes of other batches.
 const SLICE: Duration = Duration::from_millis(250);
-/// Waits between the attempts of an item whose provider could not be reached.
+/// Back-off of an item while its provider cannot be reached.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 15];
-/// How long a lane with nothing to do waits at most, and at least.
+/// Bounds of the wait of a lane with nothing to do.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 pub(super) const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 
-/// Waits when a provider that limits the rate does not say for how long.
+/// Wait when a provider limits the rate without giving a duration.
 const RATE_LIMIT_SECONDS: u32 = 30;
-/// Characters that are shown of a provider's reason.
+/// Maximum length, in characters, of a provider's reason in an item's error.
 const REASON: usize = 300;
 
-/// The error of items whose batch has lost its master.
+/// Error of items in a batch that has lost its master template.
 pub(super) const NO_MASTER: &str = "Master template cannot be read";
 
-/// How many items are at one provider instance at once, from this node.
+/// Limits how many items this node has in progress at one provider instance.
 #[derive(Default)]
 pub struct Gates {
     by_instance: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -73,7 +71,7 @@ impl Gates {
     }
 }
 
-/// Works on a batch for a while.
+/// Works on a batch for one time slice.
 pub async fn drive(
     core: &Core,
     bulk: &Bulk,
@@ -94,7 +92,7 @@ pub async fn drive(
             ));
         };
         let Some(turns) = turns(core, bulk, &batch).await else {
-            // Others are at this provider, or bulk send is off here.
+            // The provider is busy with other batches, or bulk send is disabled on this node.
             return Ok(Next::Again(core.clock.now() + TURN_WAIT));
         };
         let chunk = claim(core, &batch, master, turns.num_permits() as i64).await?;
@@ -111,8 +109,8 @@ pub async fn drive(
     }
 }
 
-/// Turns at the batch's provider for a whole chunk: no item is claimed that would wait
-/// for one. None when they are not free in a while, or there are none.
+/// Acquires permits for a whole chunk before items are claimed, so that no leased item waits for
+/// the provider. None if the permits do not become free within a slice, or bulk send is disabled.
 async fn turns(core: &Core, bulk: &Bulk, batch: &Batch) -> Option<OwnedSemaphorePermit> {
     let instance = batch.provider_instance.as_deref().unwrap_or_default();
     let concurrency = core.config.bulk.concurrency;
@@ -141,20 +139,20 @@ async fn wait_or_finish(core: &Core, batch: &Batch) -> Result<Next, ServiceError
     }
 }
 
-/// What a provider has for one client.
+/// Submission that a provider has accepted.
 struct Submitted {
     id: String,
     signing: SigningProvider,
 }
 
-/// Why an item was not sent.
+/// Reason why an item was not sent.
 enum NotSent {
-    /// The master cannot be cloned any more, for nobody.
+    /// The master template cannot be cloned, for any client.
     Master,
     Other(ServiceError),
 }
 
-/// Has all of a chunk submitted and settles it.
+/// Submits all items of a chunk and settles them.
 async fn send(
     core: &Core,
     batch: &Batch,
@@ -163,7 +161,7 @@ async fn send(
     mut turns: OwnedSemaphorePermit,
 ) -> Result<(), ServiceError> {
     let items: Vec<Item> = chunk.iter().map(|parcel| parcel.item.clone()).collect();
-    // Each gives its turn back when it has its answer, and the spare ones go at once.
+    // Each releases its permit as soon as it has its answer. Unused permits are released at once.
     let submit_all = join_all(chunk.iter_mut().map(|parcel| {
         let turn = turns.split(1);
         async move {
@@ -173,12 +171,14 @@ async fn send(
         }
     }));
     drop(turns);
+    // While the provider is slow, the leases must not expire: another worker would repeat the
+    // calls.
     let renewals = async {
         loop {
             tokio::time::sleep(RENEWAL).await;
             let until = core.clock.now() + LEASE;
             if let Err(error) = bulk::renew(&core.store, &items, until).await {
-                tracing::warn!(batch = %batch.id, %error, "leases of items were not renewed");
+                tracing::warn!(batch = %batch.id, %error, "bulk item leases could not be renewed");
             }
         }
     };
@@ -190,8 +190,8 @@ async fn send(
     settle(core, batch, chunk, submissions).await
 }
 
-/// Clones the master for one client and has the provider invite its signers. Each of
-/// the two is found again when it was done before.
+/// Clones the master for one client and creates the submission. Both calls are idempotent: a repeat
+/// finds what the first one made.
 async fn submit(
     core: &Core,
     batch: &Batch,
@@ -227,7 +227,7 @@ async fn submit(
     })
 }
 
-/// Writes what became of a chunk, all at once.
+/// Settles a chunk in one transaction.
 async fn settle(
     core: &Core,
     batch: &Batch,
@@ -240,8 +240,8 @@ async fn settle(
     let mut tx = core.store.begin().await?;
     for (parcel, submission) in chunk.into_iter().zip(submissions) {
         if !bulk::holds(&mut tx, &parcel.item).await? {
-            // Too slow: somebody else has it by now. They find this submission, unless
-            // they looked for it before it was there.
+            // The lease expired and another worker has the item. It finds this submission, unless
+            // it searched before the submission existed.
             if let Ok(submission) = submission {
                 put_aside(&mut tx, batch, &parcel.envelope, submission.id, now).await?;
             }
@@ -259,6 +259,7 @@ async fn settle(
         outcomes.push(outcome);
     }
     tx.commit().await?;
+    // Counted after the commit, so that a failed transaction counts nothing.
     for outcome in &outcomes {
         core.metrics.bulk_items.get_or_create(&outcome.into()).inc();
     }
@@ -268,7 +269,7 @@ async fn settle(
     Ok(())
 }
 
-/// Has a submission withdrawn that turns out to be nobody's.
+/// Schedules the withdrawal of a submission that belongs to no envelope.
 async fn put_aside(
     tx: &mut Tx,
     batch: &Batch,
@@ -284,8 +285,8 @@ async fn put_aside(
     dispatch::insert_stray(tx, &batch.org, &stray, now).await
 }
 
-/// Brings an envelope out that its provider has. One that was sent by hand meanwhile,
-/// or ended, stays as it is, and the submission is nobody's.
+/// Marks an envelope as sent. If it was sent by hand or ended in the meantime, it is left alone and
+/// the submission is withdrawn.
 async fn sent(
     core: &Core,
     tx: &mut Tx,
@@ -314,6 +315,7 @@ async fn sent(
     };
     envelope_store::set_sent(tx, from, &sent).await?;
     decided.record(tx, &sent, now).await?;
+    // The signers are replaced because only now they have ids at the provider.
     signer_store::forget(tx, &sent).await?;
     let mut signers = parcel.signers.clone();
     kba::mark_challenged(tx, &sent, Some(&batch.created_by), &mut signers).await?;
@@ -324,8 +326,8 @@ async fn sent(
     Ok(Outcome::Sent(now))
 }
 
-/// What becomes of an item that could not be sent: its provider is asked again, unless
-/// it has said no.
+/// Decides about an item that could not be sent: a later retry, or failure if the provider rejected
+/// it or the attempts are used up.
 fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) -> Outcome {
     let why = match error {
         ServiceError::Provider(ProviderError::Rejected(why)) => {
@@ -336,7 +338,7 @@ fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) ->
                 .collect();
             return Outcome::Failed(format!("Signing provider refused: {why}"));
         }
-        // That it is asked too often is no failure of an item.
+        // A rate limit is not the item's fault and uses up no attempt.
         ServiceError::Provider(ProviderError::RateLimited(seconds)) => {
             let wait = seconds.unwrap_or(RATE_LIMIT_SECONDS).clamp(1, 3600);
             let at = now + Duration::from_secs(u64::from(wait));
@@ -354,7 +356,7 @@ fn not_sent(batch: &Batch, item: &Item, error: &ServiceError, now: Timestamp) ->
     let attempt = usize::try_from(item.attempts).unwrap_or(usize::MAX);
     let (batch, item) = (batch.id.as_str(), item.id.as_str());
     let wait = RETRY_SECONDS.get(attempt);
-    tracing::warn!(batch, item, %error, retried = wait.is_some(), "an item was not sent");
+    tracing::warn!(batch, item, %error, retried = wait.is_some(), "bulk item not sent");
     match wait {
         Some(seconds) => Outcome::Later {
             at: now + Duration::from_secs(*seconds),

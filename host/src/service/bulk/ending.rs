@@ -1,4 +1,4 @@
-//! How a batch ends: by itself, without its master, or cancelled.
+//! End of a batch: finished, without its master, or cancelled.
 
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use crate::service::envelopes::{self, lifecycle};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{bulk, deliveries, events as event_store};
 
-/// How long envelopes wait that the rules do not let go.
+/// Retry interval while the rules refuse to void envelopes of a cancelled batch.
 const REFUSED_WAIT: Duration = Duration::from_secs(300);
 
-/// Without its master a batch sends nothing more: it ends as failed.
+/// Records that the master template is lost and fails the pending items, so that the batch ends as
+/// failed.
 pub(super) async fn lose_master(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
-    tracing::error!(batch = %batch.id, "a batch's master template cannot be read any more");
+    tracing::error!(batch = %batch.id, "bulk master template cannot be read");
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let Some(mut batch) = bulk::lock(&mut tx, &batch.org, &batch.id).await? else {
@@ -37,8 +38,8 @@ pub(super) async fn lose_master(core: &Core, batch: &Batch) -> Result<(), Servic
     Ok(tx.commit().await?)
 }
 
-/// Ends a batch that has no unfinished item, and tells of it: once, as one of those who
-/// find it so has the row first.
+/// Ends a batch that has no unfinished item and emits the event. The row lock makes sure that only
+/// one worker does.
 pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -49,6 +50,7 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     if batch.status != BatchStatus::Running || counts.unfinished() > 0 {
         return Ok(());
     }
+    // A batch that has reached none of its clients counts as failed too.
     let lost = batch.submitted.as_ref().is_some_and(|master| master.lost);
     let trigger = match lost || counts.sent == 0 && counts.failed > 0 {
         true => BatchTrigger::Fail,
@@ -64,12 +66,12 @@ pub(super) async fn finish(core: &Core, batch: &Batch) -> Result<(), ServiceErro
     event_store::insert(&mut tx, &event).await?;
     deliveries::fan_out(&mut tx, &event).await?;
     tx.commit().await?;
-    tracing::info!(batch = %batch.id, status = %batch.status, sent = counts.sent, failed = counts.failed, "a batch has ended");
+    tracing::info!(batch = %batch.id, status = %batch.status, sent = counts.sent, failed = counts.failed, "bulk batch ended");
     Ok(())
 }
 
-/// Ends what a cancelled batch has left: items whose worker died, and envelopes of
-/// cancelled items, which nobody will send.
+/// Cleans up after a cancelled batch: settles items left by a dead worker, and voids envelopes of
+/// cancelled items, which will never be sent.
 pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, ServiceError> {
     let now = core.clock.now();
     let mut connection = core.store.read().await?;
@@ -79,6 +81,7 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, Servic
         return Ok(Next::Done);
     };
     let mut tx = core.store.begin().await?;
+    // Pending items were cancelled with the batch, so these are the ones with an expired lease.
     let forsaken = bulk::claim(&mut tx, &batch, now, LEASE, CHUNK as i64).await?;
     for item in &forsaken {
         bulk::settle(&mut tx, item, &Outcome::Cancelled).await?;
@@ -95,7 +98,7 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, Servic
         match envelopes::void_unsent(core, &caller, envelope.as_str(), reason).await {
             Ok(()) => voided += 1,
             Err(ServiceError::Refused(refusal)) => {
-                tracing::error!(%envelope, %refusal.message, "an envelope that is not sent stays");
+                tracing::error!(%envelope, %refusal.message, "unsent envelope could not be voided");
             }
             Err(error) => return Err(error),
         }
@@ -107,7 +110,7 @@ pub async fn tidy(core: &Core, org: &OrgId, id: &BatchId) -> Result<Next, Servic
     Ok(match due {
         Some(at) => Next::Again(at.clamp(now + SHORTEST_WAIT, later)),
         None if abandoned.is_empty() => Next::Done,
-        // Rules that do not let them go may be others later.
+        // The rules may allow it after a change of component.
         None => Next::Again(now + REFUSED_WAIT),
     })
 }

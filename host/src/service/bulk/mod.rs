@@ -1,9 +1,8 @@
-//! Bulk send: one document for up to 1,000 clients, an envelope for each
-//! (specification, "Bulk send").
+//! Bulk send: one document for up to 1,000 clients, with an envelope for each (specification, "Bulk
+//! send").
 //!
-//! A batch is set up (`draft`), gets its clients (`ready`) and is submitted
-//! (`running`). Its items then are worked on by the workers of all nodes: see
-//! [`drive`].
+//! A batch is created (`draft`), gets its clients (`ready`) and is submitted (`running`). Workers
+//! of all nodes then send its items: see [`drive`].
 
 mod claim;
 mod clients;
@@ -33,12 +32,12 @@ pub use clients::{AddedClients, SetClients, set_clients};
 pub use ending::tidy;
 pub use running::{cancel, retry, submit};
 
-/// What this node does for bulk batches.
+/// Per-node state of bulk send.
 #[derive(Default)]
 pub struct Bulk {
-    /// Who may be at a provider.
+    /// Limits concurrency at the providers.
     pub(crate) gates: drive::Gates,
-    /// Who watches.
+    /// Open progress streams.
     pub(crate) streams: watch::Streams,
 }
 
@@ -57,13 +56,13 @@ pub struct CreateBatch {
     pub source_template_id: Option<String>,
     /// Required for `package`.
     pub source_package_id: Option<String>,
-    /// Read only for `new`: elsewhere it is as the source has it.
+    /// Read only for `new`; otherwise the source decides.
     #[serde(default)]
     pub kba_required: bool,
-    /// The client signs before the sender; else both are invited at once.
+    /// Whether the client signs before the sender. If not, both are invited at once.
     #[serde(default = "yes")]
     pub preserve_signing_order: bool,
-    /// The sender is the second party.
+    /// Whether the sender signs too, as the second party.
     #[serde(default)]
     pub add_me_as_signer: bool,
     #[serde(default)]
@@ -78,7 +77,7 @@ fn yes() -> bool {
 }
 
 impl CreateBatch {
-    /// The specification has `kba_required` read for a new document only.
+    /// Warns when `kba_required` has no effect: the specification reads it for a new document only.
     pub fn warnings(&self) -> Vec<Warning> {
         if !self.kba_required || self.document_source == DocumentSource::New {
             return Vec::new();
@@ -95,18 +94,18 @@ impl CreateBatch {
 pub struct ChangeBatch {
     #[schemars(length(min = 1, max = 500))]
     pub name: Option<String>,
-    /// What is cloned for each client.
+    /// Template that is cloned for each client.
     pub master_template_id: Option<String>,
     pub preserve_signing_order: Option<bool>,
     pub add_me_as_signer: Option<bool>,
     pub auto_vault_enabled: Option<bool>,
     #[schemars(length(max = 100), inner(length(min = 1, max = 200)))]
     pub tag_ids: Option<Vec<String>>,
-    /// Only for `new`, and before the editor opens.
+    /// Only for `new`, and only before the editor was opened.
     pub kba_required: Option<bool>,
 }
 
-/// A batch.
+/// Bulk batch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "batch_id": "bsb_01jdk7m3e8f4x9s2w5v6b0c1dh", "name": "Privacy notice 2027",
@@ -129,7 +128,7 @@ pub struct BatchView {
     pub preserve_signing_order: bool,
     pub add_me_as_signer: bool,
     pub auto_vault_enabled: bool,
-    /// The acceptance that authorizes unattended vaulting.
+    /// Time of the acceptance that authorizes unattended vaulting.
     pub vault_in_terms_accepted_at: Option<Timestamp>,
     pub vault_in_terms_accepted_by: Option<String>,
     pub tag_ids: Vec<String>,
@@ -183,7 +182,7 @@ pub struct ItemView {
     pub customer_name: String,
     pub email: Option<String>,
     pub status: ItemStatus,
-    /// None until it is created.
+    /// Null until the envelope is created.
     pub envelope_id: Option<EnvelopeId>,
     pub error: Option<String>,
     pub sent_at: Option<Timestamp>,
@@ -204,16 +203,16 @@ impl From<Item> for ItemView {
     }
 }
 
-/// A batch with all its items.
+/// Batch with all its items.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Overview {
     pub batch: BatchView,
     pub counts: Counts,
-    /// In the order of the list.
+    /// In the order of the client list.
     pub items: Vec<ItemView>,
 }
 
-/// How far a batch is.
+/// Progress of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Progress {
     pub batch_id: BatchId,
@@ -221,7 +220,7 @@ pub struct Progress {
     pub counts: Counts,
 }
 
-/// A deleted batch.
+/// Deleted batch.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct DeletedBatch {
     pub batch_id: BatchId,
@@ -230,7 +229,7 @@ pub struct DeletedBatch {
 
 const UNKNOWN: ServiceError = ServiceError::NotFound("Batch");
 
-/// Sets a batch up.
+/// Creates a batch.
 pub async fn create(
     core: &Core,
     caller: &Caller,
@@ -279,7 +278,7 @@ pub async fn create(
     Ok(view)
 }
 
-/// "Word pricing-table templates rejected".
+/// Rejects Word templates with pricing tables, as the specification requires.
 fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
     let priced = |template: &&Template| {
         template.source_format == SourceFormat::Word && template.pricing_table
@@ -292,7 +291,7 @@ fn check_priced(templates: &[&Template]) -> Result<(), ServiceError> {
     }
 }
 
-/// What the batch's document is made of.
+/// Returns the selection of the batch's source document.
 fn source(request: &CreateBatch) -> Result<Selection, ServiceError> {
     let required = |name: &str, value: &Option<String>| match value {
         Some(_) => Ok(value.clone()),
@@ -317,7 +316,7 @@ fn source(request: &CreateBatch) -> Result<Selection, ServiceError> {
     Ok(source)
 }
 
-/// Changes a batch that was not submitted.
+/// Changes a batch that has not been submitted.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -366,13 +365,14 @@ pub async fn change(
         .unwrap_or(batch.preserve_signing_order);
     batch.add_me_as_signer = request.add_me_as_signer.unwrap_or(batch.add_me_as_signer);
     if let Some(enabled) = request.auto_vault_enabled {
+        // Switching unattended vaulting off also withdraws the consent to it.
         let terms = batch.terms.take().filter(|_| enabled);
         set_vaulting(&mut batch, enabled, terms);
     }
     write(tx, batch, now).await
 }
 
-/// Records the acceptance of unattended vaulting, or that it is taken back.
+/// Records consent to unattended vaulting, or its withdrawal.
 pub async fn consent(
     core: &Core,
     caller: &Caller,
@@ -405,7 +405,7 @@ fn use_master(batch: &mut Batch, master: &Template) {
     batch.kba_required = master.kba_required;
 }
 
-/// Notes what the builder works on.
+/// Sets the master template that the builder works on.
 pub async fn set_master(core: &Core, batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -417,7 +417,7 @@ pub async fn set_master(core: &Core, batch: &Batch, master: &Template) -> Result
     Ok(tx.commit().await?)
 }
 
-/// Refuses to change a batch that was submitted.
+/// Refuses changes of a submitted batch.
 pub async fn check_open(core: &Core, batch: &Batch) -> Result<(), ServiceError> {
     let change = BatchTrigger::Update;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), change).await?;
@@ -437,7 +437,7 @@ async fn lock(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Batch, ServiceEr
     bulk::lock(tx, &caller.org, &id).await?.ok_or(UNKNOWN)
 }
 
-/// A batch of the caller's organization.
+/// Returns a batch of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Batch, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     let mut connection = core.store.read().await?;
@@ -445,14 +445,14 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Batch, Servic
     found.ok_or(UNKNOWN)
 }
 
-/// A batch with its counts and items.
+/// Returns a batch with its counts and items.
 pub async fn overview(core: &Core, caller: &Caller, id: &str) -> Result<Overview, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     let mut connection = core.store.read().await?;
     let found = bulk::get(&mut connection, &caller.org, &id).await?;
     let batch = found.ok_or(UNKNOWN)?;
     let items = bulk::items(&mut connection, &batch.org, &batch.id).await?;
-    // Of the same items, so that they add up while the batch is running.
+    // Counted from the items that are returned, so that both agree while the batch is running.
     let mut counts = Counts::default();
     for item in &items {
         *counts.of(item.status) += 1;
@@ -464,7 +464,7 @@ pub async fn overview(core: &Core, caller: &Caller, id: &str) -> Result<Overview
     })
 }
 
-/// How far a batch is.
+/// Returns the progress of a batch.
 pub async fn progress(core: &Core, caller: &Caller, id: &str) -> Result<Progress, ServiceError> {
     let id = BatchId::parse(id).ok_or(UNKNOWN)?;
     let mut connection = core.store.read().await?;
@@ -478,7 +478,7 @@ pub async fn progress(core: &Core, caller: &Caller, id: &str) -> Result<Progress
     })
 }
 
-/// A page of batches, newest first, and how many there are.
+/// Returns a page of batches, newest first, and the total number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -494,8 +494,7 @@ pub async fn list(
     Ok((views.collect(), total))
 }
 
-/// Deletes a batch that was not submitted; the master template that was made for it
-/// is archived.
+/// Deletes a batch that has not been submitted, and the master template that was made for it.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBatch, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
@@ -503,6 +502,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
     let trigger = BatchTrigger::Delete;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
     bulk::delete(&mut tx, &batch, now).await?;
+    // A master from the library is kept.
     if let Some(master) = &batch.master
         && let Some(master) = templates::get(&mut tx, &batch.org, master).await?
         && master

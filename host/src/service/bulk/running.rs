@@ -1,4 +1,4 @@
-//! Submitting a batch, cancelling it, and trying again what failed.
+//! Submitting, cancelling and retrying a batch.
 
 use super::{BatchView, UNKNOWN, get, lock};
 use crate::components::rules::lifecycle::BatchTrigger;
@@ -12,8 +12,7 @@ use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, Issue, ServiceError, kba};
 use crate::store::{StoreError, Tx, bulk, jobs, templates};
 
-/// Jobs that work on one batch: as many chunks of it can be in hand at once, on one
-/// node or on several.
+/// Jobs per batch: so many of its chunks can be in progress at once, on one or several nodes.
 const LANES: usize = 4;
 
 /// Submits a batch.
@@ -23,6 +22,8 @@ pub async fn submit(
     id: &str,
     answer: &Answering<BatchView>,
 ) -> Result<BatchView, ServiceError> {
+    // Read without a lock, because the checks below call the provider. The state is compared again
+    // under the lock before the batch is submitted.
     let batch = get(core, caller, id).await?;
     let trigger = BatchTrigger::Submit;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
@@ -46,7 +47,7 @@ pub async fn submit(
     let mut now_is = bulk::lock(&mut tx, &batch.org, &batch.id)
         .await?
         .ok_or(UNKNOWN)?;
-    // What was checked, and what the provider has copied, is what is submitted.
+    // Submit exactly the state that was checked and that the provider has copied.
     let now_has = templates::get(&mut tx, &batch.org, &master.id).await?;
     let same_content = now_has
         .is_some_and(|now_has| now_has.content() == master.content() && !now_has.provider_stale);
@@ -62,7 +63,7 @@ pub async fn submit(
     Ok(view)
 }
 
-/// What is missing in the setup, each with its sentence; else the master template.
+/// Returns the master template, or one issue for each missing part of the setup.
 async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceError> {
     let refuse = |code: &str, path: &str, expected: &str, message: &str| {
         Issue::new(code, &[path], expected, "none", message)
@@ -112,9 +113,9 @@ async fn check_setup(core: &Core, batch: &Batch) -> Result<Template, ServiceErro
     }
 }
 
-/// The provider's own copy of the master, which nobody changes any more; what each
-/// client's is cloned from. A batch that is submitted again after a lost answer finds
-/// the one it made, unless the master is another by now.
+/// Clones the master at the provider, so that later edits do not affect the batch; each client's
+/// copy is cloned from this one. A repeat after a lost answer finds the existing clone, unless the
+/// master has changed since.
 async fn frozen(core: &Core, batch: &Batch, master: &Template) -> Result<String, ServiceError> {
     let signing = provider(core, &batch.org, &master.provider_instance)?;
     let source = master.provider_template.as_deref().unwrap_or_default();
@@ -125,7 +126,7 @@ async fn frozen(core: &Core, batch: &Batch, master: &Template) -> Result<String,
     Ok(clone.template_id)
 }
 
-/// "The master template must define exactly as many parties as signers".
+/// Checks that the master template has exactly as many parties as there are signers.
 fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     let (parties, signers) = (master.roles().len(), batch.signers());
     if parties == signers {
@@ -141,7 +142,7 @@ fn check_parties(batch: &Batch, master: &Template) -> Result<(), ServiceError> {
     Err(ServiceError::Invalid(vec![issue]))
 }
 
-/// Has the batch worked on, from the commit of this transaction on.
+/// Inserts the jobs that send the batch, in the transaction of the change.
 async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView, ServiceError> {
     batch.runs += 1;
     batch.updated_at = now;
@@ -151,13 +152,14 @@ async fn run(tx: &mut Tx, mut batch: Batch, now: Timestamp) -> Result<BatchView,
         batch: batch.id.clone(),
     };
     for lane in 0..LANES {
+        // The run is part of the key, so that a retry gets new jobs.
         let key = format!("{} {} {lane}", batch.id, batch.runs);
         jobs::insert(tx, &batch.org, &job, Some(&key), now).await?;
     }
     Ok(BatchView::of(&batch, &counts))
 }
 
-/// Cancels a running batch: what was not begun is not sent any more.
+/// Cancels a running batch: pending items are not sent any more.
 pub async fn cancel(
     core: &Core,
     caller: &Caller,
@@ -174,7 +176,7 @@ pub async fn cancel(
     bulk::move_items(&mut tx, &batch, from, to, None, now).await?;
     batch.updated_at = now;
     bulk::update(&mut tx, &batch, now).await?;
-    // Of those that were tried and failed to be sent, envelopes are left.
+    // Items that failed to be sent leave envelopes, which this job voids.
     let job = VoidBatch {
         batch: batch.id.clone(),
     };
@@ -185,10 +187,10 @@ pub async fn cancel(
     Ok(view)
 }
 
-/// Tries the failed items of a batch again, each with the envelope that it has.
+/// Retries the failed items of a batch, each with its existing envelope.
 ///
-/// A retry is a second submission of what failed, and the rules are asked as for the
-/// first one: of a batch that is ready.
+/// A retry is a second submission of the failed items, so the rules are asked the same question as
+/// for the first: may a `ready` batch be submitted?
 pub async fn retry(
     core: &Core,
     caller: &Caller,
@@ -214,7 +216,7 @@ pub async fn retry(
     if moved == 0 {
         return Err(ServiceError::Conflict("No item of the batch failed".into()));
     }
-    // Whatever was wrong with the master may have been put right.
+    // The cause of the lost master may have been fixed.
     if let Some(master) = &mut batch.submitted {
         master.lost = false;
     }

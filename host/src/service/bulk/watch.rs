@@ -1,30 +1,29 @@
-//! Who watches batches: each stream asks the database now and then, so there are only
-//! so many.
+//! Limits the open progress streams, because each one polls the database.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::id::OrgId;
 
-/// Streams that one node serves at once.
+/// Maximum number of streams on one node.
 const STREAMS: usize = 256;
-/// Of those, one organization's.
+/// Maximum number of one organization's streams.
 const OF_ONE: usize = 32;
 
-/// The open streams.
+/// Counts of open streams by organization.
 #[derive(Clone, Default)]
 pub struct Streams {
     open: Arc<Mutex<HashMap<OrgId, usize>>>,
 }
 
-/// The place of one stream; whoever drops it gives it back.
+/// Slot of one stream; dropping it releases the slot.
 pub struct Place {
     streams: Streams,
     org: OrgId,
 }
 
 impl Streams {
-    /// None when there are too many.
+    /// Takes a slot. None when a limit is reached.
     pub fn enter(&self, org: &OrgId) -> Option<Place> {
         let mut open = self.lock();
         let all: usize = open.values().sum();
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_organization_leaves_room_for_others() {
+    fn progress_streams_of_an_organization_are_limited() {
         let streams = Streams::default();
         let (own, other) = (OrgId::new(), OrgId::new());
         let mut places: Vec<Place> = (0..OF_ONE).filter_map(|_| streams.enter(&own)).collect();

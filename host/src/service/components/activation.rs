@@ -1,4 +1,4 @@
-//! Which component counts for whom, from when on.
+//! Activation of components: which one is active for an organization, and from when.
 
 use std::sync::Arc;
 
@@ -18,30 +18,31 @@ use crate::service::signing::provider_instance::InstanceConfig;
 use crate::service::{Core, Issue, ServiceError};
 use crate::store::components;
 
-/// Activations that a slot's history shows.
+/// Number of activations in a slot's history.
 const HISTORY: i64 = 100;
-/// Activations at one place that can be rolled back, one after the other. Nodes read no
-/// older ones.
+/// Depth of successive rollbacks per slot, owner and instance. Nodes read no older
+/// activations.
 const ROLLBACKS: usize = 10;
 
-/// An activation as the API shows it.
+/// An activation of a component.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct ActivationView {
     pub activation_id: ActivationId,
     pub slot: Slot,
-    /// Of a provider; null for rules.
+    /// Provider instance; null for rules.
     pub instance: Option<String>,
     pub component_id: ComponentId,
     pub scope: Scope,
     pub reason: Option<String>,
     pub activated_by: String,
     pub created_at: Timestamp,
-    /// From when on it counts.
+    /// Time from which the activation is effective.
     pub effective_at: Timestamp,
     pub rolled_back_at: Option<Timestamp>,
     pub rolled_back_by: Option<String>,
     pub rollback_reason: Option<String>,
-    /// Where the provider sends its callbacks, for an instance of your own that has any.
+    /// Callback URL to configure at the provider. Set for an organization's own instance of a
+    /// provider that sends callbacks.
     pub callback_url: Option<String>,
 }
 
@@ -80,21 +81,22 @@ fn shown(core: &Core, activation: Activation) -> ActivationView {
     }
 }
 
-/// A slot: what is active in it, and what was.
+/// A slot with its active component and its history.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct SlotView {
     pub slot: Slot,
     pub world: String,
-    /// What decides for the organization now; of a provider, for new templates.
+    /// Component that decides for the organization now; for providers, the one used for new
+    /// templates.
     pub active: ComponentView,
-    /// Why a component that was activated here cannot be loaded on the node that
-    /// answers; its calls are answered with 503, or by the component before it.
+    /// Reason why this node cannot load an activated component. Its calls are answered with 503,
+    /// or by the previously active component.
     pub problem: Option<String>,
-    /// The organization's own activations and the installation's, newest first.
+    /// Activations of the organization and of the installation, newest first.
     pub history: Vec<ActivationView>,
 }
 
-/// Every slot.
+/// Returns all slots with their active components and history.
 pub async fn slots(
     core: &Core,
     management: &Arc<Management>,
@@ -154,16 +156,17 @@ pub async fn slots(
 }]))]
 pub struct Activate {
     pub component_id: String,
-    /// What a provider's instance of your own is set up with. What was given before
-    /// stays when this is absent.
+    /// Configuration of the organization's own provider instance. If absent, the previous
+    /// configuration stays.
     pub config: Option<InstanceConfig>,
-    /// A provider's instance: one of your own, or for the operator a configured one.
-    /// Never `embedded`, which is built in. Rules have no instance.
+    /// Provider instance: one of the organization's own, or for the operator a configured one.
+    /// Cannot be `embedded`, which is built in. Rules have no instances.
     #[schemars(length(min = 1, max = 64))]
     pub instance: Option<String>,
     #[schemars(length(max = 500))]
     pub reason: Option<String>,
-    /// From when on it counts; at once when absent. Laws have effective dates.
+    /// Time from which the activation is effective, for example a statute's effective date.
+    /// Defaults to now.
     pub effective_at: Option<Timestamp>,
 }
 
@@ -175,12 +178,12 @@ pub struct RollBack {
     pub instance: Option<String>,
     #[schemars(length(max = 500))]
     pub reason: Option<String>,
-    /// An activation to take back that is not the current one, for example one that
-    /// is yet to take effect.
+    /// Activation to roll back; defaults to the current one. Can name one that is not effective
+    /// yet.
     pub activation_id: Option<String>,
 }
 
-/// Puts a component into a slot.
+/// Activates a component in a slot.
 pub async fn activate(
     core: &Core,
     management: &Arc<Management>,
@@ -239,8 +242,10 @@ pub async fn activate(
             component.identity
         )));
     }
+    // Loaded here first, so that a component that cannot be loaded is not activated.
     prepare(core, management, &component).await?;
     let mut tx = core.store.begin().await?;
+    // Serializes changes of components, so that `before` stays current until the commit.
     components::begin_change(&mut tx).await?;
     let before = components::live_of(&mut tx, owner.org.as_ref(), slot).await?;
     let before: Vec<&Activation> = counting(&before, &instance);
@@ -278,6 +283,7 @@ pub async fn activate(
         rolled_back: None,
     };
     components::activate(&mut tx, &activation, &component).await?;
+    // Nodes load all live activations, so those beyond the rollback depth leave the set.
     for old in superseded(&before, now) {
         components::supersede(&mut tx, old, now).await?;
     }
@@ -285,7 +291,7 @@ pub async fn activate(
         && request.config.is_some()
         && effective_at <= now
     {
-        // What is to take effect later with the settings as they were has these then.
+        // Later activations that inherited the previous configuration get the new one, too.
         let later = before.iter().filter(|one| one.effective_at > now);
         for one in later.filter(|one| one.config == current.config) {
             components::set_config(&mut tx, one, config).await?;
@@ -301,11 +307,13 @@ pub async fn activate(
     });
     record(core, &mut tx, owner, action, details).await?;
     tx.commit().await?;
+    // Applied on this node at once. Other nodes poll for it.
     refresh(core, management).await?;
     Ok(shown(core, activation))
 }
 
-/// Takes the current activation back: what was active before it is again.
+/// Rolls back an activation, by default the current one. The previous one becomes active
+/// again.
 pub async fn roll_back(
     core: &Core,
     management: &Arc<Management>,
@@ -356,20 +364,20 @@ pub async fn roll_back(
     Ok(shown)
 }
 
-/// Those of an instance.
+/// Returns the activations of one instance.
 fn counting<'a>(all: &'a [Activation], instance: &str) -> Vec<&'a Activation> {
     all.iter()
         .filter(|activation| activation.instance == instance)
         .collect()
 }
 
-/// What counts at a time.
+/// Returns the activation that is effective at a time.
 fn at<'a>(counting: &[&'a Activation], now: Timestamp) -> Option<&'a Activation> {
     let begun = counting.iter().filter(|one| one.effective_at <= now);
     begun.max_by_key(|one| (one.effective_at, &one.id)).copied()
 }
 
-/// Those that have begun, but for the last ones.
+/// Returns the effective activations beyond the last ones, which stay available for rollback.
 fn superseded<'a>(before: &[&'a Activation], now: Timestamp) -> Vec<&'a Activation> {
     let mut begun: Vec<_> = before
         .iter()
@@ -379,7 +387,7 @@ fn superseded<'a>(before: &[&'a Activation], now: Timestamp) -> Vec<&'a Activati
     begun.into_iter().skip(ROLLBACKS - 1).copied().collect()
 }
 
-/// A version is raised; whoever wants the one before rolls back.
+/// Rejects activating an older version: going back is a rollback.
 fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
     let version = |component: &Component| Version::parse(&component.identity.version).ok();
     if active.identity.name == next.identity.name && version(next) < version(active) {
@@ -391,7 +399,7 @@ fn older(active: &Component, next: &Component) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// The instance that a request is about; empty for rules.
+/// Validates the instance name of a request; empty for rules.
 fn instance_of(
     core: &Core,
     owner: &Owner,
@@ -440,7 +448,7 @@ fn instance_of(
     Ok(name.to_owned())
 }
 
-/// An instance that an organization sets up by itself.
+/// Returns whether an organization configures this instance itself.
 fn is_own(slot: Slot, owner: &Owner, instance: &str) -> bool {
     slot.is_provider() && owner.org.is_some() && instance != EMBEDDED
 }

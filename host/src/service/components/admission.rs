@@ -1,4 +1,4 @@
-//! Uploads: what is taken, and why not.
+//! Admission of uploaded components.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,26 +22,27 @@ use crate::files::{FilesError, Spooled};
 use crate::service::{Core, Issue, ServiceError};
 use crate::store::components;
 
-/// The largest component that is taken, in bytes.
+/// Maximum size of a component in bytes.
 pub const UPLOAD_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// What is uploaded.
+/// An uploaded component.
 pub struct Upload {
     /// Lower-case letters, digits and `-`.
     pub name: String,
     /// Semantic version.
     pub version: String,
-    /// On disk until its turn comes.
+    /// The component file, on disk until its turn to be compiled.
     pub file: Spooled,
-    /// Ed25519, over the bytes, in base64.
+    /// Ed25519 signature of the file, in base64.
     pub signature: Option<String>,
 }
 
-/// A place among the uploads of an owner that wait to be compiled: for who asks before the
-/// bytes are read.
+/// Reserves a place in the owner's queue of uploads to compile. Called before the upload is
+/// read.
 ///
 /// # Errors
-/// Uploads are switched off, or too many wait.
+/// [`ServiceError::NotAllowed`] when uploads are switched off,
+/// [`ServiceError::QuotaUsed`] when too many wait.
 pub fn place(
     core: &Core,
     management: &Management,
@@ -63,11 +64,12 @@ pub fn place(
         })
 }
 
-/// Admits a component that has its [`place`]: true when it is new.
+/// Admits an uploaded component that holds a [`place`]. Returns it, and whether it is new.
 ///
 /// # Errors
-/// [`ServiceError::NotAdmitted`] with every reason, a conflict when its name and version
-/// are taken by other bytes, and what says that a quota of the organization is used up.
+/// [`ServiceError::NotAdmitted`] with all reasons, [`ServiceError::Conflict`] when other bytes
+/// have its name and version or a size quota is used up, [`ServiceError::QuotaUsed`] when
+/// the organization's compile time is used up.
 pub async fn upload<E: From<ServiceError>>(
     core: &Core,
     management: &Arc<Management>,
@@ -78,6 +80,7 @@ pub async fn upload<E: From<ServiceError>>(
     let version = checked(&upload)?;
     let org = owner.org.as_ref();
     let mut connection = core.store.read().await.map_err(ServiceError::from)?;
+    // Repeating an upload succeeds without compiling again.
     if let Some(known) = known(&mut connection, owner, &upload).await? {
         return Ok((known.into(), false));
     }
@@ -88,6 +91,7 @@ pub async fn upload<E: From<ServiceError>>(
     quota::check_compile_time(core, org).await?;
     let began = Instant::now();
     let admitted = compiled_and_examined(core, management, owner, &upload, may).await;
+    // Failed attempts are charged, too.
     quota::note_compile_time(core, org, began.elapsed()).await?;
     drop(turn);
     let (bytes, admitted) = admitted?;
@@ -110,14 +114,15 @@ pub async fn upload<E: From<ServiceError>>(
     Ok(keep(core, owner, &upload, bytes, component).await?)
 }
 
-/// What was found out about a component that is admitted.
+/// Results of examining an admitted component.
 struct Admitted {
     inspected: Inspected,
     conformance: Conformance,
     signed_by: Option<String>,
 }
 
-/// What takes a turn: only here its bytes are in memory.
+/// Verifies, compiles and examines an upload. Runs under a turn of the compile queue, because
+/// it holds the file in memory.
 async fn compiled_and_examined<E: From<ServiceError>>(
     core: &Core,
     management: &Arc<Management>,
@@ -130,6 +135,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     let signed_by = signed_by(&core.config, owner, upload, &bytes)?;
     let compiled = management.compiler.compile(bytes.clone()).await;
     let (inspected, native) = compiled.map_err(ServiceError::from)?;
+    // The slot is known only after inspection, so its permission is checked here.
     may(inspected.slot)?;
     let conformance = examine(core, upload, &bytes, inspected.slot, native).await?;
     let admitted = Admitted {
@@ -140,7 +146,7 @@ async fn compiled_and_examined<E: From<ServiceError>>(
     Ok((bytes, admitted))
 }
 
-/// Its bytes first: what a row names is there.
+/// Stores the bytes, then the row: a row never points to missing bytes.
 async fn keep(
     core: &Core,
     owner: &Owner,
@@ -153,10 +159,11 @@ async fn keep(
         .await?;
     let mut tx = core.store.begin().await?;
     components::begin_change(&mut tx).await?;
+    // Another upload of the same name and version may have been admitted since the first check.
     if let Some(known) = known(&mut tx, owner, upload).await? {
         return Ok((known.into(), false));
     }
-    // Others may have been admitted meanwhile.
+    // Concurrent uploads may have used up the quota since the first check.
     quota::check_size(core, &mut tx, owner.org.as_ref(), upload.file.size()).await?;
     components::insert(&mut tx, &component).await?;
     let details = json!({ "component": named(&component) });
@@ -165,7 +172,7 @@ async fn keep(
     Ok((component.into(), true))
 }
 
-/// Puts the questions of its slot to a component that is compiled.
+/// Runs the conformance tests of the slot against a compiled component.
 async fn examine(
     core: &Core,
     upload: &Upload,
@@ -179,6 +186,7 @@ async fn examine(
         .await?;
     let examined = core.components.examine(artifact.clone()).await;
     examined.map_err(|reasons| {
+        // Native code of a rejected component must not stay on disk.
         core.components.forget_native(&artifact);
         ServiceError::NotAdmitted(reasons)
     })
@@ -193,6 +201,7 @@ impl From<CompileError> for ServiceError {
     }
 }
 
+/// Returns the upload's name, version and digest.
 fn identity(upload: &Upload) -> ComponentIdentity {
     ComponentIdentity {
         name: upload.name.clone(),
@@ -201,6 +210,7 @@ fn identity(upload: &Upload) -> ComponentIdentity {
     }
 }
 
+/// Validates the upload's name and version.
 fn checked(upload: &Upload) -> Result<Version, ServiceError> {
     let mut issues = Vec::new();
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -239,7 +249,7 @@ fn checked(upload: &Upload) -> Result<Version, ServiceError> {
     }
 }
 
-/// The same component, when it was uploaded before.
+/// Returns the component if the same one was uploaded before.
 async fn known(
     connection: &mut sqlx::AnyConnection,
     owner: &Owner,
@@ -258,7 +268,7 @@ async fn known(
     }
 }
 
-/// The component of that name which is active, or was uploaded last.
+/// Returns the component of that name that is active, or else was uploaded last.
 async fn newest(
     connection: &mut sqlx::AnyConnection,
     owner: &Owner,
@@ -267,8 +277,8 @@ async fn newest(
     Ok(components::newest_named(connection, owner.org.as_ref(), name).await?)
 }
 
-/// A new version asks for nothing that the one before did not, unless its major
-/// version says so; and it stays in its slot.
+/// Checks that an upgrade imports nothing that its predecessor did not, unless the major
+/// version is raised, and that it stays in its slot.
 fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<Reason> {
     let Some(before) = before else {
         return Vec::new();
@@ -301,8 +311,8 @@ fn grown(before: Option<&Component>, version: &Version, now: &Inspected) -> Vec<
         .collect()
 }
 
-/// The trusted key by which a component is signed; none where it need not be, and has no
-/// signature.
+/// Returns the name of the trusted key that signed the component. None if no signature is
+/// required and none was sent.
 fn signed_by(
     config: &Config,
     owner: &Owner,

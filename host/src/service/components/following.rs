@@ -1,5 +1,5 @@
-//! What this node has loaded: the components that came with it, and those that were
-//! activated here or elsewhere.
+//! Keeps this node's components up to date: the built-in ones, and those activated on this or
+//! another node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::service::components::live_shadow;
 use crate::service::{Core, ServiceError};
 use crate::store::components;
 
-/// How often a node looks whether something was changed.
+/// Interval at which a node polls for changes.
 const LOOK: Duration = Duration::from_millis(500);
-/// So many of the last uploads are compiled before they are activated.
+/// Number of recent uploads that are compiled before they are activated.
 const AHEAD: i64 = 16;
-/// Time between two looks while something is not loaded.
+/// Interval between polls while a component is not loaded.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Uploads that wait to be compiled ahead hold nothing but their rows.
+/// Serializes ahead-of-time compilation. A waiting upload holds only its row in memory.
 static AHEAD_TURN: Semaphore = Semaphore::const_new(1);
 
-/// The component that came with the binary, as one that was uploaded.
+/// Returns a slot's built-in component as if it had been uploaded.
 pub(super) fn default_component(
     slot: Slot,
     instance: &str,
@@ -66,8 +66,8 @@ fn of_default(artifact: &Artifact, at: Timestamp) -> Component {
     }
 }
 
-/// Keeps the components that came with this binary, so that what they decide can be
-/// asked again when another binary serves.
+/// Stores the built-in components, so that their decisions can be replayed when a later
+/// version of the binary runs.
 pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
     for artifact in built_in() {
         let component = of_default(&artifact, core.clock.now());
@@ -88,7 +88,7 @@ pub async fn keep_defaults(core: &Core) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Loads a component on this node, so that what cannot be loaded is not activated.
+/// Loads a component on this node before it is activated.
 pub(super) async fn prepare(
     core: &Core,
     management: &Arc<Management>,
@@ -100,8 +100,7 @@ pub(super) async fn prepare(
     }
 }
 
-/// The bytes of a component by their digest; none where they are larger than `limit`,
-/// or not kept here.
+/// Returns a component's bytes by digest. None if it is unknown or larger than `limit`.
 pub async fn bytes_of(
     core: &Core,
     digest: &str,
@@ -116,7 +115,7 @@ pub async fn bytes_of(
     }
 }
 
-/// The bytes that are kept of a component.
+/// Returns a component's stored bytes.
 pub async fn kept(core: &Core, component: &Component) -> Result<Bytes, ServiceError> {
     let name = object_name(&component.identity.sha256);
     let kept = core
@@ -125,7 +124,7 @@ pub async fn kept(core: &Core, component: &Component) -> Result<Bytes, ServiceEr
     Ok(kept.await?)
 }
 
-/// A component's bytes, with native code for them on this node.
+/// Returns a component's bytes and ensures that this node has native code for them.
 pub async fn artifact(
     core: &Core,
     management: &Arc<Management>,
@@ -144,6 +143,7 @@ pub async fn artifact(
             Artifact::uploaded(component.slot, name, version, bytes)
         }
     };
+    // Looking for native code reads the disk.
     let looking = core.clone();
     let (artifact, compiled) = tokio::task::spawn_blocking(move || {
         let compiled = looking.components.is_compiled(&artifact);
@@ -162,16 +162,16 @@ pub async fn artifact(
     Ok(artifact)
 }
 
-/// What this node follows, and what it could not load.
+/// The activations this node follows, and the components it could not load.
 #[derive(Default)]
 pub struct Followed {
     look: tokio::sync::Mutex<Look>,
     pub(super) loading: Loading,
-    /// As of the last look. Read without waiting for one.
+    /// Result of the last poll, readable without waiting for one.
     broken: ArcSwap<Vec<Broken>>,
 }
 
-/// What the last look found.
+/// State of the last poll.
 #[derive(Default)]
 struct Look {
     revision: Option<i64>,
@@ -179,25 +179,25 @@ struct Look {
     at: Option<Instant>,
 }
 
-/// An activation whose component this node cannot load.
+/// An activation of a component that this node cannot load.
 #[derive(Clone)]
 pub struct Broken {
-    /// None: the operator's.
+    /// None for an activation by the operator.
     pub org: Option<OrgId>,
     pub activation: ActivationId,
-    /// Name and version.
+    /// Name and version of the component.
     pub component: String,
     pub why: String,
 }
 
 impl Followed {
-    /// What this node cannot load, the operator's first.
+    /// Returns the activations this node cannot load, the operator's first.
     pub fn broken(&self) -> Arc<Vec<Broken>> {
         self.broken.load_full()
     }
 
-    /// Compiles what was uploaded at another node, so that this one can follow at once
-    /// when it is activated.
+    /// Compiles a component uploaded on another node, so that this node is ready when it is
+    /// activated.
     fn compile_ahead(core: &Core, management: &Arc<Management>, component: Component) {
         if loading::is_at_hand(core, component.slot, &component.identity) {
             return;
@@ -207,13 +207,13 @@ impl Followed {
             let _turn = AHEAD_TURN.acquire().await;
             if let Err(error) = artifact(&core, &management, &component).await {
                 let component = &component.identity;
-                tracing::warn!(%component, %error, "upload could not be compiled ahead");
+                tracing::warn!(%component, %error, "uploaded component could not be compiled ahead");
             }
         });
     }
 }
 
-/// What may count at one place: the activations for it, oldest first.
+/// The activations of one slot, owner and instance, ordered by effective time.
 type Place = Vec<(Activation, ComponentIdentity)>;
 
 fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
@@ -237,8 +237,8 @@ fn places(live: Vec<(Activation, ComponentIdentity)>) -> Vec<Place> {
     places.into_values().collect()
 }
 
-/// Takes over what was activated since the last look. Loads nothing of an organization:
-/// its calls do, or a task of its own.
+/// Applies activation changes since the last poll. It waits for loading only at start, and
+/// only for the operator's components. Others are loaded by the first call, or by a task.
 pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
     let mut look = management.followed.look.lock().await;
     let mut connection = core.store.read_urgently().await?;
@@ -255,6 +255,7 @@ pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), Se
         uploaded = components::newest(&mut connection, AHEAD).await?;
     }
     drop(connection);
+    // Recomputed even without changes: a component may have finished loading.
     look.at = Some(Instant::now());
     let mut activations = Activations::default();
     let mut broken = Vec::new();
@@ -282,9 +283,9 @@ pub async fn refresh(core: &Core, management: &Arc<Management>) -> Result<(), Se
     Ok(())
 }
 
-/// What counts at a place now, and what will. In place of what this node cannot load
-/// it goes on with the last before it that it has; where there is none, calls fail, as
-/// other rules than the chosen ones must not answer.
+/// Registers the current and the scheduled activations of one slot, owner and instance. If
+/// this node cannot load the current component, the last earlier one that it has stays
+/// active. Without one, calls fail, because no other rules may answer for the chosen ones.
 async fn take_over(
     core: &Core,
     management: &Arc<Management>,
@@ -298,7 +299,7 @@ async fn take_over(
     let first = begun.saturating_sub(1);
     for (index, (activation, identity)) in place.iter().enumerate().skip(first) {
         let slot = activation.slot;
-        // A node that starts serves with the operator's own set.
+        // At start, wait for the operator's own components: the node must not serve without them.
         if starting && activation.org.is_none() && !core.components.has(slot, identity) {
             loading::settle(core, management, slot, identity).await;
         }
@@ -327,7 +328,7 @@ async fn take_over(
     }
 }
 
-/// Follows what other nodes and operators activate, until told to stop.
+/// Polls for activations by other nodes and operators, until `stop` is cancelled.
 pub async fn follow(core: Core, management: Arc<Management>, stop: CancellationToken) {
     let period = core.config.sweep_interval.unwrap_or(LOOK).min(LOOK);
     while !stop.is_cancelled() {
@@ -341,7 +342,7 @@ pub async fn follow(core: Core, management: Arc<Management>, stop: CancellationT
     }
 }
 
-/// A component that a decision names: these bytes, under the name that they had.
+/// Returns the component that made a decision: its bytes, under the name it had then.
 pub async fn that_decided(
     core: &Core,
     management: &Arc<Management>,
@@ -352,7 +353,7 @@ pub async fn that_decided(
     Ok(found)
 }
 
-/// A component by the digest of its bytes.
+/// Returns a component by the digest of its bytes.
 pub async fn by_digest(
     core: &Core,
     management: &Arc<Management>,

@@ -1,5 +1,5 @@
-//! A candidate beside the active component, on real traffic: asked the same off the
-//! request path, its differences counted and listed.
+//! Live shadowing: a candidate component evaluates real traffic off the request path, and its
+//! differences from the active component are counted and stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ use crate::store::Store;
 use crate::store::components as rows;
 use crate::store::shadows::{self, Counts, Shadow};
 
-/// Questions that wait for a candidate; further ones are left out, and counted.
+/// Queue length per candidate. Further questions are dropped and counted.
 const WAITING: usize = 1024;
-/// What is written at once.
+/// Number of questions compared and recorded together.
 const BATCH: usize = 64;
-/// Differences that are kept of one run.
+/// Number of differences stored per run.
 const KEPT: i64 = 10_000;
-/// Differences that are shown.
+/// Number of differences returned by the API.
 const SHOWN: i64 = 100;
 
-/// What is asked again.
+/// A decision that the candidate repeats.
 enum Question {
     Evaluation(Box<compliance::EnvelopeFacts>),
     Move {
@@ -47,19 +47,21 @@ enum Question {
         trigger: lifecycle::EnvelopeTrigger,
         facts: lifecycle::EnvelopeFacts,
     },
-    /// On a document that is kept: it is read when its turn comes.
+    /// Field placement on a stored document, which is read only when its turn comes.
     Placement {
         document: StoredFile,
         fields: Vec<placement::FieldRequest>,
     },
 }
 
+/// A question with the active component's answer.
 struct Asked {
     record: String,
     question: Question,
     before: Answer,
 }
 
+/// The candidate's rules, by slot.
 #[derive(Clone)]
 enum Candidate {
     Compliance(Compliance),
@@ -67,20 +69,21 @@ enum Candidate {
     Placement(Placement),
 }
 
+/// Handle of a running candidate.
 struct Running {
     id: ShadowId,
     asked: mpsc::Sender<Asked>,
     left_out: AtomicI64,
 }
 
-/// The candidates that run beside active components on this node.
+/// Candidates running on this node beside active components.
 #[derive(Default)]
 pub struct Shadows {
     running: ArcSwap<HashMap<(Slot, OrgId), Arc<Running>>>,
 }
 
 impl Shadows {
-    /// An evaluation was answered.
+    /// Offers an evaluation to the candidate.
     pub fn evaluated(
         &self,
         org: &OrgId,
@@ -95,7 +98,7 @@ impl Shadows {
         });
     }
 
-    /// A move was decided about.
+    /// Offers a lifecycle decision to the candidate.
     pub fn moved(
         &self,
         org: &OrgId,
@@ -116,7 +119,7 @@ impl Shadows {
         });
     }
 
-    /// Fields were placed on a document, which is kept.
+    /// Offers a field placement on a stored document to the candidate.
     pub fn placed(
         &self,
         org: &OrgId,
@@ -135,7 +138,7 @@ impl Shadows {
         });
     }
 
-    /// Nobody waits for a candidate, and without one nothing is copied.
+    /// Queues a question without waiting. Copies nothing if no candidate runs in the slot.
     fn offer(&self, slot: Slot, org: &OrgId, asked: impl FnOnce() -> Asked) {
         let running = self.running.load();
         if running.is_empty() {
@@ -149,7 +152,7 @@ impl Shadows {
     }
 }
 
-/// Starts and ends what was started and ended since the last look.
+/// Starts and stops candidates according to the database.
 pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), ServiceError> {
     let mut connection = core.store.read_urgently().await?;
     let wanted = shadows::running(&mut connection).await?;
@@ -159,6 +162,7 @@ pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), Ser
     for shadow in wanted {
         let place = (shadow.slot, shadow.org.clone());
         let known = before.get(&place).filter(|known| known.id == shadow.id);
+        // A closed channel means that its task ended, for example as loading failed: retry.
         let known = known.filter(|known| !known.asked.is_closed());
         let one = known
             .cloned()
@@ -169,7 +173,7 @@ pub async fn follow(core: &Core, management: &Arc<Management>) -> Result<(), Ser
     Ok(())
 }
 
-/// Loads the candidate in a task of its own: nobody waits for it.
+/// Starts a candidate. A separate task loads it, so the caller does not wait.
 fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Running> {
     let (asked, questions) = mpsc::channel(WAITING);
     let running = Arc::new(Running {
@@ -177,17 +181,19 @@ fn begin(core: &Core, management: &Arc<Management>, shadow: Shadow) -> Arc<Runni
         asked,
         left_out: AtomicI64::new(0),
     });
+    // Weak, because a task that holds its own sender would never end.
     let weak = Arc::downgrade(&running);
     let (core, management) = (core.clone(), management.clone());
     tokio::spawn(async move {
         let candidate = match candidate(&core, &management, &shadow).await {
             Ok(candidate) => candidate,
             Err(error) => {
-                tracing::error!(shadow = %shadow.id, %error, "candidate cannot be loaded");
+                tracing::error!(shadow = %shadow.id, %error, "shadow candidate could not be loaded");
                 return;
             }
         };
-        // Not all of `core`, which holds the sender of this task's questions.
+        // Only some parts of `core`: all of it would hold this task's own sender, and the task
+        // would never end.
         let Core {
             store,
             files,
@@ -239,7 +245,7 @@ fn not_live(slot: Slot) -> ServiceError {
     ))
 }
 
-/// One candidate at work. Ends with the last that could ask it something.
+/// Task of one candidate. Ends when the last sender of its questions is dropped.
 struct Work {
     store: Store,
     files: Files,
@@ -278,7 +284,7 @@ impl Work {
                 .shadow_failed
                 .inc_by(counts.failed.unsigned_abs());
             if let Err(error) = self.note(&counts, &found).await {
-                tracing::warn!(%error, "what a candidate said could not be noted");
+                tracing::warn!(%error, "shadow comparison could not be recorded");
             }
         }
     }
@@ -321,7 +327,7 @@ fn compare(candidate: &Candidate, asked: Vec<Asked>) -> (Counts, Vec<Difference>
     (counts, all)
 }
 
-/// The same for documents, one after the other: none when they cannot be read.
+/// Compares placements one after the other. None if a document cannot be read.
 async fn compare_placed(
     files: &Files,
     rules: &Placement,
@@ -336,7 +342,7 @@ async fn compare_placed(
         let pdf = match files.get(document).await {
             Ok(pdf) => pdf,
             Err(error) => {
-                tracing::warn!(%error, "a document for a candidate could not be read");
+                tracing::warn!(%error, "document for a shadow comparison could not be read");
                 return None;
             }
         };
@@ -361,27 +367,27 @@ pub struct StartShadow {
     pub component_id: String,
 }
 
-/// A candidate that runs beside the active component, or did.
+/// A candidate that runs, or ran, beside the active component.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct LiveShadow {
     pub slot: Slot,
     pub candidate: ComponentView,
     pub started_by: String,
     pub started_at: Timestamp,
-    /// Null while it runs.
+    /// Null while the candidate runs.
     pub ended_at: Option<Timestamp>,
-    /// Decisions that were asked of both.
+    /// Number of decisions made by both components.
     pub compared: i64,
     pub differing: i64,
-    /// The candidate gave no answer.
+    /// Number of decisions on which the candidate failed.
     pub failed: i64,
-    /// Came faster than the candidate answers.
+    /// Number of decisions dropped because the candidate could not keep up.
     pub left_out: i64,
-    /// The last hundred.
+    /// The last hundred differences.
     pub differences: Vec<Difference>,
 }
 
-/// Has a candidate run beside the active component; in place of another one.
+/// Starts a candidate beside the active component. Replaces a running candidate.
 pub async fn start(
     core: &Core,
     management: &Arc<Management>,
@@ -400,6 +406,7 @@ pub async fn start(
             component.identity, component.slot
         )));
     }
+    // Compiled here, so that an unusable candidate fails the request.
     artifact(core, management, &component).await?;
     let now = core.clock.now();
     let shadow = Shadow {
@@ -415,6 +422,7 @@ pub async fn start(
     };
     let mut tx = core.store.begin().await?;
     rows::begin_change(&mut tx).await?;
+    // One candidate per slot: ends the running one.
     shadows::end(&mut tx, org, slot, now).await?;
     shadows::insert(&mut tx, &shadow).await?;
     let details = serde_json::json!({ "slot": slot, "component_id": component.id });
@@ -424,7 +432,7 @@ pub async fn start(
     view(core, owner, org, slot).await
 }
 
-/// Ends it; what it found stays.
+/// Stops the candidate. Its results are kept.
 pub async fn stop(
     core: &Core,
     management: &Arc<Management>,
@@ -444,7 +452,7 @@ pub async fn stop(
     view(core, owner, org, slot).await
 }
 
-/// The last one of a slot.
+/// Returns the last candidate of a slot.
 pub async fn view(
     core: &Core,
     owner: &Owner,

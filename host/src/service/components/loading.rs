@@ -1,5 +1,5 @@
-//! Loading components on this node: off the request path, a few at a time, and for an
-//! organization only when a call needs one.
+//! Loading components on this node: off the request path, a few at a time, and for
+//! organizations only when a call needs one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,16 +13,16 @@ use crate::domain::component::{ComponentIdentity, Slot};
 use crate::service::{Core, ServiceError};
 use crate::store::components;
 
-/// Components that are read from disk and linked at once.
+/// Number of components that are read and linked concurrently.
 const AT_ONCE: usize = 2;
-/// How long a call waits for its component.
+/// Maximum time a call waits for its component.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time before a component that could not be loaded is tried again.
+/// Time until a failed load is retried.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The same where it could not be compiled, which takes a processor for minutes.
+/// Time until a failed compilation is retried; compiling can occupy a processor for minutes.
 const COMPILE_AGAIN: Duration = Duration::from_secs(60);
 
-/// What is being loaded on this node, and what could not be.
+/// Components being loaded on this node, and those that failed to load.
 pub(super) struct Loading {
     states: Mutex<HashMap<(Slot, ComponentIdentity), State>>,
     turns: Semaphore,
@@ -30,7 +30,7 @@ pub(super) struct Loading {
 
 #[derive(Clone)]
 enum State {
-    /// The receiver changes when it has ended. With the reason why it failed before.
+    /// The receiver becomes true at the end. With the reason of the previous failure, if any.
     Underway(watch::Receiver<bool>, Option<String>),
     Failed {
         why: String,
@@ -38,12 +38,12 @@ enum State {
     },
 }
 
-/// Where a component is on its way into memory.
+/// Loading progress of a component.
 pub(super) enum Progress {
-    /// Loaded, or loaded by the first call that needs it.
+    /// Loaded, or loadable without compiling by the first call that needs it.
     AtHand,
     Underway(watch::Receiver<bool>),
-    /// A reason that may be shown to its owner.
+    /// Failed, with a reason that may be shown to the component's owner.
     Failed(String),
 }
 
@@ -61,7 +61,7 @@ impl Loading {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a component could not be loaded when that was last tried to its end.
+    /// Returns why the last completed attempt to load a component failed.
     pub fn failure(&self, slot: Slot, identity: &ComponentIdentity) -> Option<String> {
         match self.states().get(&(slot, identity.clone()))? {
             State::Failed { why, .. } => Some(why.clone()),
@@ -69,13 +69,14 @@ impl Loading {
         }
     }
 
-    /// Whether a look at what is loaded may find something new.
+    /// Returns whether loads are in progress or failed, so that polling again may help.
     pub fn is_unsettled(&self) -> bool {
         !self.states().is_empty()
     }
 }
 
-/// Starts to load a component that this node neither holds nor keeps native code of.
+/// Returns a component's progress. Starts loading if it is not loaded and has to be compiled,
+/// or if it failed before.
 pub(super) fn progress(
     core: &Core,
     management: &Arc<Management>,
@@ -96,13 +97,13 @@ pub(super) fn progress(
     }
 }
 
-/// Whether a component needs no compiling on this node.
+/// Returns whether this node can load a component without compiling it.
 pub(super) fn is_at_hand(core: &Core, slot: Slot, identity: &ComponentIdentity) -> bool {
     built_in().any(|one| one.identity.sha256 == identity.sha256)
         || core.components.keeps_native(slot, &identity.sha256)
 }
 
-/// Loads a component for a call that needs it, and waits for that, but not for long.
+/// Loads a component for a call that needs it, and waits for at most [`PATIENCE`].
 pub(super) async fn on_demand(
     core: &Core,
     management: &Arc<Management>,
@@ -124,7 +125,7 @@ pub(super) async fn on_demand(
     }
 }
 
-/// Loads a component, or finds out that it cannot be loaded, however long that takes.
+/// Waits until a component is loaded or has failed to load, without a time limit.
 pub(super) async fn settle(
     core: &Core,
     management: &Arc<Management>,
@@ -136,7 +137,7 @@ pub(super) async fn settle(
     }
 }
 
-/// Starts to load a component, unless that is under way or has just failed.
+/// Starts to load a component, unless that is in progress or failed recently.
 fn begin(
     core: &Core,
     management: &Arc<Management>,
@@ -157,6 +158,7 @@ fn begin(
     let (end, ended) = watch::channel(false);
     states.insert(place.clone(), State::Underway(ended.clone(), before));
     drop(states);
+    // A task of its own: loading continues when the caller stops waiting.
     let (core, management) = (core.clone(), management.clone());
     tokio::spawn(async move {
         let loaded = load(&core, &management, slot, &place.1).await;
@@ -164,7 +166,7 @@ fn begin(
         match loaded {
             Ok(()) => states.remove(&place),
             Err(error) => {
-                tracing::error!(component = %place.1, %slot, %error, "component cannot be loaded");
+                tracing::error!(component = %place.1, %slot, %error, "component could not be loaded");
                 states.insert(place, failed(&error))
             }
         };
@@ -174,7 +176,7 @@ fn begin(
     Progress::Underway(ended)
 }
 
-/// The reason leaves out where things are stored.
+/// Builds the failure state. Its reason reveals no storage paths.
 fn failed(error: &ServiceError) -> State {
     let (why, wait) = match error {
         ServiceError::Component(error) => (error.kind.to_string(), COMPILE_AGAIN),
@@ -191,7 +193,7 @@ fn failed(error: &ServiceError) -> State {
     }
 }
 
-/// Loads a component, from the native code on disk where there is any.
+/// Loads a component, from native code on disk if available.
 pub(super) async fn load(
     core: &Core,
     management: &Arc<Management>,
@@ -201,10 +203,11 @@ pub(super) async fn load(
     let turn = management.followed.loading.turns.acquire().await;
     let (loading, wanted) = (core.clone(), identity.clone());
     let kept = tokio::task::spawn_blocking(move || loading.components.add_kept(slot, &wanted));
+    // Missing or unusable native code is compiled again below.
     if let Ok(Some(Ok(()))) = kept.await {
         return Ok(());
     }
-    // Others go on while this one is compiled.
+    // Compiling takes long: give up the turn, so that other components can be loaded.
     drop(turn);
     let mut connection = core.store.read().await?;
     let component = components::by_sha256(&mut connection, &identity.sha256).await?;

@@ -1,6 +1,6 @@
-//! Components that are replaced at run time (contract, section 6): admitted
-//! (`admission.rs`), activated and rolled back (`activation.rs`), followed by every node
-//! (`following.rs`), and loaded when they are needed (`loading.rs`).
+//! Components that can be replaced at run time (contract, section 6): admission
+//! (`admission.rs`), activation and rollback (`activation.rs`), following changes on every
+//! node (`following.rs`), and loading on demand (`loading.rs`).
 
 mod activation;
 mod admission;
@@ -31,11 +31,11 @@ pub use following::{
     Followed, artifact, by_digest, bytes_of, follow, keep_defaults, kept, refresh, that_decided,
 };
 
-/// What this node does when components change.
+/// This node's state for managing components.
 pub struct Management {
-    /// Compiles what is uploaded.
+    /// Compiles uploaded components.
     pub(crate) compiler: Compiler,
-    /// Which activations this node has taken over.
+    /// Activations that this node has applied.
     pub(crate) followed: Followed,
 }
 
@@ -49,12 +49,12 @@ pub async fn load_on_demand(
     loading::on_demand(core, management, slot, identity).await
 }
 
-/// Whose components are changed, and by whom.
+/// Owner of the components being changed, with the actor who changes them.
 #[derive(Clone, Debug)]
 pub struct Owner {
-    /// None: the installation.
+    /// None for the installation.
     pub org: Option<OrgId>,
-    /// For the ledger.
+    /// Actor name for the ledger.
     pub actor: String,
 }
 
@@ -68,7 +68,7 @@ impl From<&Caller> for Owner {
 }
 
 impl Owner {
-    /// The operator, for everybody.
+    /// Returns the installation as owner, changed by the operator.
     pub fn installation() -> Self {
         Self {
             org: None,
@@ -76,7 +76,7 @@ impl Owner {
         }
     }
 
-    /// The organization, where the service itself reads what it has.
+    /// Returns an organization as owner, for reads by the service itself.
     pub fn of(org: OrgId) -> Self {
         Self {
             org: Some(org),
@@ -85,14 +85,14 @@ impl Owner {
     }
 }
 
-/// An owner's component ledger.
+/// Identifies the owner's component ledger.
 impl Chain for Owner {
     fn chain(&self) -> &str {
         self.org.as_ref().map_or(INSTALLATION, OrgId::as_str)
     }
 }
 
-/// A component as the API shows it.
+/// A component.
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "slot": "rules.compliance", "world": "compliance-rules",
@@ -108,22 +108,22 @@ pub struct ComponentView {
     pub world: String,
     pub name: String,
     pub version: String,
-    /// Of its bytes.
+    /// SHA-256 of the component's bytes.
     pub sha256: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: i64,
-    /// What it asks the host for.
+    /// Interfaces that the component imports from the host.
     pub imports: Vec<String>,
-    /// `organization`: yours; `installation`: everybody's.
+    /// `organization`: owned by the caller's organization; `installation`: shared by all.
     pub scope: Scope,
-    /// The trusted key that signed it.
+    /// Name of the trusted key that signed the component.
     pub signed_by: Option<String>,
     pub uploaded_by: String,
     pub created_at: Timestamp,
     pub conformance: Conformance,
 }
 
-/// Whose something is.
+/// Scope of a component or activation.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -160,7 +160,7 @@ impl From<Component> for ComponentView {
     }
 }
 
-/// Where a component's bytes are kept for ever.
+/// Returns the object name of a component's bytes, which are never deleted.
 fn object_name(sha256: &str) -> String {
     format!("components/{sha256}.wasm")
 }
@@ -174,6 +174,7 @@ fn named(component: &Component) -> Value {
     json!({ "component_id": component.id, "name": name, "version": version, "sha256": sha256 })
 }
 
+/// Appends an entry to the owner's component ledger.
 pub(super) async fn record(
     core: &Core,
     tx: &mut Tx,
@@ -191,14 +192,14 @@ pub(super) async fn record(
     Ok(())
 }
 
-/// What was decided about an organization's components, or the installation's,
-/// chained as the custody ledgers are.
+/// Returns the component ledger of an organization or the installation. It is hash-chained
+/// like custody ledgers.
 pub async fn history(core: &Core, owner: &Owner) -> Result<Vec<LedgerEntry>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(ledger::list(&mut connection, owner.org.as_ref(), owner).await?)
 }
 
-/// One of the organization's, or of the installation's.
+/// Returns a component of the organization or the installation.
 pub async fn get(core: &Core, owner: &Owner, id: &str) -> Result<Component, ServiceError> {
     let missing = ServiceError::NotFound("Component");
     let Some(id) = ComponentId::parse(id) else {
@@ -209,7 +210,8 @@ pub async fn get(core: &Core, owner: &Owner, id: &str) -> Result<Component, Serv
     found.ok_or(missing)
 }
 
-/// The organization's and the installation's.
+/// Returns one page of the organization's and the installation's components, and the total
+/// count.
 pub async fn list(
     core: &Core,
     owner: &Owner,

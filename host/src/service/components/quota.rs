@@ -1,5 +1,5 @@
-//! What one organization may upload: bytes, versions, and minutes of compiling an hour.
-//! The operator has no quota.
+//! Quotas of an organization's uploads: bytes, versions, and compile time per hour. The
+//! operator has no quota.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::service::{Core, ServiceError};
 use crate::store::components;
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// Seconds after which a part of the hour's minutes is free again, at the earliest.
+/// `Retry-After` in seconds, when the compile time of the last hour is used up.
 const RETRY: u32 = 300;
 
-/// Refuses a component for which there is no room.
+/// Checks the organization's quotas of versions and bytes.
 pub(super) async fn check_size(
     core: &Core,
     connection: &mut AnyConnection,
@@ -43,7 +43,7 @@ pub(super) async fn check_size(
     Ok(())
 }
 
-/// Refuses to compile for an organization that has used up its minutes.
+/// Checks the organization's quota of compile time in the last hour.
 pub(super) async fn check_compile_time(
     core: &Core,
     org: Option<&OrgId>,
@@ -66,7 +66,7 @@ pub(super) async fn check_compile_time(
     Ok(())
 }
 
-/// Adds what compiling took.
+/// Adds compile time to the organization's usage.
 pub(super) async fn note_compile_time(
     core: &Core,
     org: Option<&OrgId>,

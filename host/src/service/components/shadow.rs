@@ -1,5 +1,5 @@
-//! What a candidate would have decided: stored records asked again, of the active
-//! component and of the candidate, and every difference. Changes nothing.
+//! Replaying stored decisions: compares a candidate with the active component on past records
+//! and reports every difference. Changes nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,29 +25,29 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::decisions::{self, Evaluated, Move};
 use crate::store::{envelopes, ledger, templates};
 
-/// Records that are asked again when nobody says how many (contract, section 6).
+/// Default number of records to replay (contract, section 6).
 const RECORDS: i64 = 1000;
-/// Differences that are shown; all are counted.
+/// Number of differences returned. All of them are counted.
 const SHOWN: usize = 1000;
-/// Records that are asked about at once.
+/// Number of records compared per blocking task.
 const BATCH: usize = 64;
-/// Runs at once: each holds its records, and a thread.
+/// Limits concurrent replays: each holds its records in memory and occupies a thread.
 static RUNS: Semaphore = Semaphore::const_new(1);
-/// Documents take longer than records.
+/// Maximum number of documents to replay. They take longer than other records.
 const DOCUMENTS: i64 = 50;
-/// Width of a picture that is drawn of a page, in pixels.
+/// Width of rendered page images, in pixels.
 const PICTURE: u32 = 400;
 
 /// Body of `POST /components/{id}/shadow`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "records": 1000 }]))]
 pub struct Shadow {
-    /// How many of the last records; 1,000 when absent.
+    /// Number of most recent records to replay; defaults to 1,000.
     #[schemars(range(min = 1, max = 20_000))]
     pub records: Option<i64>,
 }
 
-/// What came of it.
+/// Result of replaying stored records with a candidate.
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "component_id": "cmp_01jt8s5gq2e6m9x4k7w3c5d8fa", "slot": "rules.compliance",
@@ -59,33 +59,33 @@ pub struct Shadow {
 pub struct ShadowReport {
     pub component_id: ComponentId,
     pub slot: Slot,
-    /// What it was compared with.
+    /// The active component that the candidate was compared with.
     pub active: ComponentIdentity,
-    /// Records that were asked again.
+    /// Number of records replayed.
     pub compared: u64,
-    /// Of those, with a difference.
+    /// Number of replayed records with a difference.
     pub differing: u64,
-    /// Of those, to which one of the two gave no answer.
+    /// Number of replayed records on which one of the two components failed.
     pub failed: u64,
-    /// All calls of the active component together.
+    /// Total time of all calls to the active component, in milliseconds.
     pub active_ms: f64,
     pub candidate_ms: f64,
-    /// The first thousand.
+    /// The first thousand differences.
     pub differences: Vec<Difference>,
 }
 
-/// One thing about one record that comes out otherwise.
+/// One difference between two answers about a record.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// The envelope, or the template.
+    /// Id of the envelope or template.
     pub record_id: String,
-    /// The check, the move, or the part of a document.
+    /// The check, the transition, or the part of a document.
     pub check: String,
     pub before: Value,
     pub after: Value,
 }
 
-/// Two components and what they said so far.
+/// Accumulated comparison of two components.
 struct Comparison {
     compared: u64,
     differing: u64,
@@ -107,7 +107,7 @@ impl Comparison {
         }
     }
 
-    /// Takes over what was answered about one record.
+    /// Adds both answers about one record.
     fn note(&mut self, record: &str, before: &Answer, after: &Answer) {
         self.compared += 1;
         self.failed += u64::from(gave_no_answer(before) || gave_no_answer(after));
@@ -118,18 +118,18 @@ impl Comparison {
     }
 }
 
-/// What a component says of a record: names and values, in its order.
+/// A component's answer about a record: named values, in the component's order.
 pub type Answer = Vec<(String, Value)>;
 
-/// Stands for an answer that was not given.
+/// Name of the value that reports a failed call.
 const FAILURE: &str = "an answer";
 
-/// Whether a component trapped, or ran into a limit.
+/// Returns whether the component trapped or exceeded a limit.
 pub fn gave_no_answer(answer: &Answer) -> bool {
     answer.iter().any(|(what, _)| what == FAILURE)
 }
 
-/// Everything in which two answers differ.
+/// Returns all values in which two answers differ.
 pub fn differences(record: &str, before: &Answer, after: &Answer) -> Vec<Difference> {
     let of = |answer: &Answer, what: &str| {
         let found = answer.iter().find(|(named, _)| named == what);
@@ -155,7 +155,7 @@ fn failure(error: &ComponentError) -> Answer {
     vec![(FAILURE.into(), json!(error.kind.to_string()))]
 }
 
-/// What compliance rules say of a record.
+/// Evaluates a record with compliance rules.
 pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answer {
     match rules.evaluate(facts) {
         Ok(evaluation) => evaluation_answer(&evaluation),
@@ -163,7 +163,7 @@ pub fn evaluated(rules: &Compliance, facts: &compliance::EnvelopeFacts) -> Answe
     }
 }
 
-/// An evaluation, check by check.
+/// Converts an evaluation to an answer, check by check.
 pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
     let checks = evaluation.checks.iter();
     checks
@@ -175,7 +175,7 @@ pub fn evaluation_answer(evaluation: &compliance::Evaluation) -> Answer {
         .collect()
 }
 
-/// What lifecycle rules say of a move.
+/// Decides a transition with lifecycle rules.
 pub fn moved(
     rules: &Lifecycle,
     from: Option<EnvelopeStatus>,
@@ -185,7 +185,7 @@ pub fn moved(
     move_answer(from, trigger, &rules.envelope(from, trigger, facts))
 }
 
-/// A move, and where it led.
+/// Converts a lifecycle decision to an answer.
 pub fn move_answer(
     from: Option<EnvelopeStatus>,
     trigger: lifecycle::EnvelopeTrigger,
@@ -205,7 +205,7 @@ pub fn move_answer(
     }
 }
 
-/// Asks the last records of the organization again.
+/// Replays the organization's most recent records with a candidate.
 pub async fn replay(
     core: &Core,
     management: &Arc<Management>,
@@ -305,7 +305,7 @@ pub async fn replay(
     })
 }
 
-/// Two answers about one record, and what they took.
+/// Answers of both components about one record, and the time each took.
 struct Compared {
     record: String,
     before: Answer,
@@ -314,7 +314,7 @@ struct Compared {
     candidate: Duration,
 }
 
-/// Compares off the async threads, a few dozen records at a time.
+/// Compares records in batches on blocking threads, off the async runtime.
 async fn in_batches<T: Send + 'static>(
     comparison: &mut Comparison,
     all: Vec<T>,
@@ -344,6 +344,7 @@ async fn in_batches<T: Send + 'static>(
     }
 }
 
+/// Decodes a stored value.
 fn stored<T: for<'de> Deserialize<'de>>(record: &str, value: &Value) -> Result<T, ServiceError> {
     serde_json::from_value(value.clone())
         .map_err(|error| ServiceError::Internal(format!("the record {record}: {error}")))
@@ -395,7 +396,7 @@ fn compared(
     }
 }
 
-/// What a reader says of a document.
+/// Inspects a document with a reader component.
 async fn read(rules: &Placement, pdf: Bytes) -> Answer {
     let facts = match rules.inspect(pdf.clone()).await {
         Ok(facts) => facts,
@@ -414,7 +415,7 @@ async fn read(rules: &Placement, pdf: Bytes) -> Answer {
     ]
 }
 
-/// What a writer makes of a document.
+/// Marks and renders a document with a writer component.
 async fn written(rules: &Documents, pdf: Bytes) -> Answer {
     let request = documents::MarkRequest {
         kind: documents::CopyKind::NonAuthoritative,
@@ -442,7 +443,7 @@ async fn written(rules: &Documents, pdf: Bytes) -> Answer {
     ]
 }
 
-/// Where fields were placed, by their names.
+/// Converts placed fields to an answer, by field name.
 pub fn placed(fields: &[Field]) -> Answer {
     fields
         .iter()
@@ -450,7 +451,7 @@ pub fn placed(fields: &[Field]) -> Answer {
         .collect()
 }
 
-/// Where placement rules put fields.
+/// Places fields with placement rules.
 pub async fn asked_to_place(
     rules: &Placement,
     pdf: Bytes,
@@ -463,20 +464,19 @@ pub async fn asked_to_place(
     }
 }
 
-/// A decision that was asked again.
+/// Result of replaying one decision.
 #[derive(Clone, Serialize)]
 pub struct Replayed {
-    /// `evaluation`, or the move.
+    /// `certificate`, or the transition.
     pub decision: String,
-    /// Which component decided, and decided again.
+    /// Component that made the decision and replayed it.
     pub component: Value,
     pub same: bool,
-    /// Why not.
+    /// Explanation of the result.
     pub detail: String,
 }
 
-/// Asks everything that rules decided about an envelope again, of exactly the
-/// components that decided.
+/// Replays all decisions about an envelope with exactly the components that made them.
 pub async fn replay_envelope(
     core: &Core,
     management: &Arc<Management>,
@@ -512,7 +512,7 @@ pub async fn replay_envelope(
     Ok(replayed)
 }
 
-/// The certificate is written again, and compared byte for byte.
+/// Regenerates the certificate and compares it byte for byte with the stored one.
 async fn recertified(
     core: &Core,
     management: &Arc<Management>,
@@ -535,6 +535,7 @@ async fn recertified(
         let told = entry.and_then(|entry| entry.details[what].as_str());
         told.unwrap_or_default().to_owned()
     };
+    // Certificates from before second evaluations were recorded contain the rules' result alone.
     let (issued_at, issuer) = (text("issued_at"), text("issuer"));
     let (certificate, _) = match entry.is_some_and(|entry| entry.details["evaluations"].is_array())
     {
@@ -566,7 +567,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told_and_what_is_new_or_gone() {
+    fn a_shadow_comparison_reports_changed_new_and_missing_members() {
         let before = vec![
             ("same".into(), json!(true)),
             ("turned".into(), json!(true)),

@@ -1,4 +1,4 @@
-//! Live compliance, and the stored certificate.
+//! Live compliance evaluation, and the stored certificate.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::service::envelopes::facts;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
-/// A compliance result as the API shows it.
+/// Result of a compliance evaluation.
 #[derive(Serialize, JsonSchema)]
 pub struct ComplianceView {
     pub compliant: bool,
@@ -26,13 +26,13 @@ pub struct ComplianceView {
     pub missing_requirements: Vec<String>,
     pub checks: Vec<CheckView>,
     pub rules_component: ComponentIdentity,
-    /// Where rules of an organization or an operator decide: their own result, and that of the
-    /// built-in pack of their family. `compliant` needs both.
+    /// Present when an organization's or operator's own rules decide: their result, and that of
+    /// the built-in pack of the same family. `compliant` requires both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evaluations: Vec<Opinion>,
 }
 
-/// One of the eight checks.
+/// Result of one compliance check.
 #[derive(Serialize, JsonSchema)]
 pub struct CheckView {
     pub requirement: String,
@@ -41,16 +41,16 @@ pub struct CheckView {
     pub detail: String,
 }
 
-/// Which rules evaluate a released record.
+/// Selects the rules that evaluate a released record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AsOf {
-    /// The rules that are in force now, and not those at the time of the release.
+    /// The rules in force now, instead of those at the time of the release.
     Now,
 }
 
-/// Evaluates the record as it stands, in any status. A released record is evaluated by the rules
-/// that were in force at its release, unless today's are asked for.
+/// Evaluates the record in any status. A released record is evaluated with the rules in force
+/// at its release, unless `as_of` requests today's.
 pub async fn evaluate(
     core: &Core,
     management: &Arc<Management>,
@@ -67,6 +67,7 @@ pub async fn evaluate(
     };
     drop(connection);
     let mut rules = core.components.compliance(Some(&caller.org));
+    // Other rules are active now: load the ones in force at the release by their digest.
     if let Some(named) = at_release.filter(|named| rules.identity().ok().as_ref() != Some(named)) {
         let decided = components::that_decided(core, management, &named).await;
         let decided = decided.map_err(|error| match error {
@@ -107,8 +108,8 @@ pub async fn evaluate(
     Ok((envelope, view))
 }
 
-/// The rules that were in force when the record was released: as the ledger entry of the release
-/// names them, or, for an earlier release of this program, those that wrote the certificate.
+/// Returns the rules in force at the record's release. The release's ledger entry names them;
+/// releases by earlier versions of this program use the certificate's writer.
 async fn in_force_at_release(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -125,7 +126,7 @@ async fn in_force_at_release(
     Ok(released.or_else(|| named("compliance.evaluated", "component")))
 }
 
-/// The stored certificate, byte for byte.
+/// Returns the stored certificate, byte for byte.
 pub async fn certificate(core: &Core, caller: &Caller, id: &str) -> Result<Bytes, ServiceError> {
     let envelope = envelope_service::get(core, caller, id).await?;
     let file = envelope

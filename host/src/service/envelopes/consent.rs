@@ -1,5 +1,5 @@
-//! Consent to unattended vaulting. The acceptance, and not the toggle, authorizes it
-//! (specification, "Bulk send"); what was accepted in a batch is copied to each of its
+//! Consent to unattended vaulting. The accepted terms authorize it, not the toggle
+//! (specification, "Bulk send"). Terms accepted for a batch are copied to each of its
 //! envelopes.
 
 use schemars::JsonSchema;
@@ -16,20 +16,20 @@ use crate::service::vault::vault_in;
 use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{envelopes, jobs, vault};
 
-/// Body of `POST /envelopes/{id}/vault-consent` and of the one for a batch.
+/// Body of `POST /envelopes/{id}/vault-consent` and of its batch counterpart.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "auto_vault_enabled": true, "acknowledge_authoritative_copy": true,
 }]))]
 pub struct VaultConsent {
     pub auto_vault_enabled: bool,
-    /// That the vault then holds the authoritative copy. Needed to enable it.
+    /// Acknowledges that the vault will hold the authoritative copy. Required to enable.
     #[serde(default)]
     pub acknowledge_authoritative_copy: bool,
 }
 
 impl VaultConsent {
-    /// The acceptance; none when it is taken back.
+    /// Returns the accepted terms; none when consent is withdrawn.
     pub fn terms(
         &self,
         caller: &Caller,
@@ -55,7 +55,7 @@ impl VaultConsent {
     }
 }
 
-/// Recorded consent.
+/// Recorded consent to unattended vaulting.
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "auto_vault_enabled": true,
@@ -69,8 +69,8 @@ pub struct EnvelopeConsent {
     pub vault_in_terms_accepted_by: Option<String>,
 }
 
-/// Records consent for one envelope, or that it is taken back. One that everybody has
-/// signed already is vaulted with the consent.
+/// Records or withdraws consent for one envelope. With consent, an envelope that is already
+/// completed is queued for vaulting.
 pub async fn of_envelope(
     core: &Core,
     caller: &Caller,
@@ -98,10 +98,11 @@ pub async fn of_envelope(
     };
     let details = json!({ "auto_vault_enabled": request.auto_vault_enabled });
     events::record(&mut tx, &consented, &caller.actor, action, details, now).await?;
+    // Completed before the consent: nothing else would start the vaulting.
     if terms.is_some() && consented.status == EnvelopeStatus::Completed {
         vault_in::queue(&mut tx, &consented, None, now).await?;
     }
-    // What was about to happen by itself does not, unless somebody asked for it.
+    // Withdrawal cancels automatic vaulting, but not vaulting that a caller requested.
     if terms.is_none() && vault::forget_unattended_intent(&mut tx, &consented).await? {
         let key = consented.id.as_str();
         jobs::remove::<VaultEnvelope>(&mut tx, &consented.org, key).await?;

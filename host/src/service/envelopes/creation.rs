@@ -40,42 +40,42 @@ pub struct CreateEnvelope {
     /// Display name.
     #[schemars(length(min = 1, max = 500))]
     pub envelope_name: String,
-    /// The customer is looked up or created by this address.
+    /// Address of the customer, who is looked up or created by it.
     #[schemars(email)]
     pub customer_email: String,
-    /// Updates the customer's name.
+    /// Name of the customer. Updates the stored name.
     #[schemars(length(min = 1, max = 500))]
     pub customer_name: String,
-    /// Needed for signing dispatch.
+    /// Required to send the envelope on creation.
     pub template_id: Option<String>,
     /// The partner's own reference.
     #[schemars(length(max = 500))]
     pub external_id: Option<String>,
-    /// Template field name to value.
+    /// Values by template field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// The party the contract is assigned to.
+    /// The party to which the contract is assigned.
     pub secured_party: Option<SecuredParty>,
-    /// `esign` when absent.
+    /// Defaults to `esign`.
     pub envelope_kind: Option<EnvelopeKind>,
-    /// Who signs; the customer when absent.
+    /// Signers; defaults to the customer.
     #[schemars(length(min = 1, max = 50))]
     pub signers: Option<Vec<RequestedSigner>>,
-    /// One after the other (default) or all at once.
+    /// True (default): signers sign one after the other. False: all at once.
     pub preserve_signing_order: Option<bool>,
-    /// Asks the payer for this instead of what the organization always asks.
+    /// Payment for this envelope, instead of the organization's default.
     pub payment: Option<RequestedPayment>,
 }
 
-/// A payment for this envelope alone.
+/// Payment requested for one envelope.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct RequestedPayment {
-    /// Minor units.
+    /// Amount in minor units.
     #[schemars(range(min = 1, max = 99_999_999))]
     pub amount_cents: u64,
-    /// ISO 4217, three letters.
+    /// ISO 4217 code, three letters.
     #[schemars(regex(pattern = "^[A-Za-z]{3}$"))]
     pub currency: String,
-    /// A role name, or `first` (default).
+    /// Role of the payer, or `first` (default).
     #[schemars(length(min = 1, max = 200))]
     pub payer: Option<String>,
 }
@@ -92,15 +92,15 @@ impl CreateEnvelope {
     }
 }
 
-/// A created envelope and, when it was sent, where the first signer signs.
+/// A created envelope and, if it was sent, the first signer's signing link.
 pub struct Created {
     pub envelope: Envelope,
     pub sign_url: Option<String>,
     pub warnings: Vec<Warning>,
 }
 
-/// Creates an envelope. With a template it is sent before this returns; when
-/// the provider fails nothing is left behind.
+/// Creates an envelope. With a template, the envelope is sent before this returns; if the
+/// provider fails, nothing is kept.
 pub async fn create(
     core: &Core,
     caller: &Caller,
@@ -128,7 +128,7 @@ pub async fn create(
     envelope.status = begun.status;
     let mut signers = match &template {
         Some(template) => dispatch::plan(template, &request.wanted())?,
-        // Kept for when the envelope is sent.
+        // Stored for sending later.
         None if kind == EnvelopeKind::Esign => planned(request.signers.clone().unwrap_or_default()),
         None => Vec::new(),
     };
@@ -154,6 +154,7 @@ pub async fn create(
         payment,
     };
     let saved = save(core, caller, plan, &request, now, answer).await;
+    // The submission exists at the provider, but no envelope names it: withdraw it.
     if saved.is_err()
         && let (Some(instance), Some(submission)) = submitted
     {
@@ -162,18 +163,18 @@ pub async fn create(
     saved
 }
 
-/// All that a create writes.
+/// Everything that creating an envelope writes.
 struct Plan {
     envelope: Envelope,
     begun: Decision,
     signers: Vec<Signer>,
-    /// Has what the signing room is to keep.
+    /// Holds the signing room's records, which the same transaction writes.
     signing: Option<SigningProvider>,
     payment: Option<PaymentSettings>,
 }
 
-/// What has to be paid before vault-in: what the request says, else what the
-/// organization always asks.
+/// Returns the payment required before vault-in: the request's, or else the organization's
+/// default.
 fn payment(
     request: &CreateEnvelope,
     organization: &Organization,
@@ -191,7 +192,7 @@ fn payment(
             format!("{} is no currency to pay in", requested.currency),
         )]));
     };
-    // A fee in one currency says nothing of another, and is never more than what is paid.
+    // The organization's fee applies only in its own currency, and is capped at the amount.
     let same = standing.filter(|standing| standing.currency == currency);
     let fee = same.and_then(|standing| standing.platform_fee_cents);
     Ok(Some(PaymentSettings {
@@ -206,8 +207,7 @@ fn payment(
     }))
 }
 
-/// The record before anything is decided. The customer's id is filled in when
-/// it is saved.
+/// Builds the record before the rules are asked. `save` fills in the customer's id.
 fn draft(
     caller: &Caller,
     request: &CreateEnvelope,
@@ -224,7 +224,7 @@ fn draft(
     } else if kind == EnvelopeKind::Paper {
         metadata.insert("document_source".into(), "upload".into());
     } else if let Some(values) = &request.prefilled_data {
-        // Not shown to partners; for when the envelope is sent.
+        // Used when the envelope is sent. Partners do not see it.
         metadata.insert("prefilled_data".into(), Value::Object(values.clone()));
     }
     let customer = CustomerId::new();
@@ -253,6 +253,7 @@ fn draft(
     }
 }
 
+/// Writes the envelope and everything that belongs to it in one transaction.
 async fn save(
     core: &Core,
     caller: &Caller,
@@ -273,6 +274,7 @@ async fn save(
         signing.write(&mut tx).await?;
     }
     let email = &request.customer_email;
+    // Read before the upsert, for the warning about a new customer.
     let known = customers::by_email(&mut tx, &caller.org, email).await?;
     let name = &request.customer_name;
     envelope.customer = customers::upsert_by_email(&mut tx, &caller.org, email, name, now).await?;

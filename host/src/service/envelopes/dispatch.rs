@@ -1,6 +1,6 @@
-//! Bringing an envelope to its signers: who signs, the submission at the provider,
-//! and what is told when it is out. A partner's create, a web-app user's send and a
-//! bulk batch all do it this way.
+//! Sending an envelope to its signers: planning the signers, creating the provider's
+//! submission, and announcing the envelope. A partner's create, a web-app user's send and a
+//! bulk batch all use it.
 
 use std::time::Duration;
 
@@ -23,29 +23,29 @@ use crate::service::signing::provider::{SigningProvider, provider};
 use crate::service::{Caller, Core, Issue, ServiceError, mails, templates as template_service};
 use crate::store::{StoreError, Tx, envelopes, jobs, organizations};
 
-/// One of `signers[]`.
+/// One member of `signers[]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct RequestedSigner {
     #[schemars(email)]
     pub email: String,
     #[schemars(length(min = 1, max = 500))]
     pub name: String,
-    /// A submitter role of the template; when absent `Signer 1`, `Signer 2`, … by position.
+    /// Submitter role of the template; defaults to `Signer 1`, `Signer 2`, … by position.
     #[schemars(length(min = 1, max = 200))]
     pub role: Option<String>,
 }
 
-/// What a caller says of signers and values.
+/// The caller's choice of signers, values and payer.
 pub struct Wanted<'a> {
     pub signers: Option<Vec<RequestedSigner>>,
-    /// Address and name of who signs when nobody is named.
+    /// E-mail address and name of the default signer.
     pub customer: Option<(String, String)>,
     pub prefilled: Option<&'a Map<String, Value>>,
-    /// The role that pays, or `first`.
+    /// Role of the payer, or `first`.
     pub payer: Option<&'a str>,
 }
 
-/// Who signs, checked against the template's roles and fields.
+/// Plans the signers and checks them, the values and the payer against the template.
 pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, ServiceError> {
     let roles = template.roles();
     let Some(first_role) = roles.first() else {
@@ -128,7 +128,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
                 "a field of the template",
                 format!("The template has no field {name}"),
             ),
-            // Nobody signs for somebody else.
+            // Signature fields cannot be prefilled: only the signer may fill them.
             Some(field) if field.is_signature() => (
                 "signature_field",
                 "a field that is filled by typing",
@@ -145,7 +145,7 @@ pub fn plan(template: &Template, wanted: &Wanted<'_>) -> Result<Vec<Signer>, Ser
     Ok(signers)
 }
 
-/// Signers in the requested order; one without a role gets `Signer N` for position N.
+/// Builds signers in the requested order; a missing role becomes `Signer N` for position N.
 pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
     requested
         .into_iter()
@@ -166,7 +166,7 @@ pub fn planned(requested: Vec<RequestedSigner>) -> Vec<Signer> {
         .collect()
 }
 
-/// The caller's organization.
+/// Returns the caller's organization.
 pub async fn organization(core: &Core, org: &OrgId) -> Result<Organization, ServiceError> {
     let mut connection = core.store.read().await?;
     organizations::get(&mut connection, org)
@@ -174,12 +174,12 @@ pub async fn organization(core: &Core, org: &OrgId) -> Result<Organization, Serv
         .ok_or(ServiceError::NotFound("Organization"))
 }
 
-/// A template of the caller's organization that can be sent as it is.
+/// Returns a template of the caller's organization that is ready to be sent.
 pub async fn sendable(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     ready(core, template_service::get(core, caller, id).await?).await
 }
 
-/// The template, once its provider has it.
+/// Returns the template once it is synchronized with its provider.
 pub async fn ready(core: &Core, template: Template) -> Result<Template, ServiceError> {
     let template = template_service::synced(core, template).await?;
     if template.document.is_none() || template.provider_template.is_none() {
@@ -188,18 +188,18 @@ pub async fn ready(core: &Core, template: Template) -> Result<Template, ServiceE
     Ok(template)
 }
 
-/// What the provider is asked for.
+/// Content of a submission requested from the provider.
 pub struct Request<'a> {
-    /// The provider's id of the template.
+    /// The provider's template id.
     pub template: &'a str,
-    /// How a repeat after a lost answer is recognized.
+    /// Idempotency key: a repeat after a lost response finds the same submission.
     pub external_id: String,
-    /// Values of the fields, by role.
+    /// Field values, by role.
     pub values: Vec<(String, Vec<(String, String)>)>,
 }
 
 impl<'a> Request<'a> {
-    /// For a template as it is, with values for its fields.
+    /// Builds the request for an unmodified template, with field values.
     pub fn of(
         template: &'a Template,
         external_id: String,
@@ -222,17 +222,16 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Names what is being sent: the same again is the same submission, and anything
-/// else another one. So a sending that broke off is taken up, and never mistaken
-/// for one that was meant otherwise.
+/// Returns the submission's external id, derived from the content being sent. Sending the
+/// same content again resumes the same submission; changed content gets another one.
 pub fn external_id(envelope: &EnvelopeId, what: &impl serde::Serialize) -> String {
     let digest = sha256(json!(what).to_string().as_bytes());
     format!("{envelope}.{}", &digest[..16])
 }
 
-/// Has the provider invite the signers, writes into them how it calls them, and
-/// returns its submission. The caller's transaction writes what the signing room keeps
-/// ([`SigningProvider::write`]).
+/// Creates the submission at the provider, stores the provider's signer ids in `signers`,
+/// and returns the submission's id. The caller's transaction must write the signing room's
+/// records ([`SigningProvider::write`]).
 pub async fn submit(
     core: &Core,
     signing: &SigningProvider,
@@ -268,6 +267,7 @@ pub async fn submit(
             .map(|submitter| submitter.submitter_id.clone());
     }
     let invited = |signer: &Signer| signer.provider_submitter.is_some();
+    // A signer without a submitter could never sign, so the submission is useless.
     if !signers.iter().all(invited) {
         withdraw(core, signing, &submission.submission_id).await;
         let why = "a signer is missing from the submission".into();
@@ -284,7 +284,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Tells of an envelope that is out, and has those invited whose turn it is.
+/// Records and emits that the envelope was sent, and mails the signers who can sign now.
 pub async fn announce(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -303,15 +303,15 @@ pub async fn announce(
     Ok(())
 }
 
-/// Best effort: the submission was never told to anybody, so that a provider
-/// that cannot be reached now leaves nothing that could be signed.
+/// Withdraws a submission, best effort: no link to it was ever issued, so an unreachable
+/// provider leaves nothing that could be signed.
 async fn withdraw(core: &Core, signing: &SigningProvider, submission: &str) {
     if let Err(error) = archive(core, signing, submission).await {
-        tracing::warn!(%error, "a submission without an envelope could not be archived");
+        tracing::warn!(%error, "submission without an envelope could not be archived");
     }
 }
 
-/// Archives a submission that its provider may not have.
+/// Archives a submission. One that the provider does not know counts as archived.
 async fn archive(
     core: &Core,
     signing: &SigningProvider,
@@ -324,8 +324,8 @@ async fn archive(
     }
 }
 
-/// Archives a submission whose envelope could not be written. A commit that failed may
-/// have happened all the same, when only its answer was lost: then it stays.
+/// Withdraws a submission after saving its envelope failed. Keeps it if the envelope names
+/// it: a commit that reported an error may have succeeded, with only its response lost.
 pub async fn withdraw_unless_named(
     core: &Core,
     org: &OrgId,
@@ -340,6 +340,7 @@ pub async fn withdraw_unless_named(
     let named = match look.await {
         Ok(None) => false,
         Ok(Some(now)) => now.sending.submission.as_deref() == Some(submission),
+        // Unknown: a submission that an envelope may name must not be withdrawn.
         Err(_) => true,
     };
     if !named && let Ok(signing) = provider(core, org, instance) {
@@ -347,10 +348,10 @@ pub async fn withdraw_unless_named(
     }
 }
 
-/// How long an envelope that waits to be sent may take up what seems to be a stray.
+/// Time after which a stray submission is checked again, while its envelope may adopt it.
 const STRAY_WAIT: Duration = Duration::from_secs(60);
 
-/// Has a stray withdrawn, from the commit of this transaction on.
+/// Queues the withdrawal of a stray submission, in the caller's transaction.
 pub async fn insert_stray(
     tx: &mut Tx,
     org: &OrgId,
@@ -360,7 +361,7 @@ pub async fn insert_stray(
     jobs::insert(tx, org, stray, None, now).await
 }
 
-/// Archives a submission, unless its envelope names it by now.
+/// Archives a stray submission, unless its envelope names it by now.
 pub async fn withdraw_stray(
     core: &Core,
     org: &OrgId,
@@ -375,7 +376,7 @@ pub async fn withdraw_stray(
     if envelope.sending.submission.as_ref() == Some(&stray.submission) {
         return Ok(Next::Done);
     }
-    // Whoever sends it now may have found this one.
+    // A sending in progress may have found this submission by its external id.
     if envelope.sending.submission.is_none() && envelope.status == EnvelopeStatus::Preparing {
         return Ok(Next::Again(core.clock.now() + STRAY_WAIT));
     }

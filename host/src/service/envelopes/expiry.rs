@@ -1,4 +1,5 @@
-//! Envelopes nobody finished in time (contract, section 3: `envelope_ttl_days`).
+//! Expiry of envelopes that were not completed in time (contract, section 3:
+//! `envelope_ttl_days`).
 
 use serde_json::json;
 
@@ -13,13 +14,13 @@ use crate::service::events;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service, signing};
 use crate::store::{Tx, envelopes, jobs, signers};
 
-/// Envelopes looked at in one go.
+/// Number of envelopes read in one query.
 const AT_ONCE: i64 = 100;
 
-/// Expires what is due, and returns how many that were.
+/// Expires all due envelopes and returns their number.
 ///
-/// Several nodes may sweep at once: the row's lock and its status let one of
-/// them act.
+/// Several nodes may sweep at the same time: the row lock and the status let one of them
+/// act.
 pub async fn sweep(core: &Core) -> Result<usize, ServiceError> {
     let mut expired = 0;
     let mut after = None;
@@ -29,12 +30,12 @@ pub async fn sweep(core: &Core) -> Result<usize, ServiceError> {
             envelopes::expiring(&mut connection, core.clock.now(), after.as_ref(), AT_ONCE).await?;
         drop(connection);
         for envelope in &due {
-            // One that cannot expire now must not keep the others from it.
+            // A failure must not block the envelopes behind it.
             match expire_unless_signed(core, &envelope.org, &envelope.id).await {
                 Ok(done) => expired += usize::from(done),
                 Err(error) => {
                     let id = envelope.id.as_str();
-                    tracing::error!(envelope = id, %error, "an envelope could not expire");
+                    tracing::error!(envelope = id, %error, "envelope could not be expired");
                 }
             }
         }
@@ -45,8 +46,8 @@ pub async fn sweep(core: &Core) -> Result<usize, ServiceError> {
     }
 }
 
-/// What was signed in time is looked for first: the news of it may be late. An
-/// envelope whose provider cannot be asked does not expire before it can.
+/// Expires an envelope after asking its provider for signatures made in time: their callback
+/// may be late. While the provider is unreachable, the envelope does not expire.
 async fn expire_unless_signed(
     core: &Core,
     org: &OrgId,
@@ -73,13 +74,14 @@ async fn expire(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
     let signers = signers::list(&mut tx, org, id).await?;
     let mut signers = signers.iter();
     let signed = |signer: &Signer| signer.status == SignerStatus::Completed;
-    // Everybody has signed: the executed document is on its way.
+    // All have signed: the executed document is about to be processed.
     let all_signed = signers.len() > 0 && signers.all(signed);
     if all_signed || envelope.expires_at.is_none_or(|at| at > now) {
         return Ok(false);
     }
     match end(core, &mut tx, &envelope, "system", now).await {
         Ok(()) => {}
+        // The envelope ended or completed in the meantime.
         Err(ServiceError::Refused(_)) => return Ok(false),
         Err(error) => return Err(error),
     }
@@ -87,7 +89,7 @@ async fn expire(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
     Ok(true)
 }
 
-/// Makes an envelope expired, and has its signing ended at its provider.
+/// Expires an envelope and queues the archiving of its submission at the provider.
 pub async fn end(
     core: &Core,
     tx: &mut Tx,
@@ -101,6 +103,7 @@ pub async fn end(
     let data = json!({ "expired_at": now });
     let expired = EventType::EnvelopeExpired;
     events::record_and_emit(tx, envelope, actor, expired, data, now).await?;
+    // Archived by a job, because the provider may be unreachable now.
     if envelope.sending.submission.is_some() {
         let job = ArchiveSubmission {
             envelope: envelope.id.clone(),
@@ -110,7 +113,7 @@ pub async fn end(
     Ok(())
 }
 
-/// Ends the signing of an expired envelope at its provider.
+/// Archives the submission of an expired envelope at its provider.
 pub async fn archive(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
     let caller = Caller::system(org.clone());
     let envelope = envelope_service::get(core, &caller, id.as_str()).await?;

@@ -1,4 +1,4 @@
-//! What the compliance rules may know of an envelope.
+//! The facts about an envelope that compliance rules receive.
 
 use serde_json::json;
 use sqlx::AnyConnection;
@@ -9,23 +9,23 @@ use crate::domain::envelope::{CustodianStatus, Envelope, PaymentStatus, SecuredP
 use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::store::{StoreError, kba, payments, signers};
 
-/// A payment or an identity result came from a sandbox.
+/// Attribute: a payment or identity check was done by a sandbox.
 pub const SANDBOX: &str = "provenance.sandbox";
-/// A signer came with another browser than the one that passed the identity questions.
+/// Attribute: a signer used another browser than the one that passed the identity check.
 pub const IDENTITY_REBOUND: &str = "provenance.identity_rebound";
 
-/// The record as it stands.
+/// Collects the facts of the record in its present state.
 pub async fn compliance_facts(
     connection: &mut AnyConnection,
     envelope: &Envelope,
 ) -> Result<compliance::EnvelopeFacts, StoreError> {
     let signers = signers::list(connection, &envelope.org, &envelope.id).await?;
     let custodians = signers::custodians(connection, &envelope.org, &envelope.id).await?;
-    // The attempts that identified a signer; what failed is in the ledger.
+    // Only passed attempts identify a signer; failed ones are in the ledger.
     let mut passed = kba::list(connection, &envelope.org, &envelope.id).await?;
     passed.retain(|session| {
         session.status == KbaStatus::Passed
-            // Another person may have signed in the place of the one who passed.
+            // The signer may have been replaced since by another person, who did not pass.
             && signers.iter().any(|signer| session.is_of(signer))
     });
     let attributes = provenance(connection, envelope, &passed).await?;
@@ -61,8 +61,8 @@ pub async fn compliance_facts(
     })
 }
 
-/// Marks of results that prove less than others of their kind: members of the certificate's
-/// `provenance`.
+/// Returns attributes for results that prove less than usual. They become members of the
+/// certificate's `provenance` object.
 async fn provenance(
     connection: &mut AnyConnection,
     envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! Asking the lifecycle rules what an envelope may do next.
+//! Asks the lifecycle rules which status changes of an envelope are allowed.
 
 use serde_json::{Value, json};
 
@@ -15,15 +15,15 @@ use crate::service::{Core, ServiceError};
 use crate::store::decisions::{self, Move};
 use crate::store::{StoreError, Tx, envelopes};
 
-/// A move that the rules allow, with what they were asked and who answered.
+/// An allowed transition, with its facts and the component that decided it.
 pub struct Decision {
-    /// Where it leads: for some triggers, where the envelope is already.
+    /// The resulting status. Some triggers leave the status unchanged.
     pub status: EnvelopeStatus,
     made: Move,
 }
 
 impl Decision {
-    /// Keeps the move, in the transaction that makes it.
+    /// Stores the decision, in the transaction that makes the transition.
     pub async fn record(
         &self,
         tx: &mut Tx,
@@ -34,12 +34,12 @@ impl Decision {
     }
 }
 
-/// The status in which an envelope begins.
+/// Decides the initial status of an envelope.
 pub async fn first_status(core: &Core, envelope: &Envelope) -> Result<Decision, ServiceError> {
     ask(core, envelope, None, EnvelopeTrigger::Create).await
 }
 
-/// Where `trigger` leads the envelope.
+/// Decides whether `trigger` is allowed, and the resulting status.
 pub async fn decide(
     core: &Core,
     envelope: &Envelope,
@@ -48,7 +48,7 @@ pub async fn decide(
     ask(core, envelope, Some(envelope.status), trigger).await
 }
 
-/// As [`decide`], of what is not done yet, or never changes anything.
+/// Like [`decide`], for a transition that is only being checked or that changes nothing.
 pub async fn next_status(
     core: &Core,
     envelope: &Envelope,
@@ -67,11 +67,13 @@ async fn ask(
     let facts = facts(envelope);
     let led_to = rules.envelope_for_change(from, trigger, &facts).await;
     let (org, record) = (&envelope.org, envelope.id.as_str());
+    // Candidates are compared with the rules' own result, before the payment check below.
     core.shadows.moved(org, record, from, trigger, &facts, || {
         shadow::move_answer(from, trigger, &led_to)
     });
     let status = led_to?;
-    // No rules let out, or take in, what is not paid for.
+    // Enforced by the host as well, so that an organization's own rules cannot vault or
+    // release an unpaid contract.
     if envelope.payment == Some(envelope::PaymentStatus::RequiresPayment) && is_custody(trigger) {
         return Err(ServiceError::Refused(lifecycle::Refusal {
             reason: lifecycle::RefusalReason::Unpaid,
@@ -92,7 +94,7 @@ async fn ask(
     })
 }
 
-/// Where `trigger` leads a bulk batch.
+/// Decides the next status of a bulk batch.
 pub async fn next_batch_status(
     core: &Core,
     org: &OrgId,
@@ -106,7 +108,7 @@ pub async fn next_batch_status(
         .await?)
 }
 
-/// The status in which the envelope of a bulk item begins.
+/// Decides the initial status of a bulk item's envelope.
 pub async fn first_status_in_bulk(
     core: &Core,
     envelope: &Envelope,
@@ -114,7 +116,7 @@ pub async fn first_status_in_bulk(
     ask(core, envelope, None, EnvelopeTrigger::CreateInBulk).await
 }
 
-/// Whether a move puts a document into custody or gives it out.
+/// Returns whether a trigger takes a document into custody or releases it.
 fn is_custody(trigger: EnvelopeTrigger) -> bool {
     match trigger {
         EnvelopeTrigger::VaultInSigned
@@ -139,7 +141,7 @@ fn is_custody(trigger: EnvelopeTrigger) -> bool {
     }
 }
 
-/// As it is kept.
+/// Returns the trigger's name as stored in decisions.
 fn trigger_name(trigger: EnvelopeTrigger) -> String {
     match json!(trigger) {
         Value::String(name) => name,
@@ -147,7 +149,7 @@ fn trigger_name(trigger: EnvelopeTrigger) -> String {
     }
 }
 
-/// The envelope, locked until the transaction ends, and where `trigger` leads it.
+/// Locks the envelope until the transaction ends, and decides `trigger` for it.
 pub async fn lock_for(
     core: &Core,
     tx: &mut Tx,
@@ -162,7 +164,7 @@ pub async fn lock_for(
     Ok((envelope, next))
 }
 
-/// Whether a refusal is for good: retrying it would not help.
+/// Returns whether a refusal is permanent, so that retrying cannot help.
 pub fn is_final(refusal: &lifecycle::Refusal) -> bool {
     refusal.reason != lifecycle::RefusalReason::Unpaid
 }

@@ -1,4 +1,4 @@
-//! Envelopes: read, void, signing links.
+//! Envelopes: reading, voiding, signing links.
 
 pub mod compliance;
 pub mod consent;
@@ -25,8 +25,8 @@ use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, ServiceError, mails};
 use crate::store::{StoreError, Tx, envelopes, signers};
 
-/// With signing order the first who has not signed; without it everybody who
-/// has not.
+/// Returns the signers who can sign now: with signing order the first who has not signed,
+/// without it all who have not.
 pub fn invited_now<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],
@@ -42,12 +42,12 @@ pub fn invited_now<'a>(
         .take(count)
 }
 
-/// `{email, name, role}`, as events show a signer.
+/// Formats a signer for events: `{email, name, role}`.
 pub fn signer_view(signer: &Signer) -> Value {
     json!({ "email": signer.email, "name": signer.name, "role": signer.role })
 }
 
-/// An envelope of the caller's organization.
+/// Returns an envelope of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
     let mut connection = core.store.read().await?;
@@ -56,20 +56,19 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, Ser
         .ok_or(ServiceError::NotFound("Envelope"))
 }
 
-/// An envelope of the organization of a remembered key, and whether that key is
-/// still what it was.
+/// Returns an envelope for a cached API key, and whether that key is still valid.
 pub async fn get_with_key(
     core: &Core,
     key: &ApiKeyRecord,
     id: &str,
 ) -> Result<envelopes::Confirmed, ServiceError> {
-    // The key is confirmed even when nobody can have the envelope.
+    // An unparsable id becomes an unused one: the key has to be confirmed in any case.
     let id = EnvelopeId::parse(id).unwrap_or_else(EnvelopeId::new);
     let mut connection = core.store.read().await?;
     Ok(envelopes::get_for_key(&mut connection, key, &id).await?)
 }
 
-/// A page of the caller's envelopes, newest first, and how many there are.
+/// Returns a page of the caller's envelopes, newest first, and the total count.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -83,9 +82,9 @@ pub async fn list(
 
 /// Voids an envelope, at the provider too.
 ///
-/// The provider comes first: a submission that can no longer be signed while
-/// the envelope is still open can be voided again; the reverse would let people
-/// sign a voided contract.
+/// The provider is called first. If the rest fails, the envelope is open with an archived
+/// submission and can be voided again; the reverse order could leave a voided contract that
+/// can still be signed.
 pub async fn void(
     core: &Core,
     caller: &Caller,
@@ -98,7 +97,7 @@ pub async fn void(
     Ok(voided)
 }
 
-/// Voids an envelope unless somebody has sent it.
+/// Voids an envelope, unless it was sent in the meantime.
 pub async fn void_unsent(
     core: &Core,
     caller: &Caller,
@@ -112,8 +111,8 @@ pub async fn void_unsent(
     }
 }
 
-/// The voided envelope, and the transaction that voids it; a conflict when it was to be
-/// voided only while it is `unsent`.
+/// Returns the voided envelope and its open transaction. With `unsent`, an envelope that was
+/// sent is a conflict.
 async fn voiding(
     core: &Core,
     caller: &Caller,
@@ -126,6 +125,7 @@ async fn voiding(
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
+    // Refuse early, before the submission at the provider is archived.
     lifecycle::next_status(core, &envelope, EnvelopeTrigger::Void).await?;
     archive_submission(core, &envelope).await?;
     let now = core.clock.now();
@@ -138,6 +138,7 @@ async fn voiding(
         EnvelopeTrigger::Void,
     )
     .await?;
+    // Checked again under the lock: a sending may have finished since the first read.
     if sent(&envelope) {
         return Err(StoreError::Conflict.into());
     }
@@ -162,8 +163,7 @@ async fn voiding(
     Ok((tx, voided))
 }
 
-/// Ends the signing at the provider. An archived submission can be archived
-/// again.
+/// Archives the submission at the provider. Archiving is idempotent.
 pub async fn archive_submission(core: &Core, envelope: &Envelope) -> Result<(), ServiceError> {
     if let Some((instance, submission)) = envelope.submitted() {
         let signing = provider(core, &envelope.org, instance)?;
@@ -173,13 +173,13 @@ pub async fn archive_submission(core: &Core, envelope: &Envelope) -> Result<(), 
     Ok(())
 }
 
-/// A signer and a fresh link.
+/// A signer with a fresh signing link.
 pub struct SignerLink {
     pub signer: Signer,
     pub url: String,
 }
 
-/// One short-lived link per signer. Who fetched them is recorded.
+/// Issues one short-lived link per signer, and records the caller in the ledger.
 pub async fn signing_links(
     core: &Core,
     caller: &Caller,

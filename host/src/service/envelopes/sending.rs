@@ -1,5 +1,5 @@
-//! Sending an envelope that waits: with a template, with some or all of a package,
-//! with several templates, or with the document that is attached to it.
+//! Sending a created envelope: with a template, with all or part of a package, with several
+//! templates, or with its attached document.
 
 use std::sync::Arc;
 
@@ -32,20 +32,20 @@ use crate::store::{customers, envelopes, payments, signers, templates};
     "message": "Please sign before Friday.",
 }]))]
 pub struct SendEnvelope {
-    /// Without any of these: the document that is attached, or was built.
+    /// Document to send; defaults to the one that is attached or was built.
     #[serde(flatten)]
     pub selection: Selection,
-    /// Who signs; when absent those of the creation, else the customer.
+    /// Signers; defaults to those named on creation, then to the customer.
     #[schemars(length(min = 1, max = 50))]
     pub signers: Option<Vec<RequestedSigner>>,
-    /// One after the other or all at once; when absent as on creation.
+    /// True: one after the other. False: all at once. Defaults to the choice on creation.
     pub preserve_signing_order: Option<bool>,
-    /// Field name to value.
+    /// Values by field name.
     pub prefilled_data: Option<Map<String, Value>>,
-    /// To the signers, in their invitation.
+    /// Message to the signers, included in their invitation.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
-    /// False: nobody is mailed, as the signers sign in person.
+    /// False: no mails are sent, because the signers sign in person.
     pub send_email: Option<bool>,
 }
 
@@ -62,11 +62,12 @@ pub async fn send(
     request.selection.check()?;
     let id = envelope_service::get(core, caller, id).await?.id;
     let selected = request.selection.read(core, caller).await?;
+    // Serializes sends in this process, so that two of them do not create two submissions.
     let lock = vault.locks.of(&id);
     let _one_at_a_time = lock.lock().await;
-    // As whoever sent or prepared it meanwhile has left it.
+    // Read again under the lock: another caller may have changed or sent it meanwhile.
     let envelope = envelope_service::get(core, caller, id.as_str()).await?;
-    // Nothing is made, and nobody is asked, for one that may not be sent.
+    // Ask the rules before anything is rendered or sent to the provider.
     let mut asked = envelope.clone();
     if let Some(id) = selected.as_ref().and_then(Selected::any) {
         asked.template = Some(id.clone());
@@ -121,6 +122,7 @@ pub async fn send(
     saved
 }
 
+/// Returns the document to send, as a template.
 async fn document(
     core: &Core,
     pages: &Arc<Pages>,
@@ -129,7 +131,7 @@ async fn document(
     selected: Option<&Selected>,
 ) -> Result<Template, ServiceError> {
     match selected {
-        // As it is in the library; nothing of it is this envelope's own.
+        // A library template is used directly; the envelope needs no composed document.
         Some(Selected::Template(template)) => return Ok((**template).clone()),
         Some(several) => return document_to_send(core, pages, caller, envelope, several).await,
         None => {}
@@ -142,7 +144,7 @@ async fn document(
     document_of(core, pages, caller, envelope, None, None, None).await
 }
 
-/// Who signs: whom the request names, else whom the creation named, else the customer.
+/// Plans the signers: those in the request, else those named on creation, else the customer.
 async fn planned(
     core: &Core,
     envelope: &Envelope,
@@ -155,7 +157,8 @@ async fn planned(
     let customer = customers::get(&mut connection, &envelope.org, &envelope.customer).await?;
     let payment = payments::get(&mut connection, &envelope.org, &envelope.id).await?;
     drop(connection);
-    // What an organization always asks fits whichever document it can.
+    // The organization's default payer need not exist in every template, so only the
+    // envelope's own payment is checked.
     let payment = payment.filter(|payment| payment.own);
     let kept: Vec<RequestedSigner> = kept
         .into_iter()
@@ -178,7 +181,7 @@ async fn planned(
     dispatch::plan(template, &wanted)
 }
 
-/// What the creation was given to fill in.
+/// Returns the values given on creation.
 fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
     envelope
         .metadata
@@ -187,6 +190,7 @@ fn kept_values(envelope: &Envelope) -> Option<Map<String, Value>> {
         .cloned()
 }
 
+/// Records in the metadata where the document came from.
 fn note_source(sent: &mut Envelope, selected: Option<&Selected>) {
     let source = match selected {
         Some(Selected::Template(template)) => {
@@ -204,6 +208,7 @@ fn note_source(sent: &mut Envelope, selected: Option<&Selected>) {
         .insert("document_source".into(), source.into());
 }
 
+/// Commits the sent envelope, unless it changed since `before`.
 async fn save(
     core: &Core,
     caller: &Caller,
@@ -217,7 +222,7 @@ async fn save(
     let mut tx = core.store.begin().await?;
     let locked = envelopes::lock(&mut tx, &before.org, &before.id).await?;
     let locked = locked.ok_or(ServiceError::NotFound("Envelope"))?;
-    // Another document was attached, or something else of it changed, meanwhile.
+    // The document, the template or another part changed since it was submitted.
     let same = |now: &Envelope| {
         now.upload == before.upload
             && now.template == before.template
@@ -238,6 +243,7 @@ async fn save(
     signing.write(&mut tx).await?;
     envelopes::set_sent(&mut tx, locked.status, &sent).await?;
     decided.record(&mut tx, &sent, now).await?;
+    // Replaces the signers planned on creation.
     signers::forget(&mut tx, &sent).await?;
     kba::mark_challenged(&mut tx, &sent, caller.email.as_deref(), &mut signers).await?;
     for signer in &signers {

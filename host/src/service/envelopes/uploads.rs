@@ -1,4 +1,4 @@
-//! Files that partners upload.
+//! Uploaded documents: type checks, storage, and the memory budget for reading them.
 
 use crate::components::rules::documents;
 use crate::components::rules::lifecycle::EnvelopeTrigger;
@@ -16,9 +16,9 @@ use crate::store::{Tx, envelopes, jobs, vault};
 use bytes::Bytes;
 use serde_json::json;
 
-/// 50 MiB.
+/// Maximum size of an upload: 50 MiB.
 pub const UPLOAD_LIMIT: u64 = 52_428_800;
-/// Bytes of documents that are held in memory at once, to be looked at. A larger one
+/// Budget in bytes for documents that are held in memory for inspection. A document larger
 /// than an organization's share counts as the whole share.
 pub const IN_MEMORY: Capacity = Capacity {
     units: 64 * 1024 * 1024,
@@ -28,18 +28,18 @@ pub const IN_MEMORY: Capacity = Capacity {
     waiting_of_item: 64,
 };
 
-/// An uploaded file.
+/// An uploaded file, spooled to disk.
 pub struct Upload {
-    /// As the client declared it.
+    /// Content type declared by the client.
     pub content_type: Option<String>,
-    /// As the client called it.
+    /// File name given by the client.
     pub file_name: Option<String>,
     pub file: Spooled,
 }
 
 impl Upload {
-    /// The type by the file's first bytes, which has to agree with what the
-    /// client declared.
+    /// Returns the type detected from the file's first bytes. It must agree with the type
+    /// declared by the client.
     pub fn file_type(&self) -> Result<FileType, ServiceError> {
         checked_type(
             self.file.head(),
@@ -51,12 +51,12 @@ impl Upload {
 
 /// A stored upload, as the response shows it.
 pub struct Stored {
-    /// An opaque reference.
+    /// Opaque reference to the stored file.
     pub path: String,
     pub file: StoredFile,
 }
 
-/// Attaches a document to an envelope, or replaces it.
+/// Attaches a document to an envelope, or replaces the attached one.
 pub async fn upload(
     core: &Core,
     caller: &Caller,
@@ -86,7 +86,7 @@ pub async fn upload(
     Ok(stored)
 }
 
-/// Puts an upload where it stays until vault-in.
+/// Stores an upload until vault-in.
 pub async fn store(
     core: &Core,
     org: &OrgId,
@@ -100,7 +100,7 @@ pub async fn store(
         .await
 }
 
-/// Makes a stored file an envelope's document.
+/// Sets a stored file as the envelope's document, and records it.
 pub async fn attach(
     tx: &mut Tx,
     caller: &Caller,
@@ -110,7 +110,7 @@ pub async fn attach(
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     envelopes::set_upload(tx, envelope, status, file, now).await?;
-    // Whoever was to vault the document before is not to vault this one.
+    // A vault-in that was requested for the previous document must not vault this one.
     vault::forget_intent(tx, envelope).await?;
     jobs::remove::<VaultEnvelope>(tx, &envelope.org, envelope.id.as_str()).await?;
     let details =
@@ -127,8 +127,8 @@ pub async fn attach(
     Ok(())
 }
 
-/// The type by the file's first bytes, which has to be allowed and to agree
-/// with what the client declared.
+/// Returns the type detected from the first bytes. It must be allowed, and agree with the
+/// type declared by the client.
 fn checked_type(
     head: &[u8],
     declared: Option<&str>,
@@ -142,7 +142,7 @@ fn checked_type(
         })?;
     let declared = declared.and_then(|declared| declared.split(';').next());
     match declared.map(str::trim) {
-        // What a client sends when it does not know is no declaration.
+        // Clients send application/octet-stream when they do not know the type.
         None | Some("" | "application/octet-stream") => Ok(detected),
         Some(declared) if declared.eq_ignore_ascii_case(detected.as_str()) => Ok(detected),
         Some(declared) => Err(ServiceError::UnsupportedType(format!(
@@ -151,7 +151,7 @@ fn checked_type(
     }
 }
 
-/// Refuses now what could not be vaulted later.
+/// Rejects a document that could not be vaulted later.
 pub async fn check_readable(
     core: &Core,
     org: &OrgId,
@@ -165,6 +165,7 @@ pub async fn check_readable(
             core.placement(Some(org)).inspect(bytes).await??;
         }
         Some(picture) => {
+            // The picture holds its own copy.
             drop(bytes);
             core.documents(Some(org)).picture_to_pdf(picture).await??;
         }
@@ -172,7 +173,7 @@ pub async fn check_readable(
     Ok(())
 }
 
-/// A PDF's bytes, and the right to hold them: kept for as long as they are.
+/// Reads a PDF into memory. The returned turn reserves the memory and must live as long.
 pub async fn read_whole(
     core: &Core,
     owner: &Owner,
@@ -196,7 +197,7 @@ async fn admitted(
 /// Waits until a document of `size` bytes may be held in memory.
 ///
 /// # Errors
-/// [`ServiceError::Busy`] when too many wait already.
+/// [`ServiceError::Busy`] when too many callers wait already.
 pub async fn admit(core: &Core, owner: &Owner, size: u64) -> Result<Turn, ServiceError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let turn = core
@@ -206,7 +207,7 @@ pub async fn admit(core: &Core, owner: &Owner, size: u64) -> Result<Turn, Servic
     turn.ok_or(ServiceError::Busy)
 }
 
-/// None for a PDF.
+/// Returns the file as a picture; none for a PDF.
 pub fn picture(kind: FileType, bytes: &Bytes) -> Option<documents::Picture> {
     let format = match kind {
         FileType::Pdf => return None,
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_type_has_to_be_true() {
+    fn a_declared_file_type_has_to_match_the_content() {
         let pdf = b"%PDF-1.7";
         assert_eq!(checked(pdf, Some("application/pdf")), Ok(FileType::Pdf));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Warnings about accepted requests: members that the caller probably meant otherwise.
+//! Warnings about accepted requests that probably contain a mistake.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::domain::warning::Warning;
 use crate::service::envelopes::creation::CreateEnvelope;
 use crate::service::templates::{Placement, RequestedField, area, placement_request};
 
-/// Searches for other occurrences of anchors in one request: each reads the document.
+/// Limit of searches for other occurrences per request, because each reads the document.
 const SEARCHES: usize = 10;
 
-/// Attributes of tags that place and describe a field; others are only read.
+/// Tag attributes that affect a field. Others are read and ignored.
 const TAG_ATTRIBUTES: [&str; 9] = [
     "name", "type", "role", "required", "readonly", "default", "width", "height", "options",
 ];
 
-/// Finds roles that can finish without a signature that their template requires.
+/// Warns about roles that can finish without a required signature.
 pub fn of_roles(template: &Template) -> Vec<Warning> {
     let roles = template.roles();
     if roles.is_empty() && template.document.is_some() {
@@ -40,8 +40,8 @@ pub fn of_roles(template: &Template) -> Vec<Warning> {
     unsigned.map(warning).collect()
 }
 
-/// Finds anchors without `occurrence` that occur more than once, with every other place.
-/// A failure here is no failure of the placement itself, and gives no warning.
+/// Warns about anchors without `occurrence` that occur more than once, and lists the other
+/// occurrences. An error here yields no warning, because the placement itself succeeded.
 pub async fn of_anchors(
     rules: &PlacementRules,
     pdf: &Bytes,
@@ -92,13 +92,13 @@ pub async fn of_anchors(
     warnings
 }
 
-/// A question that only a second occurrence of the field's anchor answers.
+/// Builds a request that can only be placed if the field's anchor occurs a second time.
 fn second(field: &RequestedField) -> Option<placement::FieldRequest> {
     let mut asked = placement_request(field);
     match &mut asked.position {
         placement::Position::Anchor(anchor) if anchor.occurrence.is_none() => {
             anchor.occurrence = Some(2);
-            // Wherever the match is, this stays on the page.
+            // No offset and almost no size: the field stays on the page wherever the match is.
             (anchor.offset_x, anchor.offset_y) = (0.0, 0.0);
             (anchor.w, anchor.h) = (1e-6, 1e-6);
             Some(asked)
@@ -107,7 +107,7 @@ fn second(field: &RequestedField) -> Option<placement::FieldRequest> {
     }
 }
 
-/// Finds tags with attributes that change nothing here, and tags without a role beside others.
+/// Warns about tags with ignored attributes, and tags without a role next to tags with one.
 pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
     let several = tags.iter().any(|tag| tag.role != tags[0].role);
     let mut warnings = Vec::new();
@@ -133,7 +133,7 @@ pub fn of_tags(tags: &[placement::ResolvedField]) -> Vec<Warning> {
     warnings
 }
 
-/// Names facts that a new envelope lacks for compliance, and members without effect.
+/// Warns about facts a new envelope lacks for compliance, and about members without effect.
 pub fn of_envelope(request: &CreateEnvelope, kind: EnvelopeKind, new: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let named = request.secured_party.as_ref();

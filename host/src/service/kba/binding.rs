@@ -1,6 +1,6 @@
-//! The browser in which a signer proved who they are. The pass counts for everyone who has
-//! the link, as a signer may go on with another device. A visitor with another browser, or by
-//! another link, did not prove anything, and that is recorded.
+//! Binds a pass to the browser in which the signer proved their identity. The pass counts for
+//! everyone with the link, because a signer may continue on another device. A visitor with another
+//! browser or another link did not prove anything, and that is recorded.
 
 use serde_json::json;
 
@@ -11,11 +11,11 @@ use crate::service::events;
 use crate::service::{Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
-/// What an unknown browser is called in the ledger.
+/// Ledger action for an unknown browser.
 const REBOUND: &str = "identity.rebound";
 
-/// Recognises the browser of a signer who has passed. Returns what a browser that is new
-/// has to be given: the value of its cookie.
+/// Recognizes the browser of a signer who has passed. Returns the cookie value that a new browser
+/// has to be given.
 pub async fn recognise(
     core: &Core,
     envelope: &Envelope,
@@ -33,6 +33,7 @@ pub async fn recognise(
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let envelope = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
+    // Checked again under the envelope's lock, so that parallel first requests record one browser.
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = kba::browsers(&mut tx, &envelope, signer).await?;
     if is_known(&known, cookie.as_ref(), origin) {
@@ -58,7 +59,7 @@ pub async fn recognise(
     Ok(Some(given))
 }
 
-/// A browser that keeps no cookie is recorded once for each address that it comes from.
+/// Returns whether the browser is recorded. One that keeps no cookies is recorded once per address.
 fn is_known(known: &[kba::Browser], cookie: Option<&LinkToken>, origin: &Origin) -> bool {
     let by_cookie = cookie.is_some_and(|cookie| {
         let hash = cookie.hash();

@@ -1,4 +1,4 @@
-//! What a signer meets in front of the document, and one step through it.
+//! The identity check in front of a document, and one step through it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,32 +17,32 @@ use crate::domain::identity::{self, KbaSession, KbaStatus, KbaStep};
 use crate::service::{Core, ServiceError};
 use crate::store::{envelopes, kba};
 
-/// How long one attempt may take, from its beginning.
+/// Time limit of one attempt, from its start.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
-/// Within so long…
+/// Window of the two limits below.
 const WINDOW: Duration = Duration::from_secs(86_400);
-/// … a signer may fail so often,
+/// Failed attempts allowed within the window.
 const FAILURES: usize = 3;
-/// … and begin so often: each beginning may cost the provider something.
+/// Attempts allowed within the window. Each one may cost the provider something.
 const BEGINNINGS: usize = 10;
-/// In all, however long a signer tries: guessing day after day leads nowhere.
+/// Attempts allowed in total, so that guessing day after day cannot succeed.
 const BEGINNINGS_IN_ALL: usize = 30;
-/// … and give so many wrong codes each time.
+/// Wrong codes allowed in one attempt.
 const WRONG_CODES: usize = 3;
 
-/// What stands between a signer and the document.
+/// State of the identity check for one signer.
 pub enum Gate {
-    /// Nothing.
+    /// The document may be shown.
     Open,
     Shown(Shown),
 }
 
-/// What the signer is shown.
+/// Page of the identity check.
 pub struct Shown {
     pub asked: Asked,
-    /// What has just gone wrong, or happened.
+    /// Notice about the last step.
     pub notice: Option<Notice>,
-    /// By control, what is wrong with it.
+    /// Problems by control.
     pub problems: BTreeMap<String, String>,
 }
 
@@ -56,72 +56,72 @@ impl Shown {
     }
 }
 
-/// What is asked of the signer.
+/// Content of the page.
 pub enum Asked {
-    /// Who they are.
+    /// Form for the signer's identity data.
     Identity(Vec<Field>),
-    /// The code that was sent to their phone.
+    /// Form for the code that was sent to the signer's phone.
     Code { until: Timestamp },
     Questions {
         questions: Vec<Question>,
         until: Timestamp,
     },
-    /// To try once more, so often.
+    /// Offer to try again, with the number of attempts left.
     Again { left: usize },
-    /// To come back then.
+    /// Too many attempts; the signer may return at this time.
     Wait { until: Timestamp },
-    /// Nothing more: they have tried too often.
+    /// Too many attempts in total; there is no further one.
     Exhausted,
-    /// To look again in a moment: what they sent is being looked at.
+    /// Another request of this session is in progress.
     Busy,
-    /// Nothing: the provider knows too little about them, as they described themselves.
-    /// They may do so `again`.
+    /// The provider knows too little about the person described. With `again`, the signer may
+    /// correct their data.
     Unavailable { again: bool },
 }
 
-/// One thing to enter.
+/// Input field of the identity form.
 #[derive(Clone, Debug)]
 pub struct Field {
     pub name: String,
     pub label: String,
     pub required: bool,
-    /// What is known already.
+    /// Prefilled or previously entered value.
     pub value: String,
 }
 
-/// One question.
+/// Question with its choices.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub id: String,
     pub text: String,
-    /// Id and text.
+    /// Pairs of id and text.
     pub choices: Vec<(String, String)>,
 }
 
-/// What has happened since.
+/// Result of the last step that the signer should know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     TimeIsOver,
     WrongCode,
-    /// The provider did not accept what was entered.
+    /// The provider did not accept the entered data.
     NotAccepted,
-    /// The provider wants its asking slowed down.
+    /// The provider limits the rate.
     TooMany,
-    /// The provider cannot be reached.
+    /// The provider could not be reached.
     TryLater,
 }
 
-/// What a signer sent.
+/// Submitted form.
 pub struct Given {
-    /// By control.
+    /// Entered values by control.
     pub values: BTreeMap<String, String>,
     pub consent: bool,
-    /// Nothing was entered yet: the signer wants to begin again.
+    /// Nothing is entered yet: the signer wants to start again.
     pub again: bool,
     pub ip: Option<String>,
 }
 
-/// What is kept of a session between two steps: sealed, and gone with its end.
+/// State of a session between two steps. Stored sealed, and deleted with the session's end.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     state: String,
@@ -129,7 +129,7 @@ struct Kept {
     wrong_codes: usize,
 }
 
-/// Whether the document may be shown to this signer.
+/// Returns whether the document may be shown to this signer.
 pub async fn is_open(
     core: &Core,
     envelope: &Envelope,
@@ -149,7 +149,7 @@ fn has_passed(sessions: &[KbaSession]) -> bool {
         .any(|session| session.status == KbaStatus::Passed)
 }
 
-/// What the signer meets now.
+/// Returns the page for the signer's current state.
 pub async fn gate(
     core: &Core,
     envelope: &Envelope,
@@ -169,7 +169,7 @@ pub async fn gate(
         Standing::Failed { left } => Asked::Again { left },
         Standing::Fresh => {
             let fields = challenge.fields().await?;
-            // Beginning costs nothing in the sandbox; elsewhere nobody begins by looking.
+            // In the sandbox a start is free. Elsewhere a page view must not use up an attempt.
             if fields.is_empty() && challenge.instance() == EMBEDDED {
                 return challenge.start(Vec::new(), ip).await;
             }
@@ -179,7 +179,7 @@ pub async fn gate(
     Ok(Gate::Shown(Shown::new(shown)))
 }
 
-/// Takes what the signer sent, as the step that they are at.
+/// Processes the submitted form, according to the signer's current state.
 pub async fn go_on(
     core: &Core,
     envelope: &Envelope,
@@ -201,7 +201,7 @@ pub async fn go_on(
     }
 }
 
-/// Where a signer stands.
+/// State of a signer's attempts.
 enum Standing<'a> {
     Passed,
     At(&'a KbaSession),
@@ -212,7 +212,7 @@ enum Standing<'a> {
     Fresh,
 }
 
-/// One signer's way through the gate.
+/// Identity check of one signer.
 struct Challenge<'a> {
     core: &'a Core,
     envelope: &'a Envelope,
@@ -240,17 +240,17 @@ impl<'a> Challenge<'a> {
         standing(&self.sessions, self.core.clock.now())
     }
 
-    /// The instance that asks: the one that began, else the organization's.
+    /// Opens a provider instance. A running session stays with the instance that started it.
     fn provider(&self, instance: &str) -> Result<Box<dyn KbaProvider>, ServiceError> {
         super::provider(self.core, &self.envelope.org, instance)
     }
 
-    /// The organization's instance.
+    /// Returns the organization's instance.
     fn instance(&self) -> String {
         self.core.instance(Slot::Kba, &self.envelope.org)
     }
 
-    /// What the provider needs to know, with what is known.
+    /// Returns the fields that the provider requires, prefilled with the signer's name.
     async fn fields(&self) -> Result<Vec<Field>, ServiceError> {
         let instance = self.instance();
         let declared = self
@@ -278,8 +278,7 @@ impl<'a> Challenge<'a> {
             .collect())
     }
 
-    /// Whoever described themselves wrongly may do so again; where nothing is entered, the
-    /// answer would be the same.
+    /// Lets the signer correct their data. Where none is entered, the answer would stay the same.
     async fn unavailable(&self) -> Result<Asked, ServiceError> {
         let again = !self.fields().await?.is_empty();
         Ok(Asked::Unavailable { again })
@@ -293,7 +292,7 @@ impl<'a> Challenge<'a> {
                 questions: self.kept(session)?.questions,
                 until,
             },
-            // Somebody is at the provider with it.
+            // Another request is waiting for the provider's answer.
             KbaStep::Starting | KbaStep::Answering => Asked::Busy,
         })
     }
@@ -306,14 +305,14 @@ impl<'a> Challenge<'a> {
             .ok_or_else(|| ServiceError::Internal(format!("{} cannot be opened", session.id)))
     }
 
-    /// Begins with what was entered about the person.
+    /// Starts an attempt with the entered identity data.
     async fn begin(&self, given: Given) -> Result<Gate, ServiceError> {
         let fields = self.fields().await?;
         if fields.is_empty() && matches!(self.standing(), Standing::Unavailable) {
             let asked = Asked::Unavailable { again: false };
             return Ok(Gate::Shown(Shown::new(asked)));
         }
-        // What was sent answers an attempt whose time is over.
+        // Without identity fields, the form answers an attempt that has expired.
         let about_them = fields
             .iter()
             .any(|field| given.values.contains_key(&field.name));
@@ -347,7 +346,7 @@ impl<'a> Challenge<'a> {
             problems.insert("consent".into(), why.into());
         }
         if !problems.is_empty() {
-            // What was entered goes back to the browser it came from, and nowhere else.
+            // Entered values go back to the browser they came from and are stored nowhere.
             let typed = |field: Field| Field {
                 value: given.values.get(&field.name).cloned().unwrap_or_default(),
                 ..field
@@ -365,8 +364,8 @@ impl<'a> Challenge<'a> {
         })
     }
 
-    /// Has the provider begin. The attempt is noted before the provider hears of it, so
-    /// that it counts whatever becomes of it.
+    /// Starts a session at the provider. The attempt is committed before the call, so that it
+    /// counts regardless of the outcome.
     async fn start(
         &self,
         mut identity: Vec<(String, String)>,
@@ -393,6 +392,7 @@ impl<'a> Challenge<'a> {
         let provider = self.provider(&session.instance)?;
         let mut tx = self.core.store.begin().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
+        // The envelope's lock serializes parallel starts, so that the limits hold.
         envelopes::lock(&mut tx, org, id).await?;
         let sessions = kba::of_signer(&mut tx, self.envelope, self.signer).await?;
         match standing(&sessions, now) {
@@ -411,7 +411,7 @@ impl<'a> Challenge<'a> {
         self.follow(session, progress, 0).await
     }
 
-    /// Hands in a code or answers.
+    /// Submits a code or answers.
     async fn answer(&self, session: KbaSession, given: Given) -> Result<Gate, ServiceError> {
         let asked = self.show(&session)?;
         let answers = match &asked {
@@ -447,7 +447,7 @@ impl<'a> Challenge<'a> {
         let sealed = session.sealed.clone();
         let provider = self.provider(&session.instance)?;
         let mut tx = self.core.store.begin().await?;
-        // Whoever sends the same twice has it looked at once.
+        // Compare-and-swap of the step: of two identical submissions, one reaches the provider.
         let taken = kba::step(&mut tx, &session, KbaStep::Answering, sealed.as_deref()).await?;
         tx.commit().await?;
         if !taken {
@@ -463,12 +463,13 @@ impl<'a> Challenge<'a> {
         let before = session.step;
         let session = KbaSession {
             step: KbaStep::Answering,
-            // Where the answer comes from, and not where the page was opened.
+            // Record the address of the answer, not the one that opened the page.
             ip: given.ip.or(session.ip),
             ..session
         };
         if let Err(ProviderError::Unreachable(_)) = &progress {
-            // Whether it was looked at or not, the same can be sent again: the plugin finds out.
+            // The provider may have processed it. The signer can send the same again; the plugin
+            // detects a repeat.
             let mut tx = self.core.store.begin().await?;
             kba::step(&mut tx, &session, before, sealed.as_deref()).await?;
             tx.commit().await?;
@@ -484,7 +485,7 @@ impl<'a> Challenge<'a> {
         self.follow(session, progress, codes).await
     }
 
-    /// What the provider's word comes to.
+    /// Applies the provider's answer to the session.
     async fn follow(
         &self,
         session: KbaSession,
@@ -498,7 +499,7 @@ impl<'a> Challenge<'a> {
         let provider_session = Some(progress.session_id.as_str());
         let (step, questions, notice) = match progress.step {
             provider::Step::CodeSent => (KbaStep::Code, Vec::new(), None),
-            // Each wrong one sends another to a phone, whosever it is.
+            // Each wrong code sends another one to a phone, which may be a stranger's.
             provider::Step::CodeWrong if wrong_codes >= WRONG_CODES => {
                 let shown = self
                     .ended(&session, KbaStatus::Ended, provider_session)
@@ -548,7 +549,7 @@ impl<'a> Challenge<'a> {
                 questions: kept.questions,
                 until,
             },
-            // Its time is over, or it was ended meanwhile.
+            // The session has expired, or another request has ended it.
             (false, _) => return self.as_it_is(Some(Notice::TimeIsOver)).await,
         };
         Ok(Gate::Shown(Shown {
@@ -568,7 +569,7 @@ impl<'a> Challenge<'a> {
         self.as_it_is(None).await
     }
 
-    /// Nothing was found out: the signer may begin again, after a while or at once.
+    /// Ends the session without a result after a provider error. The signer may start again.
     async fn broken_off(
         &self,
         session: KbaSession,
@@ -581,19 +582,19 @@ impl<'a> Challenge<'a> {
         };
         let (core, envelope, signer) = (self.core, self.envelope, self.signer);
         outcome::record(core, envelope, signer, &session, KbaStatus::Ended, None).await?;
-        // Why a provider refuses may quote what the signer entered.
+        // A provider's refusal may quote the signer's input, which must not be logged.
         let why = match &error {
             ProviderError::Rejected(_) => "refused".to_owned(),
             other => other.to_string(),
         };
-        tracing::warn!(kba = %session.id, why, "a signer could not be asked");
+        tracing::warn!(kba = %session.id, why, "identity provider call failed");
         match notice {
             Notice::NotAccepted | Notice::TooMany => self.as_it_is(Some(notice)).await,
             _ => Err(failed(error)),
         }
     }
 
-    /// The gate as it is after what was just done; never a new attempt.
+    /// Returns the state after a step. Never starts an attempt.
     async fn as_it_is(&self, notice: Option<Notice>) -> Result<Gate, ServiceError> {
         let now = Self::of(self.core, self.envelope, self.signer).await?;
         let asked = match now.standing() {
@@ -632,7 +633,7 @@ fn standing(sessions: &[KbaSession], now: Timestamp) -> Standing<'_> {
         .iter()
         .filter(|session| session.status == KbaStatus::Failed)
         .collect();
-    // The oldest of those that count too much leaves the window first.
+    // The limit is free again when the oldest of the last `limit` attempts leaves the window.
     let over = |times: Vec<Timestamp>, limit: usize| {
         let oldest = times.len().checked_sub(limit)?;
         times.get(oldest).map(|at| *at + WINDOW)
@@ -735,14 +736,14 @@ mod tests {
     }
 
     #[test]
-    fn an_open_session_counts_until_its_time_is_over() {
+    fn an_open_session_counts_until_it_expires() {
         let open = [session(KbaStatus::Open, 1000)];
         assert_eq!(stands(&open, 1599), "at");
         assert_eq!(stands(&open, 1600), "fresh");
     }
 
     #[test]
-    fn three_failures_in_a_day_are_enough() {
+    fn three_failures_in_a_day_block_further_attempts() {
         let mut failed = vec![session(KbaStatus::Failed, 1000)];
         assert_eq!(stands(&failed, 1100), "2 left");
         failed.push(session(KbaStatus::Failed, 2000));
@@ -756,7 +757,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_are_counted_too() {
+    fn started_sessions_count_as_attempts() {
         let begun: Vec<KbaSession> = (0..10).map(|at| session(KbaStatus::Ended, at)).collect();
         assert_eq!(stands(&begun[..9], 100), "fresh");
         assert_eq!(stands(&begun, 100), format!("locked until {DAY}"));
@@ -764,7 +765,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_are_capped_for_good() {
+    fn the_total_number_of_attempts_is_limited() {
         let daily: Vec<KbaSession> = (0..30)
             .map(|day| session(KbaStatus::Failed, day * DAY))
             .collect();
@@ -774,14 +775,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_passed_is_never_asked_again() {
+    fn a_signer_who_passed_gets_no_further_questions() {
         let mut sessions = vec![session(KbaStatus::Passed, 0)];
         sessions.push(session(KbaStatus::Failed, 10));
         assert_eq!(stands(&sessions, 40 * DAY), "passed");
     }
 
     #[test]
-    fn too_little_history_stays_so() {
+    fn unavailable_identity_questions_are_final() {
         let mut sessions = vec![session(KbaStatus::Unavailable, 0)];
         assert_eq!(stands(&sessions, 10), "unavailable");
         sessions.push(session(KbaStatus::Ended, 10));

@@ -1,15 +1,15 @@
-//! Identity questions in front of a document (specification, "KBA and template
-//! composition"): a provider asks, the host records what came of it.
+//! Identity questions in front of a document (specification, "KBA and template composition"). A
+//! provider asks; the host records the result.
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `mod.rs` | who is asked, and what is told of it afterwards |
+//! | `mod.rs` | which signers are asked, and the results for the back office |
 //! | `binding.rs` | the browser in which a signer passed, and other ones |
-//! | `gate.rs` | what a signer meets at the door, and one step through it |
+//! | `gate.rs` | the check in front of the document, and one step through it |
 //! | `outcome.rs` | recording a result and its price |
 //!
-//! What a signer enters goes to the provider and is kept nowhere: not in the database,
-//! not in a log line, not in an error.
+//! A signer's input goes to the provider and is stored nowhere: not in the database, not in a log
+//! line, not in an error.
 
 mod binding;
 mod gate;
@@ -34,7 +34,7 @@ use crate::domain::identity::{KbaSession, KbaStatus};
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{StoreError, api_keys, kba, signers};
 
-/// A document whose signers are asked goes out only when there is somebody to ask them.
+/// Checks that an identity provider is available before a document that needs one is sent.
 pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<(), ServiceError> {
     if !kba_required {
         return Ok(());
@@ -47,7 +47,7 @@ pub async fn check_step(core: &Core, org: &OrgId, kba_required: bool) -> Result<
     Ok(())
 }
 
-/// The provider behind an instance.
+/// Opens a provider instance.
 ///
 /// # Errors
 /// [`ServiceError::NotConfigured`] when there is no such instance.
@@ -64,8 +64,8 @@ fn provider(
     Ok(Box::new(Leased { plugin, lease }))
 }
 
-/// Marks the signers who are asked: those on the client's side. The sender's own people
-/// never are: whoever created or sends the envelope, and the owners of active API keys.
+/// Marks the signers who must answer identity questions: those on the client's side. The sender's
+/// own people are exempt: creator, sender, and owners of active API keys.
 pub async fn mark_challenged(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -82,7 +82,7 @@ pub async fn mark_challenged(
     Ok(())
 }
 
-/// Whether somebody who signs in another's place is to be asked.
+/// Returns whether a person who takes a signer's place must answer identity questions.
 pub async fn is_challenged(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -110,7 +110,7 @@ fn is_among(own: &[String], email: &str) -> bool {
     own.iter().any(|one| one.eq_ignore_ascii_case(email))
 }
 
-/// What one attempt came to (specification, "KBA result").
+/// Result of one attempt (specification, "KBA result").
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "kba_id": "kba_01jdk7m3e8f4x9s2w5v6b0c1dj", "status": "passed",
@@ -122,7 +122,7 @@ pub struct KbaResult {
     pub kba_id: String,
     /// `passed`, `failed` or `unavailable`.
     pub status: KbaStatus,
-    /// Who answered.
+    /// Signer who answered.
     pub signer: AnsweredBy,
     pub occurred_at: Timestamp,
     pub provider_session_id: Option<String>,
@@ -131,7 +131,7 @@ pub struct KbaResult {
     pub price_cents: i64,
 }
 
-/// A signer as they were when they answered.
+/// Signer as of the time of the answer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AnsweredBy {
     pub email: String,
@@ -139,7 +139,7 @@ pub struct AnsweredBy {
     pub role: String,
 }
 
-/// An envelope's results, oldest first.
+/// Returns an envelope's results, oldest first.
 pub async fn results(
     core: &Core,
     caller: &Caller,
@@ -173,7 +173,7 @@ pub async fn results(
     Ok(known.filter_map(told).collect())
 }
 
-/// Whether something was found out.
+/// Returns whether the status is a result.
 pub fn is_result(status: KbaStatus) -> bool {
     match status {
         KbaStatus::Passed | KbaStatus::Failed | KbaStatus::Unavailable => true,
@@ -181,10 +181,10 @@ pub fn is_result(status: KbaStatus) -> bool {
     }
 }
 
-/// A call of a provider takes less.
+/// Upper bound of a provider call's duration.
 const LONGEST_CALL: Duration = Duration::from_secs(120);
 
-/// Ends what nobody went on with in time.
+/// Ends sessions that were not continued in time.
 pub async fn forget(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;

@@ -1,4 +1,4 @@
-//! Recording a result: the session, its price, ledger entry and event, in one.
+//! Records a result: session, price, ledger entry and event, in one transaction.
 
 use serde_json::json;
 
@@ -11,14 +11,14 @@ use crate::service::events;
 use crate::service::{Core, ServiceError, envelopes as envelope_service};
 use crate::store::{envelopes, kba};
 
-/// For a signer's first pass in a calendar month (specification, "Limits").
+/// Price of a signer's first pass in a calendar month (specification, "Limits").
 const PRICE_CENTS: i64 = 400;
 
-/// What a result is called in the ledger (specification, "Other timeline and audit
-/// names"); the event is `kba.verified`.
+/// Ledger action of a result (specification, "Other timeline and audit names"). The event is
+/// `kba.verified`.
 const ACTION: &str = "envelope.kba_verified";
 
-/// Ends a session. Told once, whoever tells it.
+/// Ends a session. If several callers do, only the first records the result.
 pub(super) async fn record(
     core: &Core,
     envelope: &Envelope,
@@ -33,6 +33,7 @@ pub(super) async fn record(
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let first = status == KbaStatus::Passed && kba::bill(&mut tx, session, &now.month()).await?;
     let price = if first { PRICE_CENTS } else { 0 };
+    // Ended by another request: dropping the transaction also takes back the bill.
     if !kba::end(&mut tx, session, status, provider_session, price, now).await? {
         return Ok(());
     }

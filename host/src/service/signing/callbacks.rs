@@ -1,5 +1,5 @@
-//! How many callbacks of a provider instance are taken: anyone can send them, and only
-//! the plugin can tell which are genuine.
+//! Rate and concurrency limits of provider callbacks. Anyone can send callbacks, and only
+//! the plugin can verify them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,35 +10,37 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::domain::component::Slot;
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// Callbacks of one instance that are in hand at once, those that wait included.
+/// Maximum number of one instance's callbacks in progress at once.
 const IN_HAND: usize = 16;
 
-/// The callbacks that this node has taken lately, by instance.
+/// Recent callbacks on this node, by provider instance.
 #[derive(Default)]
 pub struct CallbackLimits {
     instances: Mutex<HashMap<(Slot, String), Window>>,
 }
 
+/// Fixed window of one instance, with its concurrency limit.
 struct Window {
     began: Instant,
     taken: u32,
     in_hand: Arc<Semaphore>,
 }
 
-/// Why a callback is not taken now.
+/// Reason why a callback is rejected for now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotTaken {
-    /// The instance's callbacks of this minute are used up; seconds to wait.
+    /// The instance's limit for this minute is used up. Carries the seconds to wait.
     TooMany(u32),
-    /// Too many of the instance's callbacks are in hand.
+    /// Too many of the instance's callbacks are in progress.
     Busy,
 }
 
 impl CallbackLimits {
-    /// Counts a callback. `instance` is one that exists, which bounds what is kept here.
+    /// Counts a callback and returns a permit to process it. `instance` must exist, which bounds
+    /// the size of the map.
     ///
     /// # Errors
-    /// More than `most` came within a minute, or too many at once.
+    /// More than `most` callbacks within a minute, or too many in progress.
     pub fn take(
         &self,
         slot: Slot,
@@ -65,6 +67,7 @@ impl CallbackLimits {
         }
         let permit = window.in_hand.clone().try_acquire_owned();
         let permit = permit.map_err(|_| NotTaken::Busy)?;
+        // Rejected callbacks do not use up the minute's limit.
         window.taken += 1;
         Ok(permit)
     }
@@ -75,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn callbacks_of_one_instance_are_limited_and_leave_the_others_alone() {
+    fn the_callback_limit_applies_to_each_instance() {
         let limits = CallbackLimits::default();
         let now = Instant::now();
         let take = |instance, now| limits.take(Slot::Signing, instance, 20, now).map(drop);
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn callbacks_that_are_in_hand_are_limited_too() {
+    fn concurrent_callbacks_of_an_instance_are_limited() {
         let limits = CallbackLimits::default();
         let now = Instant::now();
         let take = || limits.take(Slot::Payment, "oak", 1000, now);

@@ -1,15 +1,15 @@
-//! What `envelope.completed` tells of the fields.
+//! Field values in the event `envelope.completed`.
 
 use serde_json::{Value, json};
 
 use crate::components::providers::signing as provider;
 
-/// Fields shown in `envelope.completed`, and the size they may have together.
+/// Maximum number of fields in `envelope.completed`, and their maximum total size.
 const FIELDS_LIMIT: usize = 200;
 const FIELDS_BYTES: usize = 64 * 1024;
 
-/// `fields[]` of the event: a number for `number`, `signed` for signatures,
-/// text otherwise; cut at 200 fields or 64 KiB.
+/// Returns the event's `fields[]` and whether it was truncated (at 200 fields or 64 KiB).
+/// Values are numbers for `number` fields, `signed` for signatures, and text otherwise.
 pub fn completed_fields(submission: &provider::Submission) -> (Vec<Value>, bool) {
     let mut fields = Vec::new();
     let mut bytes = 0;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_types_of_the_contract() {
+    fn completed_values_have_the_types_of_the_contract() {
         let (fields, truncated) = completed_fields(&submission(vec![
             ("amount", "number", "12.5"),
             ("agreed", "checkbox", "true"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_of_fields_are_cut_and_say_so() {
+    fn long_lists_of_completed_fields_are_truncated_with_a_flag() {
         let (fields, truncated) = completed_fields(&submission(vec![("a", "text", "x"); 201]));
         assert_eq!((fields.len(), truncated), (200, true));
         let long = "x".repeat(40_000);

@@ -1,5 +1,5 @@
-//! Embed tokens: short-lived JWTs by which a partner's page shows the sign or
-//! vault widget of one envelope (specification, "Embed tokens").
+//! Embed tokens: short-lived JWTs with which a partner's page shows the sign or vault widget
+//! of one envelope (specification, "Embed tokens").
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ use crate::service::vault::custody;
 use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{envelopes, organizations, signers};
 
-/// Life of a token (specification, "Limits").
+/// Lifetime of a token (specification, "Limits").
 const LIFE: Duration = Duration::from_secs(15 * 60);
 
 words! {
-    /// What a token lets a page show.
+    /// The widget that a token shows.
     Widget {
         Sign = "sign",
         Vault = "vault",
@@ -39,7 +39,7 @@ words! {
 }
 
 impl Widget {
-    /// What a key needs to have tokens issued for it.
+    /// Returns the scope an API key needs to issue tokens for the widget.
     pub fn scope(self) -> Scope {
         match self {
             Self::Sign => Scope::EsignWrite,
@@ -63,13 +63,13 @@ impl Widget {
 }]))]
 pub struct RequestToken {
     pub envelope_id: String,
-    /// For `sign`, a signer of the envelope.
+    /// For `sign`, must be a signer of the envelope.
     #[schemars(email, length(max = 254))]
     pub user_email: String,
     pub widget_type: Widget,
 }
 
-/// A token, and where a browser takes it.
+/// A token, and the URL at which a browser uses it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.eyJlbnZlbG9wZUlkIjoi…",
@@ -80,7 +80,7 @@ pub struct RequestToken {
 pub struct EmbedToken {
     pub token: String,
     pub expires_at: Timestamp,
-    /// The address for an iframe.
+    /// URL for an iframe.
     pub embed_url: String,
     pub widget_type: Widget,
     pub envelope_id: EnvelopeId,
@@ -92,7 +92,7 @@ struct Claims {
     envelope_id: EnvelopeId,
     org_id: OrgId,
     widget_type: Widget,
-    /// `user_email` of the request.
+    /// The request's `user_email`.
     sub: String,
     aud: String,
     jti: RequestId,
@@ -106,14 +106,14 @@ impl Expiring for Claims {
     }
 }
 
-/// What a valid token opens.
+/// The envelope and user of a valid token.
 pub struct Opened {
     pub envelope: Envelope,
     pub email: String,
 }
 
 impl Opened {
-    /// Who holds the token.
+    /// Returns the token's holder as a caller.
     pub fn caller(&self) -> Caller {
         Caller {
             org: self.envelope.org.clone(),
@@ -123,7 +123,7 @@ impl Opened {
     }
 }
 
-/// Issues a token. Who asked, and for whom, is recorded.
+/// Issues a token. The ledger records the caller and the user.
 pub async fn issue(
     core: &Core,
     access: &Access,
@@ -138,7 +138,8 @@ pub async fn issue(
     let trigger = widget.trigger();
     let known = envelopes::lock(&mut tx, &caller.org, &id).await?;
     let known = known.ok_or_else(not_found)?;
-    // A widget has no place for identity questions (specification, "KBA").
+    // Widgets cannot show identity questions (specification, "KBA"). Checked before the
+    // lifecycle rules, so that the error is the same in every status.
     if widget == Widget::Sign && known.sending.kba_required {
         return Err(ServiceError::KbaRequired);
     }
@@ -189,6 +190,7 @@ fn signed(
     };
     let token = jwt::issue(&access.embed_keys, &claims)?;
     Ok(EmbedToken {
+        // The token is in the fragment, which browsers do not send to servers.
         embed_url: format!("{}/{widget}#token={token}", core.config.embed_url()),
         token,
         expires_at,
@@ -197,7 +199,7 @@ fn signed(
     })
 }
 
-/// What a token opens; none when it is not ours, for another widget, or too old.
+/// Validates a token for a widget. None if it is foreign, expired or for another widget.
 pub async fn open(
     core: &Core,
     access: &Access,
@@ -207,7 +209,7 @@ pub async fn open(
     read(core, access, token, |opens| opens == widget).await
 }
 
-/// The same of a token for whichever widget.
+/// Like [`open`], for a token of any widget.
 pub async fn open_any(
     core: &Core,
     access: &Access,
@@ -235,17 +237,17 @@ async fn read(
     }))
 }
 
-/// What the vault widget shows.
+/// Content of the vault widget.
 pub struct VaultRecord {
     pub organization: Organization,
-    /// Their e-mail address.
+    /// E-mail address of the custodian.
     pub custodian: Option<String>,
     pub signers: Vec<Signer>,
     pub compliance: ComplianceView,
     pub ledger: CustodyLedger,
 }
 
-/// The record of the envelope that a vault token opens.
+/// Collects the content of the vault widget for a vault token.
 pub async fn record(
     core: &Core,
     management: &Arc<Management>,
@@ -274,8 +276,8 @@ pub async fn record(
     })
 }
 
-/// A fresh link to the signing form of whom the token is for; none when they are no
-/// signer any more. That it was fetched is recorded.
+/// Issues a fresh signing link for the token's user, and records it. None if the user is no
+/// longer a signer.
 pub async fn signing_link(core: &Core, opened: &Opened) -> Result<Option<String>, ServiceError> {
     let envelope = &opened.envelope;
     let mut tx = core.store.begin().await?;
@@ -292,8 +294,8 @@ pub async fn signing_link(core: &Core, opened: &Opened) -> Result<Option<String>
     Ok(Some(url))
 }
 
-/// Of the signers with this address the one whose turn it is, else one who has not
-/// signed. None when the address has left the envelope since.
+/// Returns the signer with this address: preferably one who can sign now, then one who has
+/// not signed. None if no signer has the address any more.
 fn who_signs<'a>(envelope: &Envelope, signers: &'a [Signer], email: &str) -> Option<&'a Signer> {
     let named = |signer: &&Signer| signer.email.eq_ignore_ascii_case(email);
     let unsigned = |signer: &&Signer| signer.status != SignerStatus::Completed;

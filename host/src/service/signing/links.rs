@@ -1,4 +1,4 @@
-//! Signing links: our own, expiring, one per signer.
+//! Signing links on this host: one per signer, with an expiry time.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::service::Core;
 use crate::store::StoreError;
 use crate::store::signers::{self, LinkTarget};
 
-/// Life of a link that a partner fetched.
+/// Lifetime of a link issued through the API.
 pub const EMBED_LIFE: Duration = Duration::from_secs(3600);
-/// Life of a link that was mailed.
+/// Lifetime of a mailed link.
 pub const MAIL_LIFE: Duration = Duration::from_secs(7 * 86_400);
 
-/// Makes a link for one signer and returns its URL.
+/// Creates a link for one signer and returns its URL.
 pub async fn make(
     core: &Core,
     connection: &mut AnyConnection,

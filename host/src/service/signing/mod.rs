@@ -1,8 +1,8 @@
-//! What happens at the provider becomes what happens to the envelope.
+//! Applies the provider's view of a submission to its envelope.
 //!
-//! A callback only says where to look. The submission is read back and compared
-//! with the record, so that a repeated, reordered or lost callback does no harm:
-//! every difference is applied once.
+//! A callback only names the submission to read. It is read from the provider and compared
+//! with the record, so repeated, reordered or lost callbacks do no harm: every difference is
+//! applied once.
 
 pub mod callbacks;
 pub mod completed_fields;
@@ -35,26 +35,26 @@ use crate::service::vault::vault_in;
 use crate::service::{Core, ServiceError, envelopes as envelope_service, kba, mails};
 use crate::store::{self, StoreError, Tx, envelopes, ledger, organizations, signers, templates};
 
-/// How long an open envelope's submission may be archived before that is told.
+/// Time for which the submission of an open envelope may be archived before it is reported.
 const ARCHIVED_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often an envelope is looked at when another look overtakes this one.
+/// Number of attempts when concurrent reads of the provider conflict.
 const LOOKS: usize = 3;
 
-/// Why a callback was not taken.
+/// Reason why a callback was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
-    /// The plugin could not verify it.
+    /// The plugin could not verify the callback.
     #[error("the callback could not be verified: {0}")]
     Unverified(String),
-    /// Verified and not understood.
+    /// Verified, but not understood.
     #[error("the callback is malformed: {0}")]
     Malformed(String),
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
-/// Takes a provider's callback.
+/// Handles a provider's callback.
 pub async fn callback(
     core: &Core,
     instance: &str,
@@ -80,20 +80,20 @@ pub async fn callback(
     Ok(catch_up(core, instance, &submission).await?)
 }
 
-/// Brings the envelope of a submission up to what its provider says.
+/// Reconciles the envelope that belongs to a provider's submission.
 pub async fn catch_up(core: &Core, instance: &str, submission: &str) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let envelope = envelopes::by_submission(&mut connection, instance, submission).await?;
     drop(connection);
     match envelope {
         Some(envelope) => reconcile(core, &envelope).await.map(drop),
-        // Somebody else's submission at the same provider.
+        // Another service uses the same provider account.
         None => Ok(()),
     }
 }
 
-/// Brings an envelope up to what its provider says, and returns that; nothing of
-/// one that was not sent.
+/// Reads an envelope's submission from the provider, applies all differences, and returns
+/// it. None for an envelope that was not sent.
 pub async fn reconcile(
     core: &Core,
     envelope: &Envelope,
@@ -103,7 +103,7 @@ pub async fn reconcile(
             return Ok(None);
         };
         match apply(core, envelope, &look).await {
-            // Overtaken: what was read may be older than what is on record.
+            // A concurrent read was recorded first, so this one may be out of date: read again.
             Err(ServiceError::Store(StoreError::Conflict)) => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(Some(look.submission)),
@@ -112,7 +112,7 @@ pub async fn reconcile(
     Err(StoreError::Conflict.into())
 }
 
-/// What the provider says of an envelope, and which look was noted before.
+/// A submission read from the provider, with the time of the last read recorded before it.
 struct Look {
     submission: seen::Submission,
     before: Option<Timestamp>,
@@ -130,25 +130,26 @@ async fn look(core: &Core, envelope: &Envelope) -> Result<Option<Look>, ServiceE
     Ok(Some(Look { submission, before }))
 }
 
-/// Where somebody goes who follows our link to an envelope at another provider.
+/// Target of a signing link to an envelope at an external provider.
 pub enum Destination {
-    /// The provider's page.
+    /// URL of the provider's signing page.
     Page(String),
-    /// This one signs before.
+    /// The signer with this name has to sign first.
     NotYourTurn(String),
-    /// Somebody else signs in this one's place.
+    /// Another person now signs in this signer's place.
     PassedOn,
-    /// There is nothing to sign any more.
+    /// There is nothing left to sign.
     Closed,
 }
 
-/// The provider lets in whoever has its link, at any time: whose turn it is, and
-/// whether the link is still for the same person, is decided here.
+/// Decides where a signing link leads. The provider admits anyone with its link at any time,
+/// so the signing order and the link's validity are enforced here.
 pub async fn destination(
     core: &Core,
     envelope: &Envelope,
     visitor: &Signer,
 ) -> Result<Destination, ServiceError> {
+    // The provider may know of a delegation or a completion that no callback reported yet.
     let submission = reconcile(core, envelope)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))?;
@@ -180,14 +181,15 @@ pub async fn destination(
         return Ok(Destination::NotYourTurn(first.name.clone()));
     }
     let page = seen_of(&submission, signer).map(|seen| seen.signing_url.clone());
+    // The browser is redirected there, so other schemes are refused.
     match page.filter(|page| page.starts_with("https://") || page.starts_with("http://")) {
         Some(page) => Ok(Destination::Page(page)),
         None => Err(ProviderError::Unreachable("it gives no page to sign at".into()).into()),
     }
 }
 
-/// Who signed, as the provider has it now: the last look before vault-in. Returns
-/// the ledger entry up to which the envelope's record tells of it.
+/// Confirms with the provider, before vault-in, that all signers have signed. Returns the
+/// sequence number of the last ledger entry that belongs to the vaulted record.
 pub async fn confirm_signers(core: &Core, envelope: &Envelope) -> Result<i64, ServiceError> {
     let look = look(core, envelope)
         .await?
@@ -272,6 +274,7 @@ async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), Serv
     } else if let Some(since) = archived_since {
         note_archived(core, &mut tx, &envelope, since, now).await?;
     } else {
+        // With signing order, the next signer is invited. A replaced signer is invited, too.
         let next = finished && envelope.sending.preserve_signing_order;
         for signer in envelope_service::invited_now(&envelope, &signers) {
             if envelope.sending.send_email && (next || new_to_it.contains(&signer.position)) {
@@ -282,12 +285,12 @@ async fn apply(core: &Core, envelope: &Envelope, look: &Look) -> Result<(), Serv
     Ok(tx.commit().await?)
 }
 
-/// Somebody else signs in this one's place. The provider tells nobody, so the
-/// addresses are compared: the record must say who really signs. True when it is
-/// somebody else.
+/// Records a delegation: another person signs in this signer's place. Providers send no
+/// callback for it, so the addresses are compared. Returns whether the signer changed.
 ///
-/// A status only ever goes on, but an address changes either way: what was read
-/// before another look was noted could undo what that one found.
+/// # Errors
+/// [`StoreError::Conflict`] when a later read was recorded meanwhile. A status only moves
+/// forward, but an address can change back, so an outdated read must not be applied.
 async fn note_delegation(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -302,7 +305,7 @@ async fn note_delegation(
     if store::provider_poll::looked_at(tx, envelope).await? != look.before {
         return Err(StoreError::Conflict);
     }
-    tracing::warn!(envelope = %envelope.id, role = signer.role, "somebody else signs");
+    tracing::warn!(envelope = %envelope.id, role = signer.role, "signer was replaced at the provider");
     let details = json!({ "role": signer.role, "from": signer.email, "to": seen.email });
     events::record(tx, envelope, "provider", "signer.delegated", details, now).await?;
     signer.email.clone_from(&seen.email);
@@ -310,17 +313,17 @@ async fn note_delegation(
         "" => seen.email.clone(),
         name => name.to_owned(),
     };
-    // Whoever was asked about their identity was somebody else.
+    // An identity check of the previous signer does not count for the new one.
     signer.challenged = kba::is_challenged(tx, envelope, &signer.email).await?;
     signers::update(tx, envelope, signer).await?;
-    // The links that were given out are another person's.
+    // Links issued so far went to the previous signer.
     signers::expire_links(tx, envelope, signer, now).await?;
     Ok(true)
 }
 
-/// When we end the signing of an envelope, its submission is archived just before
-/// the envelope is closed. One that is still open a while later was archived by
-/// somebody else, or its void broke off: nobody can sign it, and that is said once.
+/// Records, once, that the submission of an open envelope is archived, so that it cannot be
+/// signed. Closing an envelope archives the submission first, which is why this waits: a
+/// longer gap means a foreign archival or an interrupted void.
 async fn note_archived(
     core: &Core,
     tx: &mut Tx,
@@ -339,14 +342,14 @@ async fn note_archived(
     }
     tracing::error!(
         envelope = %envelope.id,
-        "the provider has archived the submission of an open envelope: nobody can sign it"
+        "submission of an open envelope is archived at the provider: it cannot be signed"
     );
     let details = json!({ "seen_since": since });
     events::record(tx, envelope, "provider", action, details, now).await?;
     Ok(())
 }
 
-/// Applies what one signer has done since. True when the signer has finished now.
+/// Applies one signer's progress. Returns whether the signer has completed now.
 async fn follow(
     core: &Core,
     tx: &mut Tx,
@@ -374,6 +377,7 @@ async fn follow(
             after = SignerStatus::Started;
         }
     }
+    // `after` may have been lowered to `Started` above.
     if progress(after) <= progress(before) {
         return Ok(false);
     }
@@ -389,8 +393,7 @@ async fn follow(
     if envelope.status == EnvelopeStatus::Sent {
         advance(core, tx, envelope, EnvelopeTrigger::View, now).await?;
     }
-    // A step that was passed over is told of too: a signer who has completed
-    // has viewed and started.
+    // Emit skipped steps, too: a signer who has completed has also viewed and started.
     let steps = [
         (SignerStatus::Viewed, EventType::SignerViewed),
         (SignerStatus::Started, EventType::SignerStarted),
@@ -410,7 +413,7 @@ async fn follow(
     Ok(after == SignerStatus::Completed)
 }
 
-/// The template of an envelope, unless it may have changed since the envelope was sent.
+/// Returns the envelope's template, unless it may have changed since the envelope was sent.
 async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Template>, StoreError> {
     let Some(id) = &envelope.template else {
         return Ok(None);
@@ -419,9 +422,9 @@ async fn sent_template(tx: &mut Tx, envelope: &Envelope) -> Result<Option<Templa
     Ok(template.filter(|template| template.updated_at <= envelope.created_at))
 }
 
-/// Names of the fields without which a completed signer has not signed: required fields
-/// that the provider reports as empty, and every signature and initials field where none
-/// is executed.
+/// Returns the names of the fields that a completed signer left unsigned: required fields
+/// that the provider reports as empty, and all signature and initials fields if none of
+/// them is executed.
 fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitter) -> Vec<String> {
     let fields = template.map_or(&[][..], |template| &template.fields);
     let own = || fields.iter().filter(|field| field.role == signer.role);
@@ -452,8 +455,8 @@ fn unexecuted(template: Option<&Template>, signer: &Signer, seen: &seen::Submitt
     open.into_iter().collect()
 }
 
-/// The provider completed a signer without a signature. The signer does not count as having
-/// signed, and the ledger says so once.
+/// Records, once, that the provider completed a signer without a signature. The signer does
+/// not count as having signed.
 async fn note_unexecuted(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -473,14 +476,14 @@ async fn note_unexecuted(
     tracing::warn!(
         envelope = %envelope.id,
         role = signer.role,
-        "the provider completed a signer without a signature"
+        "provider completed a signer without a signature"
     );
     events::record(tx, envelope, "provider", action, details, now).await?;
     Ok(())
 }
 
-/// The ledger keeps where a signer came from, and of one who has completed how;
-/// events do not tell it.
+/// Adds the signer's origin, and for a completed signer the manner of signing, to the ledger
+/// entry. Events omit them.
 fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus) {
     if let Value::Object(members) = details {
         for (name, value) in &seen.attributes {
@@ -496,6 +499,7 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
     }
 }
 
+/// Orders the statuses. A signer only moves forward.
 fn progress(status: SignerStatus) -> u8 {
     match status {
         SignerStatus::Pending => 0,

@@ -1,4 +1,4 @@
-//! A signing provider during one unit of work.
+//! A signing provider for the duration of one unit of work.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::room::Records;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, Tx};
 
-/// The plugin of a signing instance with its lease.
+/// Plugin of a signing instance, with its lease.
 ///
-/// A vendor's service has carried out a request when it answers. The signing room carries it
-/// out when the transaction of [`SigningProvider::write`] commits.
+/// An external provider has carried out a request when it responds. The built-in signing
+/// room carries it out when the transaction of [`SigningProvider::write`] commits.
 pub struct SigningProvider {
     plugin: SigningPlugin,
     lease: ProviderLease,
     records: Option<Arc<Records>>,
 }
 
-/// The provider behind an instance, for one organization.
+/// Returns the provider behind an instance, for one organization.
 ///
 /// # Errors
-/// [`ServiceError::NotConfigured`] when there is no such instance.
+/// [`ServiceError::NotConfigured`] when the instance does not exist.
 pub fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<SigningProvider, ServiceError> {
     let mut lease = core.lease(Slot::Signing, instance)?;
     let records = (instance == EMBEDDED).then(|| Arc::new(core.room().records(org)));
@@ -42,12 +42,12 @@ pub fn provider(core: &Core, org: &OrgId, instance: &str) -> Result<SigningProvi
 }
 
 impl SigningProvider {
-    /// Which component answers.
+    /// Returns the identity of the plugin's component.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.plugin.identity()
     }
 
-    /// Writes the pending changes of the signing room; nothing for other providers.
+    /// Writes the signing room's pending changes in `tx`. Does nothing for other providers.
     pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
         match &self.records {
             Some(records) => records.write(tx).await,
@@ -55,7 +55,7 @@ impl SigningProvider {
         }
     }
 
-    /// The same in a transaction of its own.
+    /// Like [`SigningProvider::write`], in a transaction of its own.
     pub async fn keep(&self, core: &Core) -> Result<(), StoreError> {
         match &self.records {
             Some(records) if !records.is_written() => {
@@ -67,7 +67,7 @@ impl SigningProvider {
         }
     }
 
-    /// A template with one PDF and these fields; safe to repeat with the same `external_id`.
+    /// Creates a template with one PDF and its fields. Idempotent per `external_id`.
     pub async fn create_template(
         &self,
         name: &str,
@@ -82,7 +82,7 @@ impl SigningProvider {
         created.await
     }
 
-    /// Adds fields to those a template has.
+    /// Adds fields to a template.
     pub async fn add_fields(
         &self,
         template: &str,
@@ -92,7 +92,7 @@ impl SigningProvider {
         self.plugin.add_fields(lease, template, fields).await
     }
 
-    /// A copy of a template; safe to repeat with the same `external_id`.
+    /// Copies a template. Idempotent per `external_id`.
     pub async fn clone_template(
         &self,
         template: &str,
@@ -106,14 +106,14 @@ impl SigningProvider {
         clone.await
     }
 
-    /// Makes a template one that nothing more is sent of; safe to repeat.
+    /// Archives a template, so that nothing more is sent from it. Idempotent.
     pub async fn archive_template(&self, template: &str) -> Result<(), ProviderError> {
         self.plugin
             .archive_template(self.lease.clone(), template)
             .await
     }
 
-    /// Invites submitters; safe to repeat with the same external id.
+    /// Creates a submission, which invites its submitters. Idempotent per external id.
     pub async fn create_submission(
         &self,
         request: signing::SubmissionRequest,
@@ -123,7 +123,7 @@ impl SigningProvider {
             .await
     }
 
-    /// The provider's view of a submission.
+    /// Reads a submission.
     pub async fn read_submission(
         &self,
         submission: &str,
@@ -133,14 +133,14 @@ impl SigningProvider {
             .await
     }
 
-    /// Makes a submission unsignable.
+    /// Archives a submission, so that it cannot be signed.
     pub async fn archive_submission(&self, submission: &str) -> Result<(), ProviderError> {
         self.plugin
             .archive_submission(self.lease.clone(), submission)
             .await
     }
 
-    /// The executed PDF of a completed submission.
+    /// Downloads the executed PDF of a completed submission.
     pub async fn signed_document(&self, submission: &str) -> Result<Bytes, ProviderError> {
         self.plugin
             .signed_document(self.lease.clone(), submission)

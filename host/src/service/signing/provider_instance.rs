@@ -1,5 +1,5 @@
-//! What an organization sets a provider up with when it activates a plugin of its
-//! own. The operator's instances are in the settings.
+//! Configuration of a provider instance that an organization activates with a plugin of its
+//! own. The operator's instances are in the settings file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::domain::id::OrgId;
 use crate::domain::seal::Sealer;
 use crate::service::{Issue, ServiceError};
 
-/// What an organization's instance is set up with.
+/// Configuration of an organization's provider instance.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
@@ -24,20 +24,20 @@ use crate::service::{Issue, ServiceError};
     "settings": { "region": "eu" }, "secrets": { "api_key": "…" }, "timeout_seconds": 10,
 }]))]
 pub struct InstanceConfig {
-    /// Where its API is; the plugin reads it as setting `base_url`.
+    /// Base URL of the provider's API; the plugin reads it as setting `base_url`.
     #[schemars(with = "String", length(max = 2000))]
     pub base_url: Url,
-    /// Hosts that the plugin may talk to; default: that of `base_url`.
+    /// Hosts that the plugin may connect to; defaults to the host of `base_url`.
     #[serde(default)]
     #[schemars(length(max = 20))]
     pub allow_hosts: Option<Vec<String>>,
-    /// Further settings.
+    /// Further settings for the plugin.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// Secrets, which the plugin can use and not read. Never shown again.
+    /// Secrets that the plugin can use but not read. They are never shown again.
     #[serde(default)]
     pub secrets: BTreeMap<String, String>,
-    /// For one request; 1 to 30.
+    /// Timeout of one request in seconds, 1 to 30.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 30))]
     pub timeout_seconds: u64,
@@ -49,6 +49,7 @@ fn ten() -> u64 {
 
 impl fmt::Debug for InstanceConfig {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings and secrets must not reach the logs.
         formatter
             .debug_struct("InstanceConfig")
             .field("base_url", &self.base_url.as_str())
@@ -57,7 +58,7 @@ impl fmt::Debug for InstanceConfig {
 }
 
 impl InstanceConfig {
-    /// What is wrong with it.
+    /// Validates the configuration.
     pub fn issues(&self, allow_insecure: bool) -> Vec<Issue> {
         let refused = guard::check_url(&self.base_url, allow_insecure).err();
         refused
@@ -74,7 +75,7 @@ impl InstanceConfig {
             .collect()
     }
 
-    /// For keeping: good for this instance only.
+    /// Encrypts the configuration for storage, bound to this instance.
     pub fn sealed(
         &self,
         sealer: &Sealer,
@@ -87,20 +88,20 @@ impl InstanceConfig {
         Ok(sealer.seal(&text, &Self::context(org, name)))
     }
 
-    /// What was kept. None when it was sealed with another key than this node's.
+    /// Decrypts a stored configuration. None if it was encrypted with a key this node lacks.
     pub fn open(sealed: &str, sealer: &Sealer, instance: &Instance) -> Option<Self> {
         let org = instance.org.as_ref().map_or("", OrgId::as_str);
         let context = Self::context(org, &instance.name);
         serde_json::from_str(&sealer.open(sealed, &context)?).ok()
     }
 
-    /// What the settings of an instance are sealed together with; `org` is empty for the
+    /// Returns the context that binds the ciphertext to an instance; `org` is empty for the
     /// installation.
     pub fn context(org: &str, name: &str) -> String {
         format!("{org}.{name}")
     }
 
-    /// Settings as the plugin reads them.
+    /// Returns the settings as the plugin reads them, with `base_url`.
     pub fn all_settings(&self) -> BTreeMap<String, String> {
         let mut settings = self.settings.clone();
         let base_url = self.base_url.as_str().trim_end_matches('/').to_owned();
@@ -108,13 +109,13 @@ impl InstanceConfig {
         settings
     }
 
-    /// Hosts the plugin may talk to.
+    /// Returns the hosts that the plugin may connect to.
     pub fn hosts(&self) -> Vec<String> {
         let own = || vec![self.base_url.host_str().unwrap_or_default().to_owned()];
         self.allow_hosts.clone().unwrap_or_else(own)
     }
 
-    /// Secrets by name.
+    /// Returns the secrets by name.
     pub fn secret_texts(&self) -> BTreeMap<String, SecretText> {
         self.secrets
             .iter()
@@ -122,7 +123,7 @@ impl InstanceConfig {
             .collect()
     }
 
-    /// For one request.
+    /// Returns the timeout of one request.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }

@@ -1,5 +1,5 @@
-//! Reading open envelopes back from their providers by time: what a lost
-//! callback would have told is found out all the same.
+//! Polling of open envelopes at their signing providers, so that a lost callback is only a
+//! delay.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use crate::store::envelopes;
 use crate::store::provider_poll;
 use crate::store::row::OwnedEnvelope;
 
-/// An open envelope is looked at so often, unless a setting says otherwise.
+/// Default interval at which an open envelope is polled.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// Envelopes taken in one round. With more than can be looked at in the interval
-/// each waits longer, and none is passed over.
+/// Number of envelopes claimed in one round. With more than fit into the interval, each
+/// waits longer and none is skipped.
 const BATCH: i64 = 32;
-/// Of these, looked at side by side: one slow provider does not hold up all.
+/// Number of claimed envelopes polled concurrently, so that one slow provider does not
+/// block the round.
 const AT_ONCE: usize = 4;
 
-/// Looks at the open envelopes that were not looked at for the longest time.
+/// Polls the open envelopes that were unchecked the longest.
 ///
-/// Several nodes may poll at once: each envelope is taken by one.
+/// Several nodes may poll at the same time: each envelope is claimed by one.
 pub async fn round(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let interval = core.config.sweep_interval.unwrap_or(INTERVAL);
@@ -32,7 +33,7 @@ pub async fn round(core: &Core) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// What goes wrong with one envelope is said, and tried again at its next turn.
+/// Polls one envelope. A failure is logged and retried at its next turn.
 async fn look(core: &Core, due: OwnedEnvelope) {
     let looked = async {
         let mut connection = core.store.read().await?;
@@ -45,7 +46,7 @@ async fn look(core: &Core, due: OwnedEnvelope) {
         Ok(()) => drop(core.metrics.provider_polls.inc()),
         Err(error) => {
             core.metrics.provider_polls_failed.inc();
-            tracing::warn!(envelope = %due.envelope, %error, "it could not be read back from its provider");
+            tracing::warn!(envelope = %due.envelope, %error, "envelope could not be read back from its signing provider");
         }
     }
 }

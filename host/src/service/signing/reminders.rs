@@ -1,4 +1,4 @@
-//! Reminding signers: a fresh link by e-mail to who has not signed.
+//! Reminders: mails with a fresh link to signers who have not signed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,22 +17,22 @@ use crate::store::signers;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "signer_email": "jordan.lee@example.com" }]))]
 pub struct RemindRequest {
-    /// This signer alone; everybody whose turn it is when absent.
+    /// Reminds this signer only; by default all signers who can sign now.
     #[schemars(email)]
     pub signer_email: Option<String>,
 }
 
-/// Who was reminded.
+/// The reminded signers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "reminded": ["jordan.lee@example.com"], "count": 1 }]))]
 pub struct Reminded {
-    /// E-mail addresses.
+    /// E-mail addresses of the reminded signers.
     pub reminded: Vec<String>,
-    /// How many.
+    /// Number of reminded signers.
     pub count: usize,
 }
 
-/// Reminds those who can sign now and have not.
+/// Reminds the signers who can sign now and have not.
 pub async fn remind(
     core: &Core,
     caller: &Caller,
@@ -62,7 +62,7 @@ pub async fn remind(
     Ok(reminded)
 }
 
-/// Those whose turn it is; with an address, that one of them.
+/// Returns the signers who can sign now; with an address, only those with that address.
 fn chosen<'a>(
     envelope: &Envelope,
     signers: &'a [Signer],

@@ -1,5 +1,5 @@
-//! Secrets that are kept for long, sealed anew with the current master key: those of webhook
-//! endpoints and of organizations' provider instances. Everything else that is sealed ends
+//! Re-encryption of long-lived secrets with the current master key: those of webhook
+//! endpoints and of organizations' provider instances. All other encrypted data expires
 //! within a day.
 
 use crate::domain::seal::Sealer;
@@ -7,7 +7,7 @@ use crate::service::ServiceError;
 use crate::service::signing::provider_instance::InstanceConfig;
 use crate::store::{Store, sealed};
 
-/// Seals anew what another generation has sealed; returns how much that was.
+/// Re-encrypts secrets of older key generations. Returns their number.
 pub async fn reseal(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError> {
     let mut resealed = 0;
     for place in sealed::Place::ALL {
@@ -17,7 +17,7 @@ pub async fn reseal(store: &Store, sealer: &Sealer) -> Result<usize, ServiceErro
         for text in kept {
             if let Some(new) = sealer.resealed(&text.sealed, &context(place, &text)) {
                 let mut tx = store.begin().await?;
-                // A secret that was replaced meanwhile is sealed with the current key.
+                // Compare-and-swap: a secret replaced meanwhile uses the current key already.
                 resealed += usize::from(sealed::replace(&mut tx, place, &text, &new).await?);
                 tx.commit().await?;
             }
@@ -26,7 +26,7 @@ pub async fn reseal(store: &Store, sealer: &Sealer) -> Result<usize, ServiceErro
     Ok(resealed)
 }
 
-/// How much another generation has sealed.
+/// Returns the number of secrets encrypted with an older key generation.
 pub async fn count(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError> {
     let mut older = 0;
     let mut connection = store.read().await?;
@@ -42,7 +42,7 @@ pub async fn count(store: &Store, sealer: &Sealer) -> Result<usize, ServiceError
     Ok(older)
 }
 
-/// What a text was sealed together with.
+/// Returns the context that binds a secret's ciphertext to its row.
 fn context(place: sealed::Place, text: &sealed::Text) -> String {
     match place {
         sealed::Place::Webhook | sealed::Place::PreviousWebhook => text.id.clone(),

@@ -1,4 +1,4 @@
-//! Signers who come by a link of ours: who they are, and how they get another one.
+//! Visits through signing links: resolving the signer, and mailing a fresh link.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use crate::service::envelopes::invited_now;
 use crate::service::{Core, ServiceError, mails, payments};
 use crate::store::{envelopes, organizations, signers};
 
-/// Time between two mails that a signer asks for.
+/// Minimum time between two mails requested by a signer.
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
 
-/// A link's signer.
+/// The signer who opened a link.
 pub struct Visitor {
     pub organization: Organization,
     pub envelope: Envelope,
     pub signer: Signer,
-    /// The link's time is over.
+    /// Whether the link has expired.
     pub expired: bool,
-    /// What this signer has to pay, as a person reads it.
+    /// Formatted amount that this signer still has to pay.
     pub owes: Option<String>,
 }
 
-/// What a press of "e-mail me …" came to.
+/// Result of a signer's request for a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
     Mailed,
-    /// One was mailed a moment ago.
+    /// A mail was sent a moment ago.
     TooSoon,
-    /// Somebody else signs before.
+    /// Another signer has to sign first.
     NotYet,
-    /// There is nothing to be mailed any more.
+    /// There is nothing left to mail.
     Closed,
 }
 
-/// Whose link it is; none when it is nobody's.
+/// Returns the visitor behind a link, or none for an unknown link.
 pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<Visitor>, ServiceError> {
     let mut connection = core.store.read().await?;
     let Some(target) = signers::link(&mut connection, token).await? else {
@@ -66,8 +66,8 @@ pub async fn find(core: &Core, token: &LinkToken) -> Result<Option<Visitor>, Ser
     }))
 }
 
-/// Mails a fresh link, or the copy, to the address on record, never to one that is
-/// typed in. One mail at a time, however often the button is pressed.
+/// Mails a fresh link, or the signed copy, to the address on record. Rate-limited to one mail
+/// per [`COOL_DOWN`].
 pub async fn renew(
     core: &Core,
     envelope: &Envelope,
@@ -85,6 +85,7 @@ pub async fn renew(
             _ => Renewal::Closed,
         });
     }
+    // The row records the time of the last mail, so that the limit holds across nodes.
     if !signers::claim_renewal(&mut tx, envelope, signer, now - COOL_DOWN, now).await? {
         return Ok(Renewal::TooSoon);
     }

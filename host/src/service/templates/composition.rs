@@ -1,6 +1,6 @@
-//! Documents made of templates: one copied, or several merged in the order given,
-//! with their fields on the pages where they come to lie and their roles united by
-//! name (specification, "KBA and template composition").
+//! Composes documents of templates: a copy of one, or several merged in the given order. Fields
+//! move with their pages, and roles of the same name become one (specification, "KBA and template
+//! composition").
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::service::templates::{from_tags, pages};
 use crate::service::{Caller, Core, ServiceError};
 use crate::store::{StoreError, templates};
 
-/// Most fields of a document.
+/// Maximum number of a document's fields.
 const FIELDS: usize = 1_000;
 
-/// What to make, and for whom.
+/// Attributes of a composed template, and its owner.
 pub struct Composition {
     pub name: String,
     pub kba_required: bool,
@@ -29,9 +29,9 @@ pub struct Composition {
     pub made_for: Option<MadeFor>,
 }
 
-/// A template of these, in this order. Its provider gets it when it is first sent, or
-/// by [`crate::service::templates::synced`]. Of two that make the same for the same owner, both
-/// get the one that was first.
+/// Composes a template of these sources, in this order. The provider gets it when it is first sent,
+/// or by [`crate::service::templates::synced`]. Of concurrent calls for the same owner and source,
+/// all return the template that was stored first.
 pub async fn of_templates(
     core: &Core,
     pages: &Arc<Pages>,
@@ -88,8 +88,7 @@ pub async fn of_templates(
     keep(core, caller, composition, Some(pdf), fields).await
 }
 
-/// A template of a file that was attached to an envelope; of a PDF, with the fields
-/// that its `{{…}}` tags ask for.
+/// Creates a template from a file attached to an envelope. A PDF's `{{…}}` tags become its fields.
 pub async fn of_upload(
     core: &Core,
     caller: &Caller,
@@ -119,7 +118,7 @@ pub async fn of_upload(
     keep(core, caller, composition, Some(pdf), fields).await
 }
 
-/// A template that has no document yet.
+/// Creates a template without a document.
 pub async fn empty(
     core: &Core,
     caller: &Caller,
@@ -128,7 +127,7 @@ pub async fn empty(
     keep(core, caller, composition, None, Vec::new()).await
 }
 
-/// What was made for this owner of this source before.
+/// Returns the template that was made for this owner from this source, if any.
 pub async fn made_before(
     core: &Core,
     org: &OrgId,
@@ -164,6 +163,7 @@ async fn keep(
     let mut tx = core.store.begin().await?;
     match templates::insert(&mut tx, &template).await {
         Ok(()) => tx.commit().await?,
+        // Another request has stored the template of this source first. Return that one.
         Err(error) if error.is_unique_violation() => {
             drop(tx);
             let made_for = template.made_for.as_ref();
@@ -176,7 +176,7 @@ async fn keep(
     Ok(template)
 }
 
-/// Templates of the caller's organization in this order, deleted ones too.
+/// Returns templates of the caller's organization in this order, including deleted ones.
 pub async fn found(
     core: &Core,
     caller: &Caller,
@@ -191,16 +191,16 @@ pub async fn found(
     ids.iter().map(find).collect()
 }
 
-/// The fields of documents with so many pages each, one behind the other.
+/// Merges the fields of documents, given with their page counts.
 ///
-/// Roles that differ in case alone are one role, as providers take them. Fields of
-/// one name stay one field in several places where they say the same: one value,
-/// entered once. One that says something else gets a number behind its name.
+/// Roles that differ only in case are one role, as for providers. Fields with the same name and the
+/// same settings stay one field in several places, with one value entered once. A field with the
+/// same name and other settings gets a number appended.
 fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
     let mut merged: Vec<Field> = Vec::new();
     let mut before = 0;
     for (fields, pages) in parts {
-        // Looked up among the documents before: within one, names are as they are.
+        // Compared with previous documents only: names within one document keep their meaning.
         let known = merged.clone();
         for field in *fields {
             let shifted = |area: &Area| Area {
@@ -226,7 +226,7 @@ fn merged_fields(parts: &[(&[Field], u32)]) -> Vec<Field> {
     merged
 }
 
-/// The field's name, or the first with a number that no other field has.
+/// Returns the field's name, or the first numbered name without a conflict.
 fn own_name(field: &Field, known: &[Field]) -> String {
     let clashes = |name: &str| {
         let same_name = |other: &&Field| other.name == name;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_count_on_and_roles_are_united() {
+    fn composed_documents_renumber_pages_and_merge_roles() {
         let first = [field("Name", "Buyer", 3)];
         let second = [field("City", "BUYER", 1), field("Dealer", "Seller", 2)];
         let merged = merged_fields(&[(&first, 3), (&second, 2), (&first, 3)]);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_one_value() {
+    fn composed_fields_with_different_values_get_different_names() {
         let first = [field("Amount", "Buyer", 1)];
         let other = [Field {
             default_value: Some("100".into()),

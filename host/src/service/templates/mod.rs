@@ -1,4 +1,4 @@
-//! Templates of partners: a PDF, its fields, and a counterpart at the provider.
+//! Templates: a PDF, its fields, and a counterpart at the signing provider.
 
 pub mod builder;
 pub mod composition;
@@ -33,7 +33,7 @@ use crate::service::signing::provider::provider;
 use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{StoreError, Tx, decisions, jobs, templates};
 
-/// Different anchors a dry run looks for: each is a search of the document.
+/// Maximum number of distinct anchors in a dry run: each one is a search of the document.
 const DRY_RUN_ANCHORS: usize = 50;
 
 /// Body of `POST /partner/templates/:template_id/fields`.
@@ -51,25 +51,25 @@ pub struct AddFields {
     pub fields: Vec<RequestedField>,
 }
 
-/// A field as a caller asks for it.
+/// Requested field.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct RequestedField {
-    /// Display name to signers.
+    /// Name shown to signers.
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
     #[serde(rename = "type")]
     pub field_type: FieldType,
-    /// The submitter role that fills it.
+    /// Submitter role that fills the field.
     #[schemars(length(min = 1, max = 200))]
     pub role: String,
     #[serde(default)]
     pub required: bool,
-    /// Prefill.
+    /// Prefilled value.
     pub default_value: Option<String>,
     pub placement: Placement,
 }
 
-/// The types that can be placed.
+/// Field types that can be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldType {
@@ -92,8 +92,7 @@ impl FieldType {
     }
 }
 
-/// Where a field goes. Unknown members are refused: a misspelt offset must not
-/// pass silently.
+/// Position of a field. Unknown members are refused: a misspelt offset must not pass silently.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Placement {
@@ -104,22 +103,20 @@ pub enum Placement {
     },
     /// By a text in the document.
     Anchor {
-        /// Literal text, whatever its case and white space; it is found inside
-        /// longer words too. Of a match that wraps, the part on its first line
-        /// places the field.
+        /// Literal text. Case and white space are ignored, and longer words match too. If a match
+        /// wraps, its part on the first line places the field.
         #[schemars(length(min = 1, max = 500))]
         anchor_text: String,
-        /// 1, when absent, is the first match in the order in which the
-        /// document draws its text.
+        /// Number of the match, in the order in which the document draws its text; 1 when absent.
         #[schemars(range(min = 1))]
         occurrence: Option<u32>,
-        /// From 1; all pages when absent.
+        /// Page to search, from 1; all pages when absent.
         #[schemars(range(min = 1))]
         page: Option<u32>,
-        /// From the anchor's left edge, as a fraction of the page's width.
+        /// Distance from the anchor's left edge, as a fraction of the page's width.
         #[serde(default)]
         offset_x: f64,
-        /// From the anchor's top edge, as a fraction of the page's height.
+        /// Distance from the anchor's top edge, as a fraction of the page's height.
         #[serde(default)]
         offset_y: f64,
         w: f64,
@@ -127,42 +124,42 @@ pub enum Placement {
     },
 }
 
-/// A new template.
+/// Data of a new template with its document.
 pub struct CreateTemplate {
     pub name: String,
     pub external_id: Option<String>,
     pub file: Upload,
-    /// None: the document's embedded tags, if it has any.
+    /// None places the fields of the document's embedded tags, if there are any.
     pub fields: Option<Vec<RequestedField>>,
     pub kba_required: bool,
     pub source_format: SourceFormat,
     pub pricing_table: bool,
 }
 
-/// A new template.
+/// Created template.
 pub struct CreatedTemplate {
     pub template: Template,
     pub warnings: Vec<Warning>,
 }
 
-/// Fields that were added to a template.
+/// Fields added to a template.
 pub struct AddedFields {
     pub template: TemplateId,
     pub fields: Vec<Field>,
     pub warnings: Vec<Warning>,
 }
 
-/// Every place of one anchor text.
+/// Occurrences of one anchor text.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Occurrences {
-    /// Position of the field in the request, 0-based.
+    /// Index of the field in the request, 0-based.
     pub field_index: usize,
     pub anchor_text: String,
-    /// In document order, on the page the field asks for or on all.
+    /// In document order, on the requested page or on all.
     pub matches: Vec<Area>,
 }
 
-/// What a placement would do.
+/// Result of a dry run.
 pub struct DryRun {
     pub template: TemplateId,
     pub fields: Vec<Field>,
@@ -202,7 +199,7 @@ pub async fn create(
             "application/pdf",
         )
         .await?;
-    // A slow provider must not keep others from being read.
+    // Release the memory reservation before the provider call, which may be slow.
     drop(room);
     let instance = core.signing_instance(&caller.org, request.kba_required);
     let signing = provider(core, &caller.org, &instance)?;
@@ -236,7 +233,7 @@ pub async fn create(
     Ok(created)
 }
 
-/// A candidate beside the placement rules is asked the same.
+/// Asks a candidate component for the same placement, if one shadows the placement rules.
 fn shadow_placement(core: &Core, template: &Template, requested: &[RequestedField], to: &[Field]) {
     if let Some(document) = &template.document {
         core.shadows.placed(
@@ -249,7 +246,7 @@ fn shadow_placement(core: &Core, template: &Template, requested: &[RequestedFiel
     }
 }
 
-/// Adds fields to a template and returns the added ones with their areas.
+/// Adds fields to a template and returns them with their areas.
 pub async fn add_fields(
     core: &Core,
     caller: &Caller,
@@ -262,6 +259,7 @@ pub async fn add_fields(
     let (added, document, at_provider) = resolve(core, &placement, &template, &request).await?;
     let placed_by = json!(placement.identity()?);
     let warnings = warnings::of_anchors(&placement, &document.bytes, &request.fields).await;
+    // Release the memory reservation before the provider call, which may be slow.
     drop(document);
     let signing = provider(core, &caller.org, &template.provider_instance)?;
     signing
@@ -282,8 +280,7 @@ pub async fn add_fields(
     Ok(shown)
 }
 
-/// Says where fields would land, and everywhere their anchors occur; writes
-/// nothing.
+/// Returns where fields would be placed and all occurrences of their anchors. Writes nothing.
 pub async fn dry_run(
     core: &Core,
     caller: &Caller,
@@ -326,14 +323,14 @@ pub async fn dry_run(
     })
 }
 
-/// A document in memory, and the right to hold it there.
+/// Document in memory with its memory reservation.
 struct HeldDocument {
     bytes: Bytes,
     _room: Turn,
 }
 
-/// The fields with their areas, the document they are on, and the template's
-/// id at the provider.
+/// Returns the fields with their areas, the document they are on, and the template's id at the
+/// provider.
 async fn resolve(
     core: &Core,
     placement: &PlacementRules,
@@ -358,7 +355,7 @@ async fn resolve(
     Ok((fields, document, at_provider.clone()))
 }
 
-/// A template of the caller's organization.
+/// Returns a template of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     let id = TemplateId::parse(id).ok_or(ServiceError::NotFound("Template"))?;
     let mut connection = core.store.read().await?;
@@ -367,7 +364,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<Template, Ser
         .ok_or(ServiceError::NotFound("Template"))
 }
 
-/// Body of `POST /templates` as JSON: a template whose document comes later.
+/// Body of `POST /templates` as JSON: a template without a document, which is added later.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "name": "Retail instalment contract", "kba_required": false }]))]
 pub struct DraftTemplate {
@@ -375,17 +372,17 @@ pub struct DraftTemplate {
     pub name: String,
     #[schemars(length(max = 500))]
     pub external_id: Option<String>,
-    /// Signers are asked about their identity. Fixed for the template's life.
+    /// Whether signers must answer identity questions. Cannot be changed later.
     #[serde(default)]
     pub kba_required: bool,
-    /// What its author writes it in; `pdf` when absent.
+    /// Format of the author's source document; `pdf` when absent.
     pub source_format: Option<SourceFormat>,
-    /// Has a table of prices that its author's program fills in.
+    /// Whether the document has a table of prices that the author's program fills in.
     #[serde(default)]
     pub pricing_table: bool,
 }
 
-/// Creates a template without a document; the field builder gives it one.
+/// Creates a template without a document, which the field builder adds.
 pub async fn draft(
     core: &Core,
     caller: &Caller,
@@ -419,11 +416,11 @@ pub struct ChangeTemplate {
     pub name: Option<String>,
     #[schemars(length(max = 500))]
     pub external_id: Option<String>,
-    /// Cannot be changed: another value than the template's is refused.
+    /// Cannot be changed: a value other than the template's is refused.
     pub kba_required: Option<bool>,
 }
 
-/// Changes what a template is called.
+/// Changes the name and external id of a template.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -443,8 +440,8 @@ pub async fn change(
     Ok(template)
 }
 
-/// Identity verification is decided when a document is begun (specification, "KBA
-/// rules").
+/// Refuses a change of identity verification, which is fixed when a document is begun
+/// (specification, "KBA rules").
 pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
     match wanted {
         Some(wanted) if wanted != is => Err(ServiceError::Conflict(
@@ -454,7 +451,7 @@ pub(super) fn check_fixed(is: bool, wanted: Option<bool>) -> Result<(), ServiceE
     }
 }
 
-/// Deletes a template: nothing more is sent of it. What was sent stays as it is.
+/// Deletes a template: nothing more is sent from it. Sent envelopes are unaffected.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     let template = get(core, caller, id).await?;
     let now = core.clock.now();
@@ -464,7 +461,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, 
     Ok(template)
 }
 
-/// Deletes a template here, and has it archived at its provider.
+/// Deletes a template here and schedules its archiving at the provider.
 pub(super) async fn remove(
     tx: &mut Tx,
     template: &Template,
@@ -480,11 +477,11 @@ pub(super) async fn remove(
     jobs::insert(tx, &template.org, &job, Some(template.id.as_str()), now).await
 }
 
-/// How long a template waits to be archived while something is out that was sent of it.
+/// Retry interval of archiving while envelopes of the template are out for signing.
 const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
 
-/// Archives a deleted template at its provider, once nothing that was sent of it is out
-/// for signing: a provider may show nobody a document whose template is archived.
+/// Archives a deleted template at its provider once none of its envelopes is out for signing: a
+/// provider may hide documents of an archived template.
 pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, ServiceError> {
     let mut connection = core.store.read().await?;
     let template = templates::find(&mut connection, org, id).await?;
@@ -501,6 +498,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, 
         let signing = provider(core, org, &template.provider_instance)?;
         match signing.archive_template(at_provider).await {
             Ok(()) => signing.keep(core).await?,
+            // Archived or removed at the provider already.
             Err(ProviderError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
@@ -508,7 +506,7 @@ pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<Next, 
     Ok(Next::Done)
 }
 
-/// A page of the library, newest first, and how many there are.
+/// Returns a page of the library, newest first, and the total number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -519,12 +517,11 @@ pub async fn list(
     Ok(templates::list(&mut connection, &caller.org, page, limit).await?)
 }
 
-/// How often a template that others keep changing is sent to its provider.
+/// Attempts to sync a template that others keep changing.
 const SYNCS: usize = 5;
 
-/// The template, once its provider has the same document and fields. A provider
-/// takes a template with the same external id for the same one, so that a repeat
-/// does no harm.
+/// Returns the template once its provider has the same document and fields. The template's id is
+/// the idempotency key at the provider, so a repeat does no harm.
 pub async fn synced(core: &Core, mut template: Template) -> Result<Template, ServiceError> {
     for _ in 0..SYNCS {
         let (true, Some(document)) = (template.provider_stale, &template.document) else {
@@ -533,6 +530,7 @@ pub async fn synced(core: &Core, mut template: Template) -> Result<Template, Ser
         let owner = Owner::new(&template.org, template.id.as_str());
         let room = admit(core, &owner, document.size.unsigned_abs()).await?;
         let pdf = core.files.get(document).await?;
+        // Release the memory reservation before the provider call, which may be slow.
         drop(room);
         let signing = provider(core, &template.org, &template.provider_instance)?;
         let (name, id) = (template.name.clone(), template.id.clone());
@@ -543,6 +541,7 @@ pub async fn synced(core: &Core, mut template: Template) -> Result<Template, Ser
         let mut tx = core.store.begin().await?;
         signing.write(&mut tx).await?;
         if !templates::note_synced(&mut tx, &template, &sent.template_id).await? {
+            // The template changed during the call, so the provider has an older version.
             templates::note_stale(&mut tx, &template).await?;
         }
         template = templates::get(&mut tx, &template.org, &id)
@@ -573,7 +572,7 @@ async fn place(
 /// Names of the signing form's own controls.
 const RESERVED_NAMES: [&str; 3] = ["action", "consent", "reason"];
 
-/// What is wrong with fields that are called like the form's own controls.
+/// Returns an issue for each field with the name of one of the form's own controls.
 pub(super) fn reserved_names(fields: &[Field]) -> Vec<Issue> {
     let reserved = fields
         .iter()
@@ -601,14 +600,14 @@ fn unreserved(fields: Vec<Field>) -> Result<Vec<Field>, ServiceError> {
     }
 }
 
-/// A document without its tags, and the fields that they placed.
+/// Document without its tags, with the fields that they defined.
 pub(super) struct Tagged {
     pub(super) fields: Vec<Field>,
     pub(super) pdf: Bytes,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Fields from `{{…}}` tags. A document without tags gives an empty template.
+/// Creates fields from `{{…}}` tags. A document without tags has no fields.
 pub(super) async fn from_tags(
     core: &Core,
     rules: &PlacementRules,

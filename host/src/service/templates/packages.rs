@@ -1,9 +1,8 @@
-//! Packages: templates in an order, that go out as one document.
+//! Packages: ordered templates that are sent as one document.
 //!
-//! A package asks for identity verification when any member does. Its document then
-//! is at the verified instance, and every member that is not there is copied there:
-//! the copy is made when the package is written, and made anew when its source has
-//! another document or other fields by the time it is used.
+//! A package requires identity verification if any member does. Its document is then at the
+//! verified provider instance, so members at another instance are copied there. A copy is made when
+//! the package is written, and updated on use if its source's document or fields have changed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +22,7 @@ use crate::service::templates::{provider_fields, synced};
 use crate::service::{Caller, Core, Issue, ServiceError};
 use crate::store::{StoreError, packages, templates};
 
-/// Most members of a package (specification, "Templates combined").
+/// Maximum number of a package's members (specification, "Templates combined").
 const MEMBERS: usize = 20;
 
 /// Body of `POST /document-packages`.
@@ -50,7 +49,7 @@ pub struct ChangePackage {
     pub template_ids: Option<Vec<String>>,
 }
 
-/// A package.
+/// Package.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "package_id": "pkg_01jdk7m3e8f4x9s2w5v6b0c1dg", "name": "Vehicle sale", "kba_required": true,
@@ -62,9 +61,9 @@ pub struct ChangePackage {
 pub struct PackageView {
     pub package_id: PackageId,
     pub name: String,
-    /// Any member asks for it.
+    /// Whether any member requires identity questions.
     pub kba_required: bool,
-    /// Where the package's document is.
+    /// Provider instance of the package's document.
     pub provider_instance: String,
     /// In the order of the document.
     pub items: Vec<MemberView>,
@@ -72,18 +71,18 @@ pub struct PackageView {
     pub updated_at: Timestamp,
 }
 
-/// A member, as its template is.
+/// Member with the current attributes of its template.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemberView {
     pub template_id: TemplateId,
     pub name: String,
     pub kba_required: bool,
     pub provider_instance: String,
-    /// A package with such a member cannot be used before it is changed.
+    /// A package with a deleted member cannot be used until it is changed.
     pub deleted: bool,
 }
 
-/// A package and its members' templates.
+/// Package with the templates of its members.
 pub struct Members {
     pub package: Package,
     pub templates: Vec<Template>,
@@ -120,7 +119,7 @@ impl Members {
     }
 }
 
-/// Makes a package.
+/// Creates a package.
 pub async fn create(
     core: &Core,
     caller: &Caller,
@@ -182,12 +181,12 @@ pub async fn change(
     Ok(members.view(core))
 }
 
-/// A package of the caller's organization.
+/// Returns a package of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<PackageView, ServiceError> {
     Ok(with_members(core, caller, id).await?.view(core))
 }
 
-/// A page of packages, newest first, and how many there are.
+/// Returns a page of packages, newest first, and the total number.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -212,15 +211,15 @@ async fn read(core: &Core, caller: &Caller, id: &str) -> Result<Package, Service
     found.ok_or_else(unknown)
 }
 
-/// A package and the templates that it names, deleted ones too.
+/// Returns a package with its members' templates, including deleted ones.
 pub async fn with_members(core: &Core, caller: &Caller, id: &str) -> Result<Members, ServiceError> {
     let package = read(core, caller, id).await?;
     Members::read(core, caller, package).await
 }
 
-/// What a document is made of that keeps these of the package's members, in its
-/// order: each member itself, or its copy, where identity verification asks for one.
-/// It is computed from the kept ones only.
+/// Returns the sources of a document that keeps these members of the package, in the package's
+/// order: each member itself, or its copy where identity verification requires one. Only the kept
+/// members decide whether it does.
 pub async fn kept(
     core: &Core,
     members: &Members,
@@ -238,7 +237,7 @@ pub async fn kept(
     Ok(sources)
 }
 
-/// What a body names, each once.
+/// Parses the template ids of a body and rejects duplicates.
 fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
     let mut members = Vec::new();
     let mut issues = Vec::new();
@@ -260,7 +259,7 @@ fn members(ids: &[String]) -> Result<Vec<TemplateId>, ServiceError> {
     }
 }
 
-/// The package, when all its members may be in one.
+/// Checks that all members may be in a package.
 async fn usable(core: &Core, caller: &Caller, package: Package) -> Result<Members, ServiceError> {
     let members = Members::read(core, caller, package).await?;
     let mut issues = Vec::new();
@@ -295,8 +294,8 @@ fn copy_of(members: &Package, member: &Template) -> MadeFor {
     }
 }
 
-/// Copies, at the provider, of the members that need one and have none; to be
-/// inserted with the package.
+/// Creates, at the provider, copies of the members that need one and have none. The caller inserts
+/// them with the package.
 async fn missing_copies(core: &Core, members: &Members) -> Result<Vec<Template>, ServiceError> {
     let kba_required = members.kba_required();
     let instance = core.signing_instance(&members.package.org, kba_required);
@@ -323,7 +322,7 @@ async fn missing_copies(core: &Core, members: &Members) -> Result<Vec<Template>,
     Ok(copies)
 }
 
-/// The member's copy with all that the member has now.
+/// Returns the member's copy, updated to the member's current content.
 async fn fresh_copy(
     core: &Core,
     package: &Package,
@@ -337,14 +336,14 @@ async fn fresh_copy(
     let now = core.clock.now();
     let (mut copy, is_new) = match known {
         Some(copy) => (copy, false),
-        // Became a matter of identity verification after the package was written.
+        // The member needs a copy only since its package was written.
         None => (new_copy(member, made_for, instance, now), true),
     };
     if is_new || copy.copied_content.as_deref() != Some(&member.content()) {
         take_over(core, &mut copy, member).await?;
         let mut tx = core.store.begin().await?;
         match is_new {
-            // Somebody else was faster: what they made is looked at next time.
+            // Another request has inserted the copy first. A retry checks whether it is current.
             true => match templates::insert(&mut tx, &copy).await {
                 Err(error) if error.is_unique_violation() => {
                     return Err(StoreError::Conflict.into());
@@ -369,7 +368,7 @@ fn new_copy(member: &Template, made_for: MadeFor, instance: &str, now: Timestamp
     }
 }
 
-/// Document, fields and with them the roles; no settings beside them.
+/// Copies document and fields, with their roles. Other settings are not copied.
 async fn take_over(
     core: &Core,
     copy: &mut Template,

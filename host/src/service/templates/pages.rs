@@ -1,8 +1,8 @@
-//! Pages of documents as people see them: sizes, pictures and text, made in the
-//! sandbox and kept for a while.
+//! Pages of documents as people see them: sizes, pictures and text, computed in the sandbox and
+//! cached.
 //!
-//! What is kept is named by the document's SHA-256, so that it is never stale;
-//! who may see it is decided before it is asked for.
+//! Cache keys contain the document's SHA-256, so entries are never stale. The caller checks access
+//! first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,31 +17,31 @@ use crate::files::Key;
 use crate::service::envelopes::uploads::admit;
 use crate::service::{Core, ServiceError};
 
-/// Pixels across a page's picture; sharp enough for a phone held close.
+/// Width of a page's picture in pixels; sharp enough for a phone held close.
 pub const WIDTH: u32 = 1_100;
-/// Bytes of pictures that are kept.
+/// Capacity of the picture cache, in bytes.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes of text that are kept.
+/// Capacity of the text cache, in bytes.
 const TEXT_BYTES: u64 = 16 * 1024 * 1024;
-/// Bytes that a line takes beside its text.
+/// Bytes counted for a line beside its text.
 const LINE_BYTES: usize = 64;
-/// How long a document that takes too much is not tried again.
+/// Time for which a document that exceeded the limits is not tried again.
 const TOO_HEAVY: Duration = Duration::from_secs(600);
-/// Documents whose page sizes are kept.
+/// Number of documents with cached page sizes.
 const DOCUMENTS: u64 = 1_000;
 
-/// Bytes that a document of unknown size is taken for.
+/// Bytes assumed for a document of unknown size.
 const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024;
 
-/// A page of a document: its SHA-256, and the page from 1.
+/// Key of a page: the document's SHA-256, and the page number from 1.
 type PageKey = (String, u32);
 
-/// What was made lately.
+/// Caches of page sizes, pictures and texts.
 pub struct Pages {
     facts: Cache<String, Arc<[PageFacts]>>,
     pictures: Cache<PageKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
-    /// Documents that exceeded the limits of a call, which are not tried again for a while.
+    /// Documents that exceeded the limits of a call and are not tried again for a while.
     too_heavy: Cache<String, Arc<ServiceError>>,
 }
 
@@ -71,7 +71,7 @@ fn weighed<T: Clone + Send + Sync + 'static>(
         .build()
 }
 
-/// The pages of a document in their order.
+/// Returns the pages of a document, in order.
 pub async fn facts(
     core: &Core,
     pages: &Pages,
@@ -89,15 +89,14 @@ pub async fn facts(
         .map_err(ServiceError::shared)
 }
 
-/// A page as a PNG, [`WIDTH`] pixels wide. Callers who ask while it is being made wait
-/// for that one.
+/// Returns a page as a PNG, [`WIDTH`] pixels wide. Concurrent callers share one computation.
 pub async fn picture(
     core: &Core,
     pages: &Pages,
     document: &StoredFile,
     page: u32,
 ) -> Result<Bytes, ServiceError> {
-    // Every document has a first page: nobody waits until the others are counted.
+    // Every document has a first page, so it does not wait for the page count.
     if page != 1 {
         check_page(core, pages, document, page).await?;
     }
@@ -113,17 +112,17 @@ pub async fn picture(
         .map_err(ServiceError::shared)
 }
 
-/// Has the first page drawn, for who is about to ask for it.
+/// Draws the first page in the background, for a client that is about to request it.
 pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: StoredFile) {
     let (core, pages) = (core.clone(), pages.clone());
     tokio::spawn(async move {
         if let Err(error) = picture(&core, &pages, &document, 1).await {
-            tracing::debug!(%error, "a first page could not be drawn");
+            tracing::debug!(%error, "first page could not be drawn");
         }
     });
 }
 
-/// The lines of a page's text layer. A scan has none.
+/// Returns the lines of a page's text layer. A scan has none.
 pub async fn text(
     core: &Core,
     pages: &Pages,
@@ -155,7 +154,7 @@ async fn check_page(
     Ok(())
 }
 
-/// Makes something of a document's bytes, which are held in memory meanwhile.
+/// Computes something from a document's bytes, with a memory reservation for them.
 async fn made_of<T>(
     core: &Core,
     pages: &Pages,
@@ -174,13 +173,14 @@ async fn made_of<T>(
     if let Err(ServiceError::Component(error)) = &made
         && error.by_document
     {
+        // Cached, so that page views do not exhaust the sandbox again and again.
         let error = Arc::new(ServiceError::Component(error.again()));
         failed.insert(document.sha256.clone(), error).await;
     }
     made
 }
 
-/// One of unknown size counts as a large one.
+/// Returns the size to reserve; an unknown size counts as large.
 fn size(document: &StoredFile) -> u64 {
     match document.size {
         0 => UNKNOWN_SIZE,

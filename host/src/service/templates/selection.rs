@@ -1,5 +1,5 @@
-//! Which templates a document is made of (specification, "KBA and template
-//! composition"): the field builder, sending and bulk send choose alike.
+//! Selection of the templates that make up a document (specification, "KBA and template
+//! composition"), shared by the field builder, sending and bulk send.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::service::templates::packages::{self, Members};
 use crate::service::templates::pages::Pages;
 use crate::service::{Caller, Core, ServiceError, templates as template_service};
 
-/// Templates that can be merged (specification, "Limits").
+/// Number of templates that can be merged (specification, "Limits").
 const MERGED: std::ops::RangeInclusive<usize> = 2..=20;
 
-/// Which templates a document is made of: one, some of a package, or several.
+/// Templates that make up a document: one, some of a package, or several.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Selection {
     pub template_id: Option<String>,
     pub package_id: Option<String>,
-    /// The members of the package that are kept, at least one; all when absent.
+    /// Members of the package to keep, at least one; all when absent.
     pub package_template_ids: Option<Vec<String>>,
     /// 2 to 20 templates, merged in this order.
     pub template_ids: Option<Vec<String>>,
 }
 
 impl Selection {
-    /// Refuses what does not go together.
+    /// Refuses combinations that exclude each other.
     pub fn check(&self) -> Result<(), ServiceError> {
         let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
         if self.template_id.is_some() && self.package_id.is_some() {
@@ -60,7 +60,7 @@ impl Selection {
         Ok(())
     }
 
-    /// What it names; none when it names nothing.
+    /// Reads the selected templates; none if nothing is selected.
     pub async fn read(
         &self,
         core: &Core,
@@ -143,14 +143,14 @@ fn some_of(members: Members, kept: &[String]) -> Result<Kept, ServiceError> {
     })
 }
 
-/// A package, and which of its members a document keeps.
+/// Package with the members that a document keeps.
 pub struct Kept {
     members: Members,
     /// In the package's order.
     kept: Vec<TemplateId>,
 }
 
-/// Templates that a document is made of.
+/// Selected templates of a document.
 pub enum Selected {
     Template(Box<Template>),
     Package(Kept),
@@ -158,12 +158,13 @@ pub enum Selected {
 }
 
 impl Selected {
-    /// One of the templates.
+    /// Returns the id of the first template.
     pub fn any(&self) -> Option<&TemplateId> {
         self.templates().first().map(|template| &template.id)
     }
 
-    /// Of the templates themselves; a package's members are copied when it is composed.
+    /// Returns the templates themselves. Copies of a package's members are made in
+    /// [`Self::compose`].
     pub fn templates(&self) -> Vec<&Template> {
         match self {
             Self::Template(template) => vec![template],
@@ -175,20 +176,20 @@ impl Selected {
         }
     }
 
-    /// Any template of the document asks for it.
+    /// Returns whether any of the templates requires identity questions.
     pub fn kba_required(&self) -> bool {
         self.templates()
             .iter()
             .any(|template| template.kba_required)
     }
 
-    /// SHA-256, lower-case hex, of what they hold now.
+    /// Returns a hash of the templates' current content (SHA-256, lower-case hex).
     pub fn content(&self) -> String {
         let contents: Vec<String> = self.templates().iter().map(|one| one.content()).collect();
         sha256(contents.join(" ").as_bytes())
     }
 
-    /// Names the same source alike.
+    /// Returns a name of the source. The same selection always has the same name.
     pub fn source(&self) -> String {
         let ids: Vec<&str> = self.templates().iter().map(|one| one.id.as_str()).collect();
         match self {
@@ -211,7 +212,7 @@ impl Selected {
         }
     }
 
-    /// A template of them.
+    /// Composes a template of the selection.
     pub async fn compose(
         &self,
         core: &Core,

@@ -1,4 +1,5 @@
-//! Copies of a signed document, and the marks that tell which one is which.
+//! Copies of a signed document, and the marks that tell authoritative from
+//! non-authoritative copies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +21,16 @@ use crate::service::vault::Vault;
 use crate::service::vault::downloads::untouched;
 use crate::service::{Core, ServiceError};
 
-/// How long a copy that was asked for is kept.
+/// Time to live of a cached copy.
 const KEPT: Duration = Duration::from_secs(120);
-/// Bytes of such copies that are kept on the disk.
+/// Disk space for cached copies.
 const KEPT_BYTES: u64 = 512 * 1024 * 1024;
 
-/// Copies that signers asked for lately, in nameless files of this process: each is made
-/// or read and re-hashed once, however many ask for it.
+/// Cache of copies that signers downloaded recently, in unlinked temporary files. Each copy
+/// is rendered, or read and re-hashed, once, however many signers download it.
 pub struct Copies(Cache<CopyKey, Arc<Spooled>>);
 
-/// An envelope, and whether its copy is in the vault.
+/// Cache key: the envelope, and whether its copy is in the vault.
 type CopyKey = (EnvelopeId, bool);
 
 impl Default for Copies {
@@ -46,7 +47,7 @@ impl Default for Copies {
     }
 }
 
-/// A copy on its way out.
+/// A copy being sent to a client.
 pub struct OutgoingCopy {
     pub pieces: Pieces,
     /// Bytes.
@@ -54,7 +55,7 @@ pub struct OutgoingCopy {
 }
 
 impl OutgoingCopy {
-    /// All of it, in memory.
+    /// Reads the whole copy into memory.
     pub async fn whole(self) -> Result<Bytes, FilesError> {
         let mut bytes = BytesMut::with_capacity(usize::try_from(self.size).unwrap_or_default());
         let mut pieces = self.pieces;
@@ -65,11 +66,11 @@ impl OutgoingCopy {
     }
 }
 
-/// The copy for a signer of a finished envelope: the document with everything
-/// that was signed, marked as a non-authoritative copy on every page.
+/// Returns the signers' copy of a finished envelope: the executed document, marked as a
+/// non-authoritative copy on every page.
 ///
-/// Before the envelope is vaulted it is made of what the provider executed, and
-/// the same each time.
+/// Before the envelope is vaulted, the copy is rendered from the provider's executed
+/// document. Rendering is deterministic.
 pub async fn signers_copy(
     core: &Core,
     vault: &Vault,
@@ -87,7 +88,10 @@ pub async fn signers_copy(
             None => unvaulted(core, envelope).await,
         }
     };
+    // Vaulting changes the key: the cached pre-vault copy is not served in place of the
+    // vaulted one.
     let key = (envelope.id.clone(), envelope.record.copy.is_some());
+    // Concurrent requests for the same key share one rendering.
     let made = vault.copies.0.try_get_with(key, make).await;
     let made = made.map_err(ServiceError::shared)?;
     Ok(OutgoingCopy {
@@ -96,9 +100,10 @@ pub async fn signers_copy(
     })
 }
 
-/// Makes the copy of an envelope that is not vaulted yet.
+/// Renders the copy of an envelope that is not vaulted yet.
 async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<Spooled>, ServiceError> {
     let (executed, _) = signed_document(core, envelope).await?;
+    // A fixed time makes every rendering the same.
     let at = envelope.signed_at.unwrap_or(envelope.updated_at);
     let owner = Owner::new(&envelope.org, envelope.id.as_str());
     let documents = core.documents(Some(&envelope.org));
@@ -113,7 +118,8 @@ async fn unvaulted(core: &Core, envelope: &Envelope) -> Result<Arc<Spooled>, Ser
     Ok(Arc::new(spool.finish().await.map_err(FilesError::Spool)?))
 }
 
-/// The document as its signing provider executed it, and the plugin that fetched it.
+/// Fetches the executed document from its signing provider. Returns it with the identity of
+/// the plugin that fetched it.
 pub async fn signed_document(
     core: &Core,
     envelope: &Envelope,
@@ -128,7 +134,7 @@ pub async fn signed_document(
     Ok((signing.signed_document(submission).await?, identity))
 }
 
-/// An executed document, marked as a non-authoritative copy.
+/// Marks an executed document as a non-authoritative copy.
 pub async fn non_authoritative(
     documents: &Documents,
     reader: &Placement,
@@ -145,18 +151,18 @@ pub async fn non_authoritative(
     }
 }
 
-/// A document after marking.
+/// Result of marking a document.
 pub enum MarkedCopy {
-    /// Nothing may be added to it.
+    /// The document permits no changes, so it has no mark.
     Unchanged,
-    /// The document's own bytes, with the mark behind them.
+    /// The original bytes, with the mark appended as an incremental update.
     Appended(Bytes),
-    /// Other bytes: an update behind the document's own could not be read.
+    /// Rewritten bytes, because the incremental update could not be read back.
     Rewritten(Bytes),
 }
 
-/// The marked document, which another reader than its writer can read. It is in
-/// memory once here, and once more in the sandbox while that is at work.
+/// Marks a document, and checks that a reader other than its writer can read the result. The
+/// document is in memory once here, and once more in the sandbox during the call.
 pub async fn mark(
     documents: &Documents,
     reader: &Placement,
@@ -172,6 +178,7 @@ pub async fn mark(
         Ok(Marked::Rewritten(whole)) => return Ok(MarkedCopy::Rewritten(whole.into())),
         Ok(Marked::Appended(tail)) => {
             let whole = joined(pdf, &tail);
+            // A writer's mistake is found here, not when the copy is opened years later.
             match reader.inspect(whole.clone()).await? {
                 Ok(_) => return Ok(MarkedCopy::Appended(whole)),
                 Err(error) => (whole.slice(..length), error.into()),
@@ -179,6 +186,8 @@ pub async fn mark(
         }
         Err(error) => (pdf, ServiceError::from(error)),
     };
+    // The appended update is unreadable or impossible: retry as a full rewrite, and report
+    // the first error if that fails, too.
     let request = MarkRequest {
         rewrite: true,
         ..request
@@ -203,7 +212,7 @@ fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkReque
     }
 }
 
-/// Bytes with others behind them; what nobody else holds is not copied.
+/// Appends `tail` to `head`, without copying `head` when it has no other owner.
 pub fn joined(head: Bytes, tail: &[u8]) -> Bytes {
     let mut whole = Vec::from(head);
     whole.reserve_exact(tail.len());

@@ -23,14 +23,14 @@ use crate::service::vault::log;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::ledger;
 
-/// How long the newest entries may take to get their places.
+/// Interval and limit of waiting for the newest entries to be placed in the log.
 const PLACE_WAIT: Duration = Duration::from_millis(100);
 const PLACE_WAITS: u32 = 30;
 
-/// The ledger of an envelope of the caller's organization.
+/// Returns the ledger of an envelope of the caller's organization.
 ///
-/// Entries that were written just now are given their places in the log first:
-/// by this process, or within a second by the node that extends the log.
+/// Waits for recent entries to be placed in the log first: this process places them, or
+/// the node that holds the sequencer's lease does within a second.
 pub async fn ledger(
     core: &Core,
     vault: &Vault,
@@ -41,7 +41,7 @@ pub async fn ledger(
     let (org, id) = (&envelope.org, &envelope.id);
     let mut waits = 0;
     loop {
-        // Proofs first: what is appended in between has none, and waits.
+        // Read the proofs first: entries appended in between have none, so the loop waits.
         let log = log::evidence(core, org, id).await?;
         let mut connection = core.store.read().await?;
         let entries = ledger::list(&mut connection, Some(org), id).await?;
@@ -62,20 +62,20 @@ pub async fn ledger(
     }
 }
 
-/// Larger components are not carried in bundles: anyone can download them.
+/// Size limit in bytes of components in bundles. Larger ones can be downloaded instead.
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
 
-/// A file of a bundle.
+/// Content of a bundle's file.
 enum Content {
     Stored(StoredFile),
     Made(Bytes),
 }
 
-/// The evidence of a released envelope, as one zip. However large its documents are, they
-/// are never in memory.
+/// Writes the evidence of a released envelope to a zip file. Documents are streamed and
+/// never held in memory.
 ///
-/// A bundle holds the authoritative copy, so there is none before vault-out: the
-/// live copy leaves the vault only by its single-use link.
+/// A bundle contains the authoritative copy, so it exists only after vault-out: the live
+/// copy leaves the vault only through its single-use link.
 pub async fn bundle(
     core: &Core,
     vault: &Vault,
@@ -112,8 +112,8 @@ pub async fn bundle(
     Ok(written.await.map_err(FilesError::Spool)?)
 }
 
-/// The evidence of a vaulted or released envelope, for a verification on this
-/// machine: the live authoritative copy must not be handed out.
+/// Returns the evidence of a vaulted or released envelope for verification on this
+/// machine. It may contain the live authoritative copy, which must not leave the vault.
 pub async fn evidence(
     core: &Core,
     vault: &Vault,
@@ -133,6 +133,7 @@ pub async fn evidence(
     Ok(Bundle::of_installation(read, in_vault))
 }
 
+/// Returns the bundle's files with their names.
 async fn files(
     core: &Core,
     vault: &Vault,
@@ -156,6 +157,7 @@ async fn files(
     let activations = activations(core, &ledger, &named).await?;
     files.push((LEDGER.to_owned(), pretty(&ledger)?));
     files.push((COMPONENT_LEDGER.to_owned(), pretty(&activations)?));
+    // Only rules are replayed by a verifier, so provider plugins are left out.
     let rules = named.iter().filter(|one| !one.slot.is_provider());
     let digests: BTreeSet<&str> = rules.map(|one| one.identity.sha256.as_str()).collect();
     for digest in digests {
@@ -173,7 +175,7 @@ fn pretty(value: &impl Serialize) -> Result<Content, ServiceError> {
     Ok(Content::Made(text.into()))
 }
 
-/// The components that the ledger names; none in ledgers of earlier releases.
+/// Returns the components that the ledger names; none for ledgers of earlier releases.
 fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
     let stored = |entry: &&LedgerEntry| entry.action == EventType::VaultStored.as_str();
     let stored = ledger.entries.iter().rfind(stored);
@@ -183,8 +185,8 @@ fn participants(ledger: &CustodyLedger) -> Vec<Participant> {
         .unwrap_or_default()
 }
 
-/// The component ledgers' entries about those that were uploaded or activated, with
-/// proofs that lead to the custody ledger's checkpoint.
+/// Returns the component ledgers' entries about these components' uploads and
+/// activations, with inclusion proofs for the custody ledger's checkpoint.
 async fn activations(
     core: &Core,
     ledger: &CustodyLedger,

@@ -1,4 +1,4 @@
-//! Download links and what they give.
+//! Download links and the files they lead to.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::downloads::{self, DownloadLink, LinkedFile};
 use crate::store::{StoreError, envelopes};
 
-/// Life of a download link.
+/// Lifetime of a download link.
 pub const LIFE: Duration = Duration::from_secs(3600);
 
-/// A link as the API shows it.
+/// A link as the API returns it.
 pub struct IssuedLink {
     pub url: String,
     pub filename: String,
     pub expires_at: Timestamp,
 }
 
-/// A link to the authoritative copy, good for one complete read.
+/// Issues a link to the authoritative copy, valid for one complete download.
 pub async fn authoritative(
     core: &Core,
     caller: &Caller,
@@ -44,7 +44,7 @@ pub async fn authoritative(
     .await
 }
 
-/// A link to the non-authoritative copy.
+/// Issues a link to the non-authoritative copy.
 pub async fn copy(core: &Core, caller: &Caller, id: &str) -> Result<IssuedLink, ServiceError> {
     issue_for(
         core,
@@ -56,6 +56,7 @@ pub async fn copy(core: &Core, caller: &Caller, id: &str) -> Result<IssuedLink, 
     .await
 }
 
+/// Checks with the lifecycle rules, issues the link and records it in the ledger.
 async fn issue_for(
     core: &Core,
     caller: &Caller,
@@ -82,7 +83,7 @@ async fn issue_for(
     Ok(link)
 }
 
-/// Makes a link.
+/// Issues a link. Only links to the live authoritative copy are single-use.
 pub async fn issue(
     core: &Core,
     connection: &mut AnyConnection,
@@ -114,20 +115,21 @@ pub async fn issue(
     })
 }
 
-/// A file on its way out.
+/// A file being sent to a client.
 pub struct Download {
     pub pieces: Pieces,
     /// Bytes.
     pub size: u64,
     pub filename: String,
     pub content_type: String,
-    /// Set for a single-use link: must be given back when the read breaks off.
+    /// Set for a single-use link, which must be released when the transfer breaks off.
     pub redeemed: Option<LinkToken>,
 }
 
-/// What a link gives. With `peek` (a HEAD request) nothing is used up.
+/// Opens the file behind a link. With `peek` (a HEAD request) a single-use link stays
+/// unused.
 ///
-/// The bytes are re-hashed before the first of them leaves.
+/// The file is re-hashed before its first byte is sent.
 pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, ServiceError> {
     let unknown = || ServiceError::NotFound("Download");
     let token = LinkToken::parse(token).ok_or_else(unknown)?;
@@ -142,12 +144,15 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, Se
         .await?
         .ok_or_else(unknown)?;
     drop(connection);
+    // The file may have moved since the link was issued, for example by vault-out.
     let file = linked_file(&envelope, link.file).ok_or_else(gone)?.clone();
+    // Verified before the link is consumed, so that a failed read does not use it up.
     let pieces = untouched(core, &envelope, core.files.read_in_pieces(&file).await).await?;
     let mut redeemed = None;
     if link.single_use && !peek {
         let now = core.clock.now();
         let mut tx = core.store.begin().await?;
+        // Compare-and-swap: of concurrent requests with a single-use link, one succeeds.
         if !downloads::redeem(&mut tx, &token, now).await? {
             return Err(gone());
         }
@@ -163,7 +168,7 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<Download, Se
     })
 }
 
-/// The read is complete: recorded, and the link stays used.
+/// Records a completed download. The link stays used.
 pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     if let Some(link) = downloads::get(&mut tx, token).await?
@@ -184,8 +189,8 @@ pub async fn completed(core: &Core, token: &LinkToken) -> Result<(), ServiceErro
     Ok(tx.commit().await?)
 }
 
-/// The read broke off: the link can be used again. Recorded, as most of the copy may have
-/// been read all the same.
+/// Records a download that broke off, and makes the link usable again. The entry matters
+/// because the client may have received most of the copy.
 pub async fn broken_off(core: &Core, token: &LinkToken) -> Result<(), ServiceError> {
     let mut tx = core.store.begin().await?;
     downloads::release(&mut tx, token).await?;
@@ -216,8 +221,8 @@ fn gone() -> ServiceError {
     ServiceError::Gone("Download link has expired or was already used".into())
 }
 
-/// What was read of an envelope's file. One that was changed is told everywhere,
-/// and handed to nobody.
+/// Returns the result of reading an envelope's file. If the file was changed, records the
+/// tampering, emits the event, and returns a conflict instead of the bytes.
 pub async fn untouched<T>(
     core: &Core,
     envelope: &Envelope,

@@ -1,6 +1,5 @@
-//! Re-reading what is in the vault: every file's bytes, the ledger's rows, and
-//! their places in the log. Nothing is taken from a hash that was computed
-//! before.
+//! Integrity checks of vaulted envelopes: every file's bytes, the ledger's rows, and their
+//! places in the log. Everything is recomputed; no earlier hash is trusted.
 
 use std::time::Duration;
 
@@ -23,24 +22,24 @@ use crate::store::integrity::{self, Progress};
 use crate::store::row::OwnedEnvelope;
 use crate::store::{StoreError, envelopes, ledger, log, vault};
 
-/// Every envelope in the vault is looked at so often.
+/// Interval at which every vaulted envelope is checked.
 pub const PERIOD: Duration = Duration::from_secs(7 * 86_400);
-/// Who takes an envelope and dies leaves it for so long.
+/// Lease on an envelope being checked. Other nodes take it over after a crash.
 const LEASE: Duration = Duration::from_secs(600);
-/// Envelopes taken at once.
+/// Number of envelopes claimed at once.
 const BATCH: i64 = 16;
 
-/// Something that does not hold.
+/// A failed integrity check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
     /// document`, `ledger` or `log`.
     pub check: String,
-    /// In plain words.
+    /// Explanation for people.
     pub detail: String,
-    /// What was recorded.
+    /// Recorded hash.
     pub expected_hash: Option<String>,
-    /// What is there now.
+    /// Hash computed from the present content.
     pub actual_hash: Option<String>,
 }
 
@@ -61,29 +60,29 @@ impl Problem {
     }
 }
 
-/// When an envelope is looked at next: each has a moment of the week for itself,
-/// so that what was vaulted together is not read together.
+/// Returns the time of an envelope's next check. Each envelope has a fixed slot of the week,
+/// derived from its id, so that envelopes vaulted together are not all read at once.
 pub fn next_look(envelope: &EnvelopeId, now: Timestamp) -> Timestamp {
     let digest = Sha256::digest(envelope.as_str());
     let share = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     let week = PERIOD.as_millis() as i64;
     let moment = i64::from(share) * week / (1 << 32);
     let wait = (moment - now.as_millis()).rem_euclid(week);
-    // Its moment is now: it comes again in a week.
+    // The slot is right now, which means this check: the next one is in a week.
     let wait = if wait == 0 { week } else { wait };
     Timestamp::from_millis(now.as_millis() + wait)
 }
 
-/// An envelope that was looked at, and what came of it.
+/// Result of checking one envelope.
 pub struct Looked {
     pub envelope: EnvelopeId,
-    /// Why it could not be read, which is no tampering: it is tried again.
+    /// Error that prevented reading. Not evidence of tampering; the check is retried.
     pub unread: Option<ServiceError>,
 }
 
-/// Looks at up to 16 envelopes whose turn it is; none when it is nobody's.
+/// Checks up to 16 due envelopes; returns an empty list when none is due.
 ///
-/// Several nodes may sweep at once: each envelope is taken by one.
+/// Several nodes may run it concurrently: each envelope is leased to one of them.
 pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
     let now = core.clock.now();
     let due = integrity::claim(&core.store, now, now + LEASE, BATCH).await?;
@@ -94,7 +93,7 @@ pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
             Ok(()) => drop(core.metrics.integrity_checked.inc()),
             Err(error) => {
                 core.metrics.integrity_unread.inc();
-                tracing::error!(envelope = %due.envelope, %error, "it could not be re-read");
+                tracing::error!(envelope = %due.envelope, %error, "vaulted envelope could not be re-read");
             }
         }
         looked.push(Looked {
@@ -105,7 +104,7 @@ pub async fn sweep(core: &Core) -> Result<Vec<Looked>, ServiceError> {
     Ok(looked)
 }
 
-/// Looks at one envelope, records what was found, and tells of what is new.
+/// Checks one envelope, stores the findings, and reports findings that are new.
 async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
     let envelope = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
@@ -113,7 +112,8 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let mut problems = problems(core, &envelope).await?;
     if !problems.is_empty() {
-        // It may have been released meanwhile, and its live copy be gone.
+        // A release in the meantime moves the live copy, which looks like a missing file:
+        // check again with the current record.
         let mut connection = core.store.read().await?;
         let again = envelopes::get(&mut connection, &due.org, &due.envelope).await?;
         drop(connection);
@@ -126,13 +126,14 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let found = (!problems.is_empty()).then(|| json!(problems).to_string());
     let mut tx = core.store.begin().await?;
-    // Whoever looks at it at the same time tells of it, or finds it told.
+    // The lock serializes concurrent checks, so that one of them reports a finding.
     let envelope = envelopes::lock(&mut tx, &due.org, &due.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Envelope"))?;
     let known = integrity::problems(&mut tx, due).await?;
+    // Findings equal to those of the previous check were reported then.
     if found.is_some() && found != known {
         for problem in &problems {
-            tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "tampering");
+            tracing::error!(envelope = %envelope.id, check = problem.check, problem.detail, "vaulted envelope failed its integrity check");
         }
         if let Some(first) = problems.first() {
             let data = json!({
@@ -149,7 +150,7 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     Ok(tx.commit().await?)
 }
 
-/// Everything about an envelope's stored record that does not hold.
+/// Returns all integrity problems of an envelope's stored record.
 async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, ServiceError> {
     let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
@@ -203,7 +204,7 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<Problem>, Serv
     Ok(problems)
 }
 
-/// That an entry is what was given its place in the log.
+/// Checks that a ledger entry is the one at its place in the log.
 fn place_problem(
     envelope: &Envelope,
     sequence: i64,
@@ -233,7 +234,7 @@ fn place_problem(
     }
 }
 
-/// That a file's bytes are those that the ledger tells of.
+/// Checks that a file has the hash recorded in the ledger.
 async fn file_problem(
     core: &Core,
     check: &str,
@@ -241,7 +242,7 @@ async fn file_problem(
     recorded: Option<&str>,
 ) -> Result<Option<Problem>, ServiceError> {
     let Some(file) = file else {
-        // The source of an envelope vaulted before steps were recorded.
+        // Envelopes vaulted before pipeline steps were recorded have no source file.
         return Ok((check != "signed document")
             .then(|| Problem::new(check, format!("the envelope has no {check}"))));
     };
@@ -267,20 +268,20 @@ async fn file_problem(
     }
 }
 
-/// Makes it every envelope's turn that was not looked at since `since`.
+/// Makes every envelope due that was not checked since `since`.
 pub async fn make_due(core: &Core, since: Timestamp) -> Result<(), StoreError> {
     let mut tx = core.store.begin().await?;
     integrity::make_due(&mut tx, since, core.clock.now()).await?;
     tx.commit().await
 }
 
-/// How far the looks since `since` have come.
+/// Returns the progress of the checks since `since`.
 pub async fn progress(core: &Core, since: Timestamp) -> Result<Progress, StoreError> {
     let mut connection = core.store.read().await?;
     integrity::progress(&mut connection, since).await
 }
 
-/// Every envelope whose last look found something, whoever looked.
+/// Returns every envelope with problems found by its last check, on any node.
 pub async fn with_problems(core: &Core) -> Result<Vec<(EnvelopeId, Vec<Problem>)>, StoreError> {
     let mut connection = core.store.read().await?;
     integrity::with_problems(&mut connection).await

@@ -1,8 +1,7 @@
-//! The log of all ledgers: giving entries their places, and proving that they
-//! have them.
+//! The transparency log over all ledgers: gives entries their places and proves inclusion.
 //!
-//! One node at a time extends the log: it holds a lease, and the log's row is
-//! locked while it does. Places, tiles and the signed head are one transaction.
+//! One node at a time extends the log: it holds a lease and locks the log's row. Places,
+//! tiles and the signed head are written in one transaction.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,27 +22,27 @@ use crate::service::vault::Vault;
 use crate::service::{App, Core, ServiceError};
 use crate::store::{log, vault};
 
-/// A checkpoint comes each second or each so many entries.
+/// A checkpoint is signed every second, or after this many entries.
 const BATCH: i64 = 256;
 const PERIOD: Duration = Duration::from_secs(1);
-/// Where checkpoints are kept, by their size.
+/// Folder of published checkpoints, named by tree size.
 const CHECKPOINTS: &str = "ledger/checkpoints";
-/// Another node may take over when this node was silent for so long.
+/// Another node may take over when the lease holder has been silent for this long.
 const LEASE: Duration = Duration::from_secs(5);
 
-/// What a node needs to extend the log.
+/// State that a node needs to extend the log.
 pub struct Sequencer {
     signer: CheckpointSigner,
-    /// This process, as the lease names it.
+    /// Name of this process in the lease.
     holder: String,
-    /// Size of the last tree whose checkpoint is known to be kept.
+    /// Size of the last tree known to be published.
     kept: AtomicU64,
-    /// Why the log is not what it was, once that was seen.
+    /// Reason why the log was found to be forked or truncated; set at most once.
     distrust: OnceLock<String>,
 }
 
 impl Sequencer {
-    /// With the secret that all nodes of an installation share.
+    /// Creates the sequencer from the signing seed that all nodes of an installation share.
     pub fn new(seed: &[u8; 32]) -> Option<Self> {
         Some(Self {
             signer: CheckpointSigner::new(seed)?,
@@ -60,19 +59,20 @@ impl From<Missing> for ServiceError {
     }
 }
 
-/// Extends the log until told to stop.
+/// Extends the log until `stop` is cancelled.
 pub async fn run(app: App, stop: CancellationToken) {
+    // SQLite only: the one node may take back its own lease at once.
     if let Err(error) = log::forget_lease(&app.store).await {
-        tracing::error!(%error, "the lease of an earlier run could not be taken back");
+        tracing::error!(%error, "log lease of an earlier run could not be released");
     }
     if let Err(error) = check(&app, &app.vault).await {
-        tracing::error!(%error, "the log could not be checked");
+        tracing::error!(%error, "log could not be checked against its published checkpoints");
     }
     while !stop.is_cancelled() {
         let full = match sequence(&app, &app.vault).await {
             Ok(sequenced) => sequenced == BATCH as usize,
             Err(error) => {
-                tracing::error!(%error, "the log could not be extended");
+                tracing::error!(%error, "log could not be extended");
                 false
             }
         };
@@ -84,20 +84,22 @@ pub async fn run(app: App, stop: CancellationToken) {
             () = tokio::time::sleep(PERIOD) => {}
         }
     }
-    // What was written while the last requests were answered.
+    // Entries written while the last requests were answered.
     if let Err(error) = sequence(&app, &app.vault).await {
-        tracing::error!(%error, "the log could not be extended");
+        tracing::error!(%error, "log could not be extended at shutdown");
     }
 }
 
-/// Gives up to 256 waiting entries their places and signs the new head. Returns
-/// how many: none while another node has the lease.
+/// Places up to 256 pending entries in the log and signs the new head. Returns their
+/// number: zero while another node holds the lease.
 pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     let signed = head.as_ref().is_some_and(|head| head.checkpoint.is_some());
     let idle = signed && !log::any_pending(&mut connection).await?;
     drop(connection);
+    // Nothing to place. Publish the head anyway if that failed, or the process died, after its
+    // commit.
     if idle {
         let head = head.filter(|head| head.size != vault.log.kept.load(Ordering::Relaxed));
         if let Some((size, Some(note))) = head.map(|head| (head.size, head.checkpoint)) {
@@ -109,6 +111,7 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
     let lease_until = now + LEASE;
+    // Also locks the log's row until the commit.
     let lease = log::lease(&mut tx, &origin(core), &vault.log.holder, now, lease_until).await?;
     let Some(head) = lease else {
         return Ok(0);
@@ -123,13 +126,14 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
         changed.extend(tiles.append(size, leaf)?);
         size += 1;
     }
+    // Consecutive entries change the same tiles; each is written once.
     changed.sort_unstable();
     changed.dedup();
     for id in changed {
         log::set_tile(&mut tx, id, tiles.get(id).unwrap_or_default()).await?;
     }
     log::place(&mut tx, &batch, head.size).await?;
-    // The root of a tree that has grown past a tile needs finished ones, too.
+    // Beyond one tile, the root also depends on finished tiles to its left.
     let tiles = log::tiles(&mut tx, merkle::tiles_of_root(size)).await?;
     let checkpoint = Checkpoint {
         origin: head.origin,
@@ -141,14 +145,15 @@ pub async fn sequence(core: &Core, vault: &Vault) -> Result<usize, ServiceError>
     faults::pass("sequence");
     tx.commit().await?;
     faults::pass("sequenced");
+    // After the commit: the database must know every published head.
     keep(core, vault, size, note).await?;
     Ok(batch.len())
 }
 
-/// Waits until every entry written so far has its place, and gives them theirs where
-/// nobody does. Not for ever: what the log lacks then, a proof will say.
+/// Waits until every entry written so far is placed, and places entries if no other node
+/// does. Gives up after a deadline; proofs then show which entries are missing.
 pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
-    // Twice as long as a node that died keeps others from it.
+    // Twice the lease, so that the lease of a node that died can expire.
     let deadline = tokio::time::Instant::now() + LEASE * 2;
     loop {
         let sequenced = sequence(core, vault).await?;
@@ -164,9 +169,8 @@ pub async fn catch_up(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     }
 }
 
-/// Keeps a checkpoint where nothing is overwritten. One that says otherwise is
-/// there already when the log was cut off or rewritten: its past is then not
-/// what it was.
+/// Publishes a checkpoint as an object that is never overwritten. An existing checkpoint of
+/// the same size with another content means that the log was truncated or rewritten.
 async fn keep(core: &Core, vault: &Vault, size: u64, note: String) -> Result<(), ServiceError> {
     match core
         .files
@@ -185,9 +189,8 @@ async fn keep(core: &Core, vault: &Vault, size: u64, note: String) -> Result<(),
     }
 }
 
-/// Looks through all that was published: whether the head is the newest of it. A
-/// database that was put back to an earlier state, or belongs to another object
-/// store, is behind.
+/// Compares the head with the published checkpoints. A database restored to an earlier
+/// state, or connected to the wrong object store, is behind them.
 pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     if ahead_of_database(core).await? {
         let why = "the log was published with more entries than the database has";
@@ -202,8 +205,8 @@ pub async fn check(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     }
 }
 
-/// What is found behind a head may be of a later one: heads are committed before they are
-/// published, so that the head is read once more after it.
+/// Returns whether a checkpoint larger than the database's head was published. Heads are
+/// committed before they are published, so the head is read again after each listing.
 async fn ahead_of_database(core: &Core) -> Result<bool, ServiceError> {
     let mut known = size(core).await?;
     loop {
@@ -218,21 +221,24 @@ async fn ahead_of_database(core: &Core) -> Result<bool, ServiceError> {
     }
 }
 
-/// How many entries the database has.
+/// Returns the number of entries in the database's head.
 async fn size(core: &Core) -> Result<u64, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     Ok(head.map_or(0, |head| head.size))
 }
 
-/// Says until the end of the process that the log is not what it was.
+/// Marks the log as untrusted for the rest of the process.
 fn distrust(core: &Core, vault: &Vault, why: String) -> ServiceError {
-    tracing::error!(why, "the log is not to be trusted");
+    tracing::error!(
+        why,
+        "log is forked or truncated and can no longer be trusted"
+    );
     core.metrics.ledger_forks.inc();
     ServiceError::Internal(vault.log.distrust.get_or_init(|| why).clone())
 }
 
-/// Whether nothing speaks against the log, as far as this process has seen.
+/// Returns the log's size, or an error if this process found the log untrustworthy.
 pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError> {
     if let Some(why) = vault.log.distrust.get() {
         return Err(ServiceError::Internal(why.clone()));
@@ -245,8 +251,8 @@ pub async fn trusted(core: &Core, vault: &Vault) -> Result<String, ServiceError>
     Ok(format!("{} entries", head.size))
 }
 
-/// Nodes of one installation sign with one key: another one would make its
-/// checkpoints unbelievable. The last succession says which key it is.
+/// Returns this node's public key, if it is the log's key according to the last succession
+/// or the first head. Signatures with another key would not verify.
 fn own(vault: &Vault, head: &log::Head, successions: &[String]) -> Result<String, ServiceError> {
     let own = vault.log.signer.verifier(&head.origin).to_string();
     let last = successions
@@ -266,7 +272,7 @@ fn checkpoint_name(size: u64) -> String {
     format!("{CHECKPOINTS}/{size:020}")
 }
 
-/// The log's name: this installation's address without its scheme. Fixed with
+/// Returns the log's name: this installation's address without the scheme. It is fixed by
 /// the first checkpoint.
 fn origin(core: &Core) -> String {
     let url = core.config.base_url();
@@ -274,7 +280,7 @@ fn origin(core: &Core) -> String {
     format!("{address}/ledger")
 }
 
-/// The head, and with `since` that it goes on from the tree of that size.
+/// Returns the head. With `since`, also a proof of consistency with the tree of that size.
 pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceError> {
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
@@ -303,7 +309,7 @@ pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceErr
     })
 }
 
-/// The first `width` hashes of a tile, one behind the other; all of a full one.
+/// Returns the first `width` hashes of a tile, concatenated; by default a full tile.
 pub async fn tile(core: &Core, id: TileId, width: Option<u64>) -> Result<Vec<u8>, ServiceError> {
     let missing = || ServiceError::NotFound("Tile");
     let mut connection = core.store.read().await?;
@@ -313,15 +319,15 @@ pub async fn tile(core: &Core, id: TileId, width: Option<u64>) -> Result<Vec<u8>
     Ok(hashes.get(..width).ok_or_else(missing)?.concat())
 }
 
-/// That an envelope's entries are in the log, as far as they have their places.
-/// None before the first checkpoint.
+/// Returns inclusion proofs for those entries of an envelope that are placed. None before
+/// the first checkpoint.
 pub async fn evidence(
     core: &Core,
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<LogEvidence>, ServiceError> {
     let mut connection = core.store.read().await?;
-    // Places first: a head that is read later has them all.
+    // Read the places before the head: the later head then covers all of them.
     let places = log::places(&mut connection, Some(org), envelope).await?;
     let head = log::head(&mut connection).await?;
     let Some((head, checkpoint)) =
@@ -339,8 +345,8 @@ pub async fn evidence(
     }))
 }
 
-/// Proofs that the entries of another ledger of the organization, or of the
-/// installation, are in the tree of `checkpoint`: a note of this log.
+/// Returns proofs that the entries of a component ledger (an organization's or the
+/// installation's) are in the tree of `checkpoint`, a note of this log.
 pub async fn inclusions(
     core: &Core,
     owner: &Owner,
@@ -352,7 +358,7 @@ pub async fn inclusions(
     proofs(&mut connection, &places, size).await
 }
 
-/// Proofs of places in the tree of `size`; later places have none.
+/// Returns inclusion proofs in the tree of `size`. Places beyond it are skipped.
 async fn proofs(
     connection: &mut AnyConnection,
     places: &[(i64, u64)],
@@ -375,7 +381,7 @@ async fn proofs(
         .collect()
 }
 
-/// The key that this installation's log is verified with; none before its first
+/// Returns the key that verifies this installation's log; none before its first
 /// checkpoint.
 pub async fn verifier(core: &Core, vault: &Vault) -> Result<Option<VerifierKey>, ServiceError> {
     let mut connection = core.store.read().await?;
@@ -386,12 +392,12 @@ pub async fn verifier(core: &Core, vault: &Vault) -> Result<Option<VerifierKey>,
     Ok(VerifierKey::parse(&own(vault, &head, &successions)?))
 }
 
-/// The size that a note states: its second line.
+/// Parses the tree size from a signed note: its second line.
 fn size_of(note: &str) -> Option<u64> {
     note.lines().nth(1)?.parse().ok()
 }
 
-/// That the log goes on from the head that an envelope's certificate holds.
+/// Returns a proof that the log extends the head in the envelope's certificate.
 async fn certified(
     connection: &mut AnyConnection,
     org: &OrgId,

@@ -1,4 +1,4 @@
-//! Storing authoritative copies, proving them, and releasing them.
+//! The vault: storing authoritative copies, proving them, and releasing them.
 
 pub mod copies;
 pub mod custody;
@@ -18,26 +18,26 @@ use crate::sealing::{SealingKey, TimestampAuthority};
 use copies::Copies;
 use log::Sequencer;
 
-/// What seals and logs, and the copies that were made lately.
+/// State of the vault: keys for seals and the log, and caches.
 pub struct Vault {
     /// Seals authoritative copies.
     pub(crate) sealing: SealingKey,
-    /// Vouches for the time of a seal.
+    /// Time stamping authority for seals, if configured.
     pub(crate) timestamps: Option<TimestampAuthority>,
-    /// Extends the log of all ledgers.
+    /// Extends the log over all ledgers.
     pub(crate) log: Sequencer,
-    /// Copies that signers asked for lately.
+    /// Copies that signers downloaded recently.
     pub(crate) copies: Copies,
     pub(crate) locks: Locks,
 }
 
-/// A lock for each envelope that somebody works on.
+/// In-process locks, one per envelope that is being worked on.
 #[derive(Default)]
 pub struct Locks(Mutex<HashMap<EnvelopeId, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Locks {
-    /// One vault pipeline at a time per envelope and process: a second call waits and then
-    /// finds the work done. Between processes the database decides.
+    /// Returns the lock of an envelope. One pipeline runs per envelope and process; a second
+    /// call waits and then finds the work done. Between processes the database decides.
     pub(crate) fn of(&self, envelope: &EnvelopeId) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         locks.retain(|_, lock| lock.strong_count() > 0);

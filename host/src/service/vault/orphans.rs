@@ -1,5 +1,5 @@
-//! Stored bytes that no row points to: what a process left behind that died
-//! between storing them and saying so, and documents that were replaced.
+//! Removes stored objects that no row points to: leftovers of a process that died between
+//! storing bytes and committing the pointer, and replaced documents.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::service::vault::log;
 use crate::service::{Core, ServiceError};
 use crate::store::{StoreError, chores, objects};
 
-/// Younger bytes may be about to be pointed to.
+/// Minimum age of a removed object. The row that points to a younger one may be uncommitted.
 const AGE: Duration = Duration::from_secs(86_400);
-/// One node looks for them, once in this time.
+/// Interval of the sweep. One node runs it.
 const PERIOD: Duration = Duration::from_secs(86_400);
 
-/// Looks for them when it is time.
+/// Runs the sweep if it is due and no other node has claimed it.
 pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
     let now = core.clock.now();
     if chores::claim(&core.store, "orphans", now, now + PERIOD).await? {
@@ -27,10 +27,10 @@ pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceErr
     Ok(())
 }
 
-/// Removes every object older than a day that no row points to. Returns how
-/// many there were.
+/// Removes every object older than a day that no row points to. Returns their number.
 pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
-    // A database that was restored, or is another's, knows too few of them.
+    // A restored database, or the wrong one, does not know all objects that are in use:
+    // deleting by its rows would lose documents.
     log::check(core, vault).await?;
     let before = core.clock.now() - AGE;
     let mut removed = core.files.remove_cut_off_writes(before).await?;
@@ -38,11 +38,11 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
     while let Some(key) = objects.try_next().await? {
         let unwanted = match Key::parse(&key) {
             Some(key) => !wanted(core, &key).await?,
-            // What is no document of an organization is none of ours to judge.
+            // Of objects that are not documents of an organization, remove only probe files.
             None => key.starts_with(&format!("{PROBES}/")),
         };
         if unwanted {
-            // A backup that has begun points to what is there now.
+            // A backup that has begun will point to objects that exist now.
             if held(core).await?.is_some() {
                 break;
             }
@@ -57,6 +57,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
 async fn wanted(core: &Core, key: &Key) -> Result<bool, StoreError> {
     let mut connection = core.store.read().await?;
     let (org, text) = (&key.org, key.text());
+    // Unknown organization: its rows may be in another database, so keep the object.
     if !objects::knows(&mut connection, org).await? {
         return Ok(true);
     }
@@ -75,7 +76,7 @@ async fn wanted(core: &Core, key: &Key) -> Result<bool, StoreError> {
     }
 }
 
-/// Until when no object may be removed: a backup is copying them.
+/// Returns the time until which a running backup prevents removing objects.
 pub async fn held(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
     let until = chores::due(&core.store, chores::BACKUP).await?;
     Ok(until.filter(|until| *until > core.clock.now()))

@@ -1,8 +1,8 @@
-//! One time for all nodes, without jumps.
+//! One time base for all nodes, without jumps.
 //!
-//! A node reads its clock once, when it starts, and counts on from there. What it counts
-//! follows the database's clock (on SQLite the machine's) so slowly that leases, deadlines
-//! and the order of what is written hold when somebody sets a clock by an hour.
+//! A node reads a clock once at start and counts on by itself. The count is slewed towards
+//! the database's clock (on SQLite, the machine's) so slowly that leases, deadlines and the
+//! order of entries stay valid when a clock is set by an hour.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::service::App;
 use crate::store::{Dialect, Store, StoreError};
 
 const PERIOD: Duration = Duration::from_secs(5);
-/// What is further apart is said.
+/// Clock difference above which a warning is logged.
 const NOTABLE: Duration = Duration::from_secs(1);
-/// So often, while it is.
+/// Minimum interval between warnings.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
-/// Takes the database's time, before anything is written by it.
+/// Initializes the node's time from the database. Must run before anything is written.
 pub async fn begin(store: &Store) -> Result<(), StoreError> {
     if store.dialect() == Dialect::Postgres {
         clock::begin_at(store.time().await?);
@@ -26,7 +26,7 @@ pub async fn begin(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Follows the clock until told to stop.
+/// Slews the node's time towards the reference clock until `stop` is cancelled.
 pub async fn run(app: App, stop: CancellationToken) {
     let mut followed = Instant::now();
     let mut said: Option<Instant> = None;
@@ -41,7 +41,7 @@ pub async fn run(app: App, stop: CancellationToken) {
             true => match app.store.time().await {
                 Ok(time) => time,
                 Err(error) => {
-                    tracing::debug!(%error, "the database did not say what time it is");
+                    tracing::debug!(%error, "database time could not be read");
                     continue;
                 }
             },
@@ -57,13 +57,13 @@ pub async fn run(app: App, stop: CancellationToken) {
             tracing::warn!(
                 machine_ms = of_machine,
                 database_ms = database.then_some(behind),
-                "a clock is away from the time that this node goes by"
+                "machine or database clock differs from this node's time"
             );
         }
     }
 }
 
-/// How far something is ahead of the time that counts, in milliseconds.
+/// Returns how far `time` is ahead of the node's time, in milliseconds.
 fn apart(time: Timestamp) -> i64 {
     time.as_millis() - clock::Clock::default().now().as_millis()
 }

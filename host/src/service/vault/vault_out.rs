@@ -50,11 +50,11 @@ pub struct Release {
     pub custody_record: IssuedLink,
 }
 
-/// Releases the authoritative copy. A repeat returns fresh links to the same
+/// Releases the authoritative copy. Repeating the call returns fresh links to the same
 /// archive.
 ///
-/// The archive is written and read back before the live pointer goes, and the
-/// live bytes go last, by a job: at no point is there neither.
+/// The archive is written, read back and retained before the live pointer is replaced, and
+/// a job deletes the live bytes last: one of the two always exists.
 pub async fn vault_out(
     core: &Core,
     caller: &Caller,
@@ -64,6 +64,7 @@ pub async fn vault_out(
     check(&form)?;
     let envelope = envelope_service::get(core, caller, id).await?;
     let release = EnvelopeTrigger::VaultOut;
+    // Refuse early, before bytes are copied. Decided again under the lock below.
     lifecycle::next_status(core, &envelope, release).await?;
     let archive = match envelope.record.authoritative.live() {
         Some(live) => {
@@ -73,6 +74,7 @@ pub async fn vault_out(
                 .files
                 .put(Area::Archive, org, owner, bytes, "application/pdf");
             let archive = put.await?;
+            // Protects the archive from removal before anything points to it.
             core.files.retain(&archive, core.clock.now()).await?;
             Some(archive)
         }
@@ -84,6 +86,7 @@ pub async fn vault_out(
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &caller.org, &envelope.id, release).await?;
+    // On a repeat the status stays the same, and only links are issued.
     if decided.status != envelope.status {
         let (Some(archive), Some(live)) = (archive, envelope.record.authoritative.live()) else {
             return Err(ServiceError::Internal(
@@ -94,7 +97,7 @@ pub async fn vault_out(
         decided.record(&mut tx, &envelope, now).await?;
         vault::insert_release(&mut tx, &envelope, &json!(form), now).await?;
         let mut details = json!({ "form": form, "document_hash": archive.sha256 });
-        // Later evaluations of the released record ask these again.
+        // The release names the rules in force, because later evaluations of it use them.
         if let Ok(rules) = core.components.compliance(Some(&caller.org)).identity() {
             details["rules_component"] = json!(rules);
         }
@@ -102,6 +105,7 @@ pub async fn vault_out(
         events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
         let data = json!({ "recipient_organization": form.recipient_organization });
         events::emit(&mut tx, &envelope, EventType::VaultReleased, data, now).await?;
+        // Deleted by a job after the commit, so that a crash leaves at least one of the two.
         let job = DeleteObject {
             key: live.key.clone(),
             instead: Some(KeptFile(archive.clone())),
@@ -131,7 +135,7 @@ pub async fn vault_out(
     Ok(release)
 }
 
-/// Both acknowledgements have to be `true`; `false` says that nobody agreed.
+/// Requires both acknowledgements to be `true`.
 fn check(form: &ReleaseForm) -> Result<(), ServiceError> {
     let issues: Vec<Issue> = [
         (

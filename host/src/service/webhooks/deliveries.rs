@@ -1,4 +1,4 @@
-//! The log of webhook deliveries, and sending one again.
+//! Log of webhook deliveries, and redelivery.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::service::{Caller, Core, ServiceError};
 use crate::store::deliveries::{self, Attempt, Delivery, Filter};
 use crate::store::{chores, webhooks};
 
-/// Rows that are pruned in one transaction.
+/// Maximum number of rows pruned in one transaction.
 const PRUNED_AT_ONCE: i64 = 1_000;
-/// Between two looks for what is old enough.
+/// Interval of pruning.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
-/// A row of the log.
+/// Delivery, as a row of the log.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "delivery_id": "wdel_01jdk7m3e8f4x9s2w5v6b0c1dg", "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de",
@@ -34,22 +34,22 @@ const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 pub struct DeliveryView {
     delivery_id: DeliveryId,
     endpoint_id: EndpointId,
-    /// The same for every endpoint, retry and replay.
+    /// Unchanged across endpoints, retries and redeliveries.
     event_id: EventId,
     event_type: EventType,
     envelope_id: Option<EnvelopeId>,
     status: DeliveryStatus,
     attempt_count: i64,
-    /// Of the last attempt, as the next four. Null without an answer.
+    /// Of the last attempt, like the next four members. Null without an answer.
     response_code: Option<i64>,
-    /// The first 64 KiB; null once they are pruned, and for a test.
+    /// First 64 KiB. Null once pruned, and for a test.
     response_body: Option<String>,
-    /// Why there was no whole answer.
+    /// Reason why there is no complete answer.
     error: Option<String>,
     duration_ms: Option<i64>,
-    /// Null when there is none.
+    /// Null if no retry is scheduled.
     next_retry_at: Option<Timestamp>,
-    /// The delivery of which this is a replay.
+    /// Delivery that this one repeats.
     redelivery_of: Option<DeliveryId>,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -78,21 +78,21 @@ impl From<&Delivery> for DeliveryView {
     }
 }
 
-/// One delivery with everything that is kept of it.
+/// Delivery with its payload and attempts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DeliveryDetails {
     #[serde(flatten)]
     delivery: DeliveryView,
-    /// What was sent; null once it is pruned.
+    /// Sent payload; null once pruned.
     payload: Option<Value>,
-    /// First to last.
+    /// Oldest first.
     attempts: Vec<AttemptView>,
 }
 
-/// One attempt.
+/// Attempt of a delivery.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AttemptView {
-    /// From 1.
+    /// Number of the attempt, from 1.
     attempt: i64,
     at: Timestamp,
     response_code: Option<i64>,
@@ -114,8 +114,8 @@ impl From<Attempt> for AttemptView {
     }
 }
 
-/// One page of an endpoint's log, newest first, and how many rows it has. A deleted
-/// endpoint keeps its log.
+/// Returns a page of an endpoint's log, newest first, and the total number. A deleted endpoint
+/// keeps its log.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -135,7 +135,7 @@ pub async fn list(
     Ok((found.iter().map(DeliveryView::from).collect(), total))
 }
 
-/// One delivery.
+/// Returns one delivery.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<DeliveryDetails, ServiceError> {
     let not_found = || ServiceError::NotFound("Webhook delivery");
     let id = DeliveryId::parse(id).ok_or_else(not_found)?;
@@ -152,7 +152,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<DeliveryDetai
     })
 }
 
-/// Sends an event to its endpoint again, as a delivery of its own.
+/// Sends an event to its endpoint again, as a new delivery.
 pub async fn redeliver(
     core: &Core,
     caller: &Caller,
@@ -166,6 +166,7 @@ pub async fn redeliver(
     let original = deliveries::get(&mut tx, &caller.org, &id)
         .await?
         .ok_or_else(not_found)?;
+    // Locked, so that the endpoint cannot be disabled before the new delivery is committed.
     let endpoint = webhooks::lock(&mut tx, &caller.org, &original.endpoint).await?;
     if !endpoint.is_some_and(|endpoint| endpoint.is_active) {
         return Err(ServiceError::Conflict(
@@ -195,10 +196,11 @@ pub async fn redeliver(
     Ok(shown)
 }
 
-/// Settles what no node will, and removes what was kept long enough.
+/// Gives up deliveries that no node will settle, and prunes old bodies and log rows.
 pub async fn tidy(core: &Core, stop: &CancellationToken) -> Result<(), ServiceError> {
     let now = core.clock.now();
     deliveries::give_up_left_behind(&core.store, now).await?;
+    // One node prunes per interval.
     if !chores::claim(&core.store, "webhook bodies", now, now + PRUNE_EVERY).await? {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! Webhook endpoints: registering, changing, testing and disabling them
-//! (specification, "Webhook endpoint management").
+//! Webhook endpoints: registration, changes, tests and deactivation (specification, "Webhook
+//! endpoint management").
 
 pub mod deliveries;
 
@@ -26,10 +26,10 @@ use crate::store::deliveries::{Attempt, Delivery};
 use crate::store::webhooks::OwnedEndpoint;
 use crate::store::{self, Tx, api_keys, events, organizations, webhooks};
 
-/// Specification, "Limits".
+/// Maximum number of endpoints per organization (specification, "Limits").
 pub const PER_ORGANIZATION: usize = 25;
 const PER_KEY: usize = 10;
-/// How long the secret before a rotation signs as well.
+/// Time for which the previous secret also signs after a rotation.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 const SECRET_NOTE: &str = "Keep this secret now: it is shown this once";
 
@@ -39,7 +39,7 @@ const SECRET_NOTE: &str = "Keep this secret now: it is shown this once";
     "url": "https://hooks.example.com/holdfast", "description": "Deal desk", "events": ["envelope.*", "vault.stored"],
 }]))]
 pub struct CreateEndpoint {
-    /// Public, and `https`.
+    /// A public `https` URL.
     #[schemars(length(max = 2000))]
     pub url: String,
     #[schemars(length(max = 500))]
@@ -47,11 +47,11 @@ pub struct CreateEndpoint {
     /// Event types, `<domain>.*`, or `*`.
     #[schemars(length(min = 1, max = 50))]
     pub events: Vec<String>,
-    /// The API key it is attached to; the whole organization's without one.
+    /// API key that the endpoint is attached to. Without one, it belongs to the whole organization.
     pub partner_key_id: Option<String>,
 }
 
-/// Body of `PATCH /webhooks/endpoints/{id}`. What is absent stays.
+/// Body of `PATCH /webhooks/endpoints/{id}`. Absent members stay unchanged.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "events": ["*"], "is_active": true }]))]
 pub struct ChangeEndpoint {
@@ -63,11 +63,11 @@ pub struct ChangeEndpoint {
     pub description: Change<String>,
     #[schemars(length(min = 1, max = 50))]
     pub events: Option<Vec<String>>,
-    /// False ends its retries at once.
+    /// False ends pending retries at once.
     pub is_active: Option<bool>,
 }
 
-/// Body of `PATCH /partner/webhook`. Null clears, what is absent stays.
+/// Body of `PATCH /partner/webhook`. Null clears a member; absent members stay unchanged.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "webhook_url": "https://hooks.example.com/holdfast", "webhook_secret": "a secret of sixteen or more",
@@ -82,7 +82,7 @@ pub struct LegacyWebhook {
     pub webhook_secret: Change<String>,
 }
 
-/// An endpoint as it is shown; its secret never is.
+/// Endpoint without its secret.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "url": "https://hooks.example.com/holdfast",
@@ -97,18 +97,17 @@ pub struct EndpointView {
     description: Option<String>,
     events: Vec<String>,
     is_active: bool,
-    /// Null: the whole organization's.
+    /// Null for an endpoint of the whole organization.
     partner_key_id: Option<KeyId>,
-    /// False: deliveries are unsigned.
+    /// Whether deliveries are signed.
     secret_set: bool,
-    /// Until when deliveries carry the signature of the secret before as well.
+    /// End of the period in which deliveries also carry the signature of the previous secret.
     grace_expires_at: Option<Timestamp>,
-    /// Since when every attempt has failed. After five days of that the endpoint is
-    /// disabled.
+    /// Time since which every attempt has failed. After five days the endpoint is disabled.
     failing_since: Option<Timestamp>,
-    /// After ten failures in a row one delivery is tried now and then.
+    /// End of a pause. After ten consecutive failures, single deliveries probe the endpoint.
     paused_until: Option<Timestamp>,
-    /// Why this service has disabled it: `gone` (it answered 410) or `failing`.
+    /// Reason for which this service disabled it: `gone` (it answered 410) or `failing`.
     disabled_reason: Option<DisableReason>,
     disabled_at: Option<Timestamp>,
     created_at: Timestamp,
@@ -142,7 +141,7 @@ impl EndpointView {
     }
 }
 
-/// An endpoint with the secret that it has just been given.
+/// Endpoint with its new secret.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "url": "https://hooks.example.com/holdfast",
@@ -156,7 +155,7 @@ impl EndpointView {
 pub struct WithSecret {
     #[serde(flatten)]
     endpoint: EndpointView,
-    /// The key of `X-Service-Signature`, as it stands here.
+    /// The key of `X-Service-Signature`, to be used literally.
     secret: String,
     secret_note: &'static str,
 }
@@ -171,31 +170,31 @@ impl WithSecret {
     }
 }
 
-/// What the legacy setting came to.
+/// Result of the legacy setting.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "webhook_url": "https://hooks.example.com/holdfast", "secret_set": true,
     "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de",
 }]))]
 pub struct LegacyView {
-    /// Null: nothing is delivered.
+    /// Null if nothing is delivered.
     webhook_url: Option<String>,
     secret_set: bool,
-    /// Null: there never was a URL.
+    /// Null if there never was a URL.
     endpoint_id: Option<EndpointId>,
 }
 
-/// What came of a test.
+/// Result of a test.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "delivered": true, "status_code": 204 }]))]
 pub struct Tested {
-    /// The receiver answered 2xx.
+    /// Whether the receiver answered 2xx.
     delivered: bool,
-    /// Null when there was no answer.
+    /// Null without an answer.
     status_code: Option<u16>,
 }
 
-/// The caller's endpoints, oldest first; of one key only, when one is named.
+/// Returns the caller's endpoints, oldest first, or only those of the named key.
 pub async fn list(
     core: &Core,
     caller: &Caller,
@@ -204,7 +203,7 @@ pub async fn list(
     let key = match key.map(KeyId::parse) {
         None => None,
         Some(Some(key)) => Some(key),
-        // A malformed id is one that nobody has.
+        // A malformed id matches no key.
         Some(None) => return Ok(Vec::new()),
     };
     let mut connection = core.store.read().await?;
@@ -216,7 +215,7 @@ pub async fn list(
         .collect())
 }
 
-/// Registers an endpoint, with a secret of its own.
+/// Registers an endpoint with a new secret.
 pub async fn create(
     core: &Core,
     webhooks: &Sender,
@@ -225,6 +224,7 @@ pub async fn create(
     answer: &Answering<WithSecret>,
 ) -> Result<WithSecret, ServiceError> {
     let mut issues = Vec::new();
+    // Before the transaction, because checking a URL resolves its host name.
     let url = checked_url(webhooks, &request.url, "url", &mut issues).await;
     let selectors = selectors(&request.events, &mut issues);
     if !issues.is_empty() {
@@ -236,6 +236,7 @@ pub async fn create(
         None => None,
         Some(text) => Some(own_key(&mut tx, &caller.org, text).await?),
     };
+    // The lock serializes concurrent creates, so that the limits hold.
     organizations::lock(&mut tx, &caller.org).await?;
     admit(&mut tx, &caller.org, key.as_ref()).await?;
     let secret = Secret::generate();
@@ -276,7 +277,7 @@ fn new_endpoint(
     }
 }
 
-/// The URL as it will be used; what is wrong with it is added to the issues.
+/// Returns the normalized URL; a problem is added to the issues.
 async fn checked_url(
     webhooks: &Sender,
     text: &str,
@@ -322,8 +323,8 @@ async fn own_key(tx: &mut Tx, org: &OrgId, text: &str) -> Result<KeyId, ServiceE
     own.then_some(id).ok_or_else(not_found)
 }
 
-/// Whether there may be one more. The organization is locked, so that two who ask
-/// at once are counted one by one.
+/// Checks the endpoint limits. The caller holds the organization's lock, so that concurrent
+/// requests are counted one by one.
 async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), ServiceError> {
     let endpoints = webhooks::list(&mut *tx, org, None).await?;
     let of_key = endpoints
@@ -335,8 +336,8 @@ async fn admit(tx: &mut Tx, org: &OrgId, key: Option<&KeyId>) -> Result<(), Serv
     Ok(())
 }
 
-/// Changes an endpoint. One that is disabled gives up what waits for it; one that
-/// is enabled begins anew, as does one that moves.
+/// Changes an endpoint. Disabling it gives up pending deliveries; enabling or moving it resets its
+/// health.
 pub async fn change(
     core: &Core,
     webhooks: &Sender,
@@ -385,7 +386,7 @@ async fn locked(tx: &mut Tx, org: &OrgId, id: &EndpointId) -> Result<Endpoint, S
     webhooks::lock(tx, org, id).await?.ok_or(NOT_FOUND)
 }
 
-/// What the receiver before has shown says nothing about the next.
+/// Sets the URL. The previous receiver's health does not apply to the new one.
 fn move_to(endpoint: &mut Endpoint, url: String) {
     if endpoint.url != url {
         endpoint.url = url;
@@ -412,7 +413,7 @@ async fn set_active(
     Ok(())
 }
 
-/// An endpoint that is no more; its log stays.
+/// Deleted endpoint. Its log remains.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "endpoint_id": "whep_01jdk7m3e8f4x9s2w5v6b0c1de", "deleted": true }]))]
 pub struct Deleted {
@@ -420,7 +421,7 @@ pub struct Deleted {
     deleted: bool,
 }
 
-/// Deletes an endpoint. What waits for it and what is under way is given up.
+/// Deletes an endpoint and gives up its deliveries, including those in progress.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Deleted, ServiceError> {
     let id = parse(id)?;
     let now = core.clock.now();
@@ -436,7 +437,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Deleted, S
     })
 }
 
-/// Gives an endpoint a new secret. The one before signs for 48 hours more.
+/// Gives an endpoint a new secret. The previous one also signs for another 48 hours.
 pub async fn rotate(
     core: &Core,
     caller: &Caller,
@@ -461,8 +462,8 @@ pub async fn rotate(
     Ok(shown)
 }
 
-/// Sends an event to one endpoint, active or not, and tells how it was received.
-/// The attempt is in the log, without what the receiver said.
+/// Sends a test event to one endpoint, active or not, and returns the result. The attempt is logged
+/// without the receiver's answer.
 pub async fn test(
     core: &Core,
     webhooks: &Sender,
@@ -513,8 +514,7 @@ pub async fn test(
     Ok(tested)
 }
 
-/// The setting of an API key from before there were endpoints: writes to the key's
-/// own endpoint, which is made when there is none.
+/// Legacy setting of an API key. Changes the key's own endpoint, creating it if there is none.
 pub async fn set_legacy(
     core: &Core,
     webhooks: &Sender,
@@ -536,7 +536,7 @@ pub async fn set_legacy(
     let secret = request.webhook_secret.map(Secret::of);
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    // Two who set it at once make one endpoint.
+    // Concurrent calls must not create two endpoints.
     organizations::lock(&mut tx, &caller.org).await?;
     let mut own = webhooks::list(&mut tx, &caller.org, Some(key)).await?;
     own.retain(|endpoint| endpoint.legacy);
@@ -554,6 +554,7 @@ pub async fn set_legacy(
             if !matches!(secret, Change::Keep) {
                 let seal = |secret| SealedSecret::seal(&secret, &endpoint.id, &core.sealer);
                 secret.map(seal).apply(&mut endpoint.secret);
+                // A secret set by the caller replaces the old one at once, without a grace period.
                 endpoint.previous = None;
             }
             endpoint.updated_at = now;
@@ -596,7 +597,7 @@ pub async fn set_legacy(
     })
 }
 
-/// Disables an endpoint for what its receiver at `url` does, and tells its owner.
+/// Disables an endpoint because of its receiver's behaviour at `url`, and informs its owner.
 pub async fn disable(
     core: &Core,
     disabled: &OwnedEndpoint,
@@ -607,6 +608,7 @@ pub async fn disable(
     let (org, id) = (&disabled.org, &disabled.endpoint);
     let mut tx = core.store.begin().await?;
     let found = webhooks::lock(&mut tx, org, id).await?;
+    // The endpoint may have moved or been disabled since the failed attempt.
     let Some(mut endpoint) = found.filter(|found| found.is_active && found.url == url) else {
         return Ok(());
     };
@@ -616,11 +618,11 @@ pub async fn disable(
     webhooks::update(&mut tx, &endpoint).await?;
     mails::endpoint_disabled(&mut tx, org, id, now).await?;
     tx.commit().await?;
-    tracing::warn!(endpoint = %id, %reason, "a webhook endpoint was disabled");
+    tracing::warn!(endpoint = %id, %reason, "webhook endpoint disabled");
     Ok(())
 }
 
-/// An event type, for the catalog.
+/// Event type of the catalog.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "event_type": "vault.stored", "domain": "vault", "description": "The authoritative copy is in the vault",
@@ -628,14 +630,14 @@ pub async fn disable(
 }]))]
 pub struct CatalogEntry {
     event_type: &'static str,
-    /// `<domain>.*` selects all of it.
+    /// `<domain>.*` selects all types of the domain.
     domain: &'static str,
     description: &'static str,
     /// Members of the event's `data`.
     data: Vec<&'static str>,
 }
 
-/// Everything that an endpoint can be told of.
+/// Returns all event types that an endpoint can select.
 pub fn catalog() -> Vec<CatalogEntry> {
     let entry = |event_type: &EventType| {
         let (description, members) = event_type.described();

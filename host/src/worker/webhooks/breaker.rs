@@ -1,29 +1,29 @@
-//! A breaker: a receiver that only fails is asked now and then and not all the time.
+//! Circuit breaker of an endpoint: a receiver that only fails gets single probes.
 //!
-//! While it is open, deliveries wait without using up their attempts; a probe is
-//! the next delivery that is due.
+//! While it is open, deliveries wait without using up their attempts. The next due delivery is the
+//! probe.
 
 use std::time::Duration;
 
 use crate::domain::clock::Timestamp;
 
-/// Failures in a row that open it.
+/// Consecutive failures that open the breaker.
 const FAILURES: u32 = 10;
-/// Longest time between two probes.
+/// Maximum interval between probes.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What may be sent.
+/// Deliveries that the breaker permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Everything that is due.
+    /// All due deliveries.
     Open,
-    /// One delivery, when no other is under way.
+    /// One delivery at a time, as a probe.
     Probe,
-    /// Nothing before then.
+    /// No delivery before this time.
     Shut(Timestamp),
 }
 
-/// The breaker of one endpoint.
+/// Circuit breaker of one endpoint.
 #[derive(Clone, Debug)]
 pub struct Breaker {
     failures: u32,
@@ -32,7 +32,8 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// As it stood, for receivers that are tried again after `delay` at the soonest.
+    /// Restores a breaker. `delay` is the first retry delay of deliveries; probes are not further
+    /// apart.
     pub fn new(paused_until: Option<Timestamp>, delay: Option<Duration>) -> Self {
         Self {
             failures: 0,
@@ -41,7 +42,7 @@ impl Breaker {
         }
     }
 
-    /// For another receiver.
+    /// Returns a closed breaker, for a new receiver.
     pub fn closed(&self) -> Self {
         Self {
             failures: 0,
@@ -50,7 +51,7 @@ impl Breaker {
         }
     }
 
-    /// What may be sent now.
+    /// Returns which deliveries are permitted now.
     pub fn gate(&self, now: Timestamp) -> Gate {
         match self.paused_until {
             None => Gate::Open,
@@ -59,7 +60,7 @@ impl Breaker {
         }
     }
 
-    /// Notes an attempt.
+    /// Records the result of an attempt.
     pub fn note(&mut self, succeeded: bool, now: Timestamp) {
         if succeeded {
             self.failures = 0;
@@ -72,7 +73,7 @@ impl Breaker {
         }
     }
 
-    /// Until when nothing is sent; none while it is closed.
+    /// Returns the time until which no delivery is permitted; none while the breaker is closed.
     pub fn paused_until(&self) -> Option<Timestamp> {
         self.paused_until
     }
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_failures_in_a_row_open_it_and_a_probe_closes_it() {
+    fn ten_consecutive_failures_open_the_breaker_and_a_probe_closes_it() {
         let mut breaker = Breaker::new(None, Some(Duration::from_secs(60)));
         for _ in 0..9 {
             breaker.note(false, at(0));
@@ -110,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn another_node_goes_on_where_one_stood() {
+    fn the_breaker_state_carries_over_to_another_node() {
         let breaker = Breaker::new(Some(at(50)), None);
         assert_eq!(breaker.gate(at(49)), Gate::Shut(at(50)));
         assert_eq!(breaker.gate(at(50)), Gate::Probe);
     }
 
     #[test]
-    fn no_probe_waits_longer_than_a_first_retry() {
+    fn a_probe_waits_no_longer_than_the_first_retry() {
         let mut breaker = Breaker::new(None, Some(Duration::from_secs(2)));
         for _ in 0..10 {
             breaker.note(false, at(0));

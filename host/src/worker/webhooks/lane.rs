@@ -1,5 +1,5 @@
-//! What one node has in hand for one endpoint: deliveries in their order, and what
-//! the receiver has shown of itself.
+//! Deliveries of one endpoint that this node holds: their queue, attempts in progress, and the
+//! receiver's health.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::domain::webhook::{DeliveryStatus, DisableReason, Health, Outcome};
 use crate::store::deliveries::{Attempt, Due, Settlement};
 use crate::store::webhooks::{Held, OwnedEndpoint};
 
-/// Attempts at once to one endpoint.
+/// Maximum number of concurrent attempts at one endpoint.
 const AT_ONCE: usize = 8;
-/// Attempts that are made and not recorded yet: a crash makes them once more.
+/// Maximum number of attempts that are made but not recorded. A crash repeats them.
 const UNSETTLED: usize = 16;
-/// Deliveries looked for at once, at first and at most.
+/// Number of deliveries in one read, at least and at most.
 const FEW: usize = 16;
 const MANY: usize = 256;
-/// Of their bodies, in bytes.
+/// Size limit of their bodies, in bytes.
 const BODIES: usize = 1024 * 1024;
-/// A receiver that takes as many as were looked for within this is a fast one.
+/// A lane that needs its next batch within this time gets a larger one.
 const SOON: Duration = Duration::from_millis(250);
-/// How long an endpoint with nothing to do is kept, and what is due sooner waited for.
+/// Time after which an idle endpoint is released, unless a delivery is due within the same time.
 const IDLE: Duration = Duration::from_secs(2);
-/// No attempt is begun that may last longer than the endpoint is held.
+/// Minimum lease time left beyond the longest possible attempt when one starts.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// Between two looks when one has failed.
+/// Pause after a failed read.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// Every attempt has failed for so long: the owner is told; the endpoint is disabled.
+/// Periods of uninterrupted failure after which the owner is warned and the endpoint is disabled.
 const WARN_AFTER: Duration = Duration::from_secs(2 * 86_400);
 const DISABLE_AFTER: Duration = Duration::from_secs(5 * 86_400);
 
@@ -44,25 +44,25 @@ pub(super) struct Lane {
     pub epoch: i64,
     health: Health,
     held_until: Instant,
-    /// Its settings have changed, and are being read.
+    /// Set while changed settings are being read.
     suspended: bool,
     breaker: Breaker,
     queue: VecDeque<Due>,
-    /// In the queue, under way, or not recorded yet.
+    /// Deliveries in the queue, in flight, or not recorded yet.
     known: HashSet<DeliveryId>,
-    /// Envelopes of which something is under way or not recorded yet: their next
-    /// event waits for it.
+    /// Envelopes with a delivery in flight or not recorded yet. Their next event waits, to keep the
+    /// order.
     busy: HashSet<EnvelopeId>,
     in_flight: usize,
     unsettled: usize,
     looking: Looking,
-    /// Recorded while a look was under way, which may still have seen them pending.
+    /// Deliveries recorded during a read, which may still have seen them as pending.
     settled_meanwhile: Vec<DeliveryId>,
-    /// When the first of those that are not due yet will be.
+    /// Earliest due time of the deliveries that are not due yet.
     next_due: Option<Timestamp>,
     batch: usize,
     looked_at: Instant,
-    /// After a look that failed.
+    /// Pause after a failed read.
     look_not_before: Instant,
     opened_at: Instant,
     active_at: Instant,
@@ -70,29 +70,29 @@ pub(super) struct Lane {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Looking {
-    /// Everything that is due is known.
+    /// All due deliveries are known.
     Done,
     Wanted,
     Underway {
-        /// Something was committed since.
+        /// Deliveries were committed since the read began.
         again: bool,
     },
 }
 
-/// What an attempt comes to.
+/// Result of an attempt, to be recorded.
 pub(super) struct Verdict {
     pub settlement: Settlement,
     pub envelope: Option<EnvelopeId>,
-    /// Where it went.
+    /// Target of the attempt.
     pub target: Arc<Target>,
-    /// To be noted, when it has changed.
+    /// New health of the endpoint, if it has changed.
     pub health: Option<Health>,
-    /// The owner is to be told that nothing arrives.
+    /// Whether to warn the owner that nothing arrives.
     pub warn: bool,
     pub disable: Option<Disable>,
 }
 
-/// An endpoint that is to be disabled, unless it has moved meanwhile.
+/// Request to disable an endpoint, unless it has moved in the meantime.
 #[derive(Clone, Debug)]
 pub(super) struct Disable {
     pub endpoint: OwnedEndpoint,
@@ -134,7 +134,7 @@ impl Lane {
         }
     }
 
-    /// Held for longer, with the settings as they are now.
+    /// Extends the lease and applies the current settings.
     pub fn renew(&mut self, held: Held, target: Target, until: Instant) {
         if self.target.url != target.url {
             self.health = held.endpoint.health.clone();
@@ -145,12 +145,12 @@ impl Lane {
         self.suspended = false;
     }
 
-    /// Nothing is begun before [`Lane::renew`].
+    /// Starts no attempt until [`Lane::renew`].
     pub fn suspend(&mut self) {
         self.suspended = true;
     }
 
-    /// Something was committed for it.
+    /// Requests a read, because deliveries were committed.
     pub fn stir(&mut self) {
         self.looking = match self.looking {
             Looking::Underway { .. } => Looking::Underway { again: true },
@@ -158,7 +158,8 @@ impl Lane {
         };
     }
 
-    /// How many rows to look for, if it is time to: those that are known come first.
+    /// Returns the number of rows to read, if a read is due. Deliveries that are already known come
+    /// first among them.
     pub fn look(&mut self) -> Option<i64> {
         let wanted = self.looking == Looking::Wanted && self.queue.len() <= self.batch / 4;
         if !wanted || self.suspended || Instant::now() < self.look_not_before {
@@ -168,7 +169,7 @@ impl Lane {
         i64::try_from(self.known.len() + self.batch).ok()
     }
 
-    /// Takes in what a look for `limit` rows has found; nothing when it failed.
+    /// Adds the result of a read for `limit` rows to the queue. None means that the read failed.
     pub fn found(&mut self, rows: Option<Vec<Due>>, limit: i64, now: Timestamp) {
         let again = self.looking == Looking::Underway { again: true };
         let Some(rows) = rows else {
@@ -181,6 +182,7 @@ impl Lane {
         let soon = self.looked_at.elapsed() < SOON;
         let largest = rows.iter().map(|row| row.body.len()).max().unwrap_or(0);
         self.looked_at = Instant::now();
+        // Fast receivers get larger batches, within the limit for the bodies' memory.
         self.batch = if soon { self.batch * 2 } else { self.batch / 2 };
         self.batch = self.batch.min(BODIES / largest.max(1)).clamp(FEW, MANY);
         self.next_due = None;
@@ -206,11 +208,12 @@ impl Lane {
         };
     }
 
-    /// The next delivery to be attempted now, if one may be.
+    /// Removes and returns the next delivery to attempt, if one is permitted.
     pub fn next(&mut self, now: Timestamp) -> Option<Due> {
         if self.suspended || self.unsettled >= UNSETTLED {
             return None;
         }
+        // An attempt must end within the lease, or another node could attempt the same delivery.
         if self.held_until < Instant::now() + PATIENCE + MARGIN {
             return None;
         }
@@ -234,8 +237,8 @@ impl Lane {
         Some(due)
     }
 
-    /// What an attempt that began at `at` and has just ended comes to.
-    /// What the receiver has shown counts only when the endpoint is still there.
+    /// Returns the result of an attempt that began at `at` and has just ended. It counts for the
+    /// receiver's health only if the endpoint still has the same URL.
     pub fn attempted(
         &mut self,
         target: Arc<Target>,
@@ -288,7 +291,7 @@ impl Lane {
         }
     }
 
-    /// Notes what an attempt says of the receiver, and whether to give it up.
+    /// Updates the receiver's health. Returns the reason if the endpoint has to be disabled.
     fn note(&mut self, outcome: &Outcome, at: Timestamp, now: Timestamp) -> Option<DisableReason> {
         self.breaker.note(outcome.is_success(), now);
         self.health.paused_until = self.breaker.paused_until();
@@ -310,7 +313,7 @@ impl Lane {
         None
     }
 
-    /// An attempt is recorded.
+    /// Records that an attempt's result is committed.
     pub fn settled(&mut self, settlement: &Settlement, envelope: Option<&EnvelopeId>) {
         self.unsettled -= 1;
         self.active_at = Instant::now();
@@ -328,7 +331,7 @@ impl Lane {
         }
     }
 
-    /// Whether time alone has made something possible.
+    /// Returns whether the passage of time alone has made an action possible.
     pub fn wake(&mut self, now: Timestamp) -> bool {
         if self.next_due.is_some_and(|due| due <= now) {
             self.next_due = None;
@@ -339,13 +342,13 @@ impl Lane {
             || (!self.queue.is_empty() && self.breaker.gate(now) == Gate::Probe)
     }
 
-    /// Nothing is under way.
+    /// Returns whether no read, attempt or recording is in progress.
     pub fn is_quiet(&self) -> bool {
         let looking = matches!(self.looking, Looking::Underway { .. });
         self.in_flight == 0 && self.unsettled == 0 && !looking
     }
 
-    /// Whether some other node could as well have it.
+    /// Returns whether the endpoint can be released without delaying a delivery.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         let soon = now + IDLE;
         let shut = matches!(self.breaker.gate(now), Gate::Shut(until) if until > soon);
@@ -358,7 +361,7 @@ impl Lane {
         self.opened_at > asked
     }
 
-    /// Whether somebody else may have it by now.
+    /// Returns whether the lease may have expired.
     pub fn is_lost(&self) -> bool {
         self.held_until < Instant::now()
     }

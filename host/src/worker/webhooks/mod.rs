@@ -1,12 +1,11 @@
-//! The dispatcher: of all deliveries that are due, which is attempted next.
+//! The dispatcher: selects which due delivery is attempted next.
 //!
-//! A node takes an endpoint, alone, for fifteen seconds at a time, and delivers to
-//! it in the order of its events. Slots go round over endpoints and not over
-//! deliveries, and neither an endpoint nor an organization can have more than its
-//! share of them: whoever is slow or dead is so at their own cost.
+//! A node leases an endpoint exclusively for fifteen seconds at a time and delivers its events in
+//! order. Slots rotate over endpoints rather than deliveries, and each endpoint and organization
+//! has an upper limit, so a slow or dead receiver delays only its own deliveries.
 //!
-//! One task owns all of this and waits for nothing: looks into the database,
-//! attempts and their recording happen beside it, and tell it what came of them.
+//! One task owns this state and never blocks. Database reads, attempts and their recording run in
+//! other tasks, which report their results to it.
 
 mod breaker;
 mod lane;
@@ -37,27 +36,27 @@ use crate::store::deliveries::{self, Due};
 use crate::store::webhooks::{self, Held, OwnedEndpoint};
 use crate::store::{Dialect, StoreError};
 
-/// Attempts at once, in all and for one organization.
+/// Maximum number of concurrent attempts, in total and for one organization.
 const SLOTS: usize = 512;
 const SLOTS_OF_ORGANIZATION: usize = SLOTS / 4;
-/// Endpoints held at once.
+/// Maximum number of leased endpoints.
 const LANES: usize = 4 * SLOTS;
-/// How long an endpoint is held, and how often that is renewed, and its settings
-/// read: a change that another node has made shows then.
+/// Duration of an endpoint's lease, and interval of its renewal. A renewal also reads the settings,
+/// which shows changes made by other nodes.
 const LEASE: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_secs(1);
-/// How long a lost wake-up can go unnoticed.
+/// Poll interval, in case a wake-up is lost.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How exactly the time of a retry is met.
+/// Precision of retry times.
 const TICK: Duration = Duration::from_millis(50);
-/// An endpoint whose secret this node cannot read is left to others for so long.
+/// Time for which an endpoint is left to other nodes when this node cannot read its secret.
 const UNREADABLE: Duration = Duration::from_secs(60);
-/// Delivers until told to stop; then finishes what is under way.
+/// Delivers until `stop` is cancelled, then finishes attempts in progress.
 pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
     if let Some(earlier) = node.earlier_runs()
         && let Err(error) = webhooks::release_all(&app.store, &earlier).await
     {
-        tracing::error!(%error, "endpoints of an earlier run could not be let go of");
+        tracing::error!(%error, "endpoint leases of an earlier run could not be released");
     }
     let (told, hear) = mpsc::unbounded_channel();
     let (verdicts, to_record) = mpsc::unbounded_channel();
@@ -83,11 +82,11 @@ pub async fn run(app: App, node: Arc<Node>, stop: CancellationToken) {
     };
     dispatcher.run(hear, stop).await;
     if let Err(error) = recorder.await {
-        tracing::error!(%error, "the recording of deliveries did not end well");
+        tracing::error!(%error, "delivery recorder failed");
     }
 }
 
-/// What happened beside the dispatcher.
+/// Report of another task to the dispatcher.
 enum Happened {
     Swept(Result<Vec<OwnedEndpoint>, StoreError>),
     Taken {
@@ -109,11 +108,11 @@ enum Happened {
     Recorded(Vec<Verdict>),
 }
 
-/// An attempt that is over.
+/// Finished attempt.
 struct Attempted {
     at: OwnedEndpoint,
     epoch: i64,
-    /// Where it went: the endpoint may have moved since.
+    /// Target of the attempt; the endpoint may have moved since.
     target: Arc<Target>,
     due: Due,
     began: Timestamp,
@@ -122,23 +121,23 @@ struct Attempted {
 
 struct Dispatcher {
     app: App,
-    /// How this run of the node calls itself in what it holds.
+    /// Name of this run of the node, in leases.
     node: String,
     lanes: HashMap<OwnedEndpoint, Lane>,
-    /// Whose secret this node could not read, and when it tried.
+    /// Endpoints with a secret that this node could not read, with the time of the try.
     unreadable: HashMap<OwnedEndpoint, Instant>,
     taking: HashSet<OwnedEndpoint>,
-    /// Lanes in which something may be possible, in turn, each once.
+    /// Lanes to check for possible actions, in turn, each at most once.
     ready: VecDeque<OwnedEndpoint>,
     waiting: HashSet<OwnedEndpoint>,
-    /// Lanes that lack nothing but a slot.
+    /// Lanes that wait for a free slot only.
     blocked: Vec<OwnedEndpoint>,
     in_flight: HashMap<OrgId, usize>,
     all_in_flight: usize,
     sweeping: bool,
     swept_at: Option<Instant>,
     renewing: bool,
-    /// Settings were changed since the renewal under way was asked for.
+    /// Whether settings have changed since the renewal in progress began.
     renew_again: bool,
     renewed_at: Instant,
     told: UnboundedSender<Happened>,
@@ -156,7 +155,7 @@ impl Dispatcher {
                 () = stop.cancelled(), if !stopping => {}
                 fresh = app.store.fresh_endpoints(), if !stopping => {
                     for (endpoint, touch) in fresh {
-                        // Another node's endpoint is that node's, unless this one has it.
+                        // An endpoint leased by another node is left to that node.
                         if touch.here || self.lanes.contains_key(&endpoint) {
                             self.stir(endpoint, touch.changed);
                         }
@@ -177,17 +176,19 @@ impl Dispatcher {
             }
         }
         if let Err(error) = webhooks::release_all(&app.store, &self.node).await {
-            tracing::warn!(%error, "endpoints stay held until their leases end");
+            tracing::warn!(%error, "endpoint leases could not be released, they will expire");
         }
     }
 
-    /// Something was committed for an endpoint, or its settings were changed.
+    /// Handles a commit for an endpoint: new deliveries, or changed settings.
     fn stir(&mut self, endpoint: OwnedEndpoint, changed: bool) {
         match self.lanes.get_mut(&endpoint) {
             Some(lane) => {
                 lane.stir();
                 if changed {
                     lane.suspend();
+                    // A renewal in progress may have read the old settings, so another one has to
+                    // follow.
                     self.renew_again = self.renewing;
                     self.renew();
                 }
@@ -241,6 +242,7 @@ impl Dispatcher {
         if self.renewed_at.elapsed() >= RENEWAL {
             self.renew();
         }
+        // Another node may have leased these endpoints by now.
         self.lanes.retain(|_, lane| !lane.is_lost());
         if stopping {
             return;
@@ -250,7 +252,7 @@ impl Dispatcher {
         if !self.sweeping && !swept_lately {
             self.unreadable.retain(|_, at| at.elapsed() < UNREADABLE);
             self.sweep(now);
-            // Of what other nodes have committed nobody tells.
+            // Notifications from other nodes may have been lost.
             if self.app.store.dialect() == Dialect::Postgres {
                 self.lanes.values_mut().for_each(Lane::stir);
             }
@@ -291,12 +293,13 @@ impl Dispatcher {
         }
     }
 
-    /// What cannot be let go of now is at the next renewal.
+    /// Releases an endpoint. A failure is repaired by the next renewal, which releases leases
+    /// without a lane.
     fn release(&self, endpoint: OwnedEndpoint, epoch: i64) {
         let app = self.app.clone();
         tokio::spawn(async move {
             if let Err(error) = webhooks::release(&app.store, &endpoint, epoch).await {
-                tracing::warn!(%error, "an endpoint could not be let go of");
+                tracing::warn!(%error, "endpoint lease could not be released");
             }
         });
     }
@@ -306,7 +309,7 @@ impl Dispatcher {
             Happened::Swept(found) => {
                 self.sweeping = false;
                 for endpoint in found.unwrap_or_else(|error| {
-                    tracing::error!(%error, "due deliveries could not be looked for");
+                    tracing::error!(%error, "endpoints with due deliveries could not be read");
                     Vec::new()
                 }) {
                     self.take(endpoint);
@@ -321,16 +324,16 @@ impl Dispatcher {
                 match taken {
                     Ok(Some(held)) => self.open(endpoint, *held, asked + LEASE),
                     Ok(None) => {}
-                    Err(error) => tracing::error!(%error, "an endpoint could not be taken"),
+                    Err(error) => tracing::error!(%error, "endpoint lease could not be acquired"),
                 }
             }
             Happened::Renewed { renewed, asked } => {
                 self.renewing = false;
                 match renewed {
-                    // Read before the change, perhaps.
+                    // The renewal may have read the settings before they changed.
                     Ok(_) if std::mem::take(&mut self.renew_again) => self.renew(),
                     Ok(held) => self.renewed(held, asked),
-                    Err(error) => tracing::error!(%error, "endpoints could not be held on to"),
+                    Err(error) => tracing::error!(%error, "endpoint leases could not be renewed"),
                 }
             }
             Happened::Looked {
@@ -361,14 +364,14 @@ impl Dispatcher {
         }
     }
 
-    /// Begins to deliver to an endpoint that was taken.
+    /// Starts delivering to a leased endpoint.
     fn open(&mut self, endpoint: OwnedEndpoint, held: Held, until: Instant) {
         let Some(target) = Target::of(&held.endpoint, &self.app.sealer) else {
             tracing::error!(
                 endpoint = %endpoint.endpoint,
-                "the endpoint's secret was sealed with another key than this node's"
+                "endpoint secret was sealed with another key than this node's"
             );
-            // Another node may have the right one.
+            // Another node may have the right key.
             self.unreadable.insert(endpoint.clone(), Instant::now());
             self.release(endpoint, held.epoch);
             return;
@@ -379,14 +382,15 @@ impl Dispatcher {
         self.make_ready(endpoint);
     }
 
-    /// The lane that something was begun for, unless it was lost since.
+    /// Returns the lane for which a task was started, unless its lease was lost since.
     fn lane(&mut self, endpoint: &OwnedEndpoint, epoch: i64) -> Option<&mut Lane> {
         let lane = self.lanes.get_mut(endpoint)?;
         (lane.epoch == epoch).then_some(lane)
     }
 
-    /// Lanes that are not among those are held no more: disabled, deleted or taken
-    /// over. What is held without a lane is let go of, or nobody would ever have it.
+    /// Applies a renewal. Lanes that are missing from it are dropped: their endpoints were
+    /// disabled, deleted or leased by another node. Leases without a lane are released, because no
+    /// node could deliver under them.
     fn renewed(&mut self, held: Vec<Held>, asked: Instant) {
         let mut held: HashMap<_, _> = held
             .into_iter()
@@ -396,7 +400,7 @@ impl Dispatcher {
         self.lanes.retain(|endpoint, lane| {
             let known = held.remove_entry(endpoint);
             let Some((endpoint, known)) = known.filter(|(_, held)| held.epoch == lane.epoch) else {
-                // What was taken after the renewal was asked for is not in it, perhaps.
+                // The renewal may not include leases acquired after it began.
                 return lane.was_opened_after(asked);
             };
             match Target::of(&known.endpoint, &sealer) {
@@ -435,10 +439,12 @@ impl Dispatcher {
                 self.in_flight.remove(&at.org);
             }
         }
+        // A slot is free now.
         for endpoint in std::mem::take(&mut self.blocked) {
             self.make_ready(endpoint);
         }
         let app = self.app.clone();
+        // The lease was lost. The delivery is still pending, and its new holder attempts it again.
         let Some(lane) = self.lane(&at, epoch) else {
             return;
         };
@@ -462,7 +468,7 @@ impl Dispatcher {
         }
     }
 
-    /// Begins whatever can be begun, one attempt for each endpoint in turn.
+    /// Starts everything that is possible, one attempt per endpoint in turn.
     fn go_round(&mut self) {
         let now = self.app.clock.now();
         while let Some(endpoint) = self.ready.pop_front() {
@@ -486,6 +492,7 @@ impl Dispatcher {
             *self.in_flight.entry(endpoint.org.clone()).or_default() += 1;
             let (target, epoch) = (lane.target.clone(), lane.epoch);
             let (app, told, at) = (self.app.clone(), self.told.clone(), endpoint.clone());
+            // At the end of the line: one attempt per turn is fair to the other endpoints.
             self.make_ready(endpoint);
             tokio::spawn(async move {
                 let began = app.clock.now();
@@ -496,7 +503,7 @@ impl Dispatcher {
                     body: Bytes::from(due.body.clone()),
                 };
                 let attempt = app.webhooks.send(&target, &parcel, began);
-                // A slot must come back, whatever happens.
+                // Catch panics, so that the slot is released in any case.
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Outcome::nothing("the attempt broke off"));
                 let _ = told.send(Happened::Attempted(Box::new(Attempted {

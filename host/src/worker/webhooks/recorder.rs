@@ -1,4 +1,4 @@
-//! The recorder: what attempts came to, written down.
+//! Recorder of attempts' results.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::lane::{Disable, Verdict};
 use crate::service::{App, mails, webhooks as webhook_service};
 use crate::store::{StoreError, deliveries, webhooks};
 
-/// Verdicts recorded in one transaction.
+/// Maximum number of results in one transaction.
 const BATCH: usize = 128;
-/// Between two tries to record what the database did not take.
+/// Pause after a failed transaction.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Tries to record what the database does not take, once this node is to stop.
+/// Maximum number of tries once this node has to stop.
 const LAST_TRIES: u32 = 10;
 
-/// Records verdicts, as many at once as there are while the ones before are being
-/// recorded. What cannot be recorded before this node stops is delivered again.
+/// Records results, batching all that arrive during the previous transaction. Deliveries without a
+/// recorded result when this node stops are attempted again.
 pub(super) async fn record(
     app: App,
     mut verdicts: UnboundedReceiver<Verdict>,
@@ -30,7 +30,7 @@ pub(super) async fn record(
     while verdicts.recv_many(&mut batch, BATCH).await > 0 {
         let mut tries = 0;
         while let Err(error) = record_all(&app, &batch).await {
-            tracing::error!(%error, "deliveries could not be recorded");
+            tracing::error!(%error, "webhook delivery results could not be recorded");
             tries += 1;
             if stop.is_cancelled() && tries >= LAST_TRIES {
                 break;
@@ -61,8 +61,8 @@ async fn disable_endpoint(app: App, disable: Disable) {
         reason,
     } = disable;
     if let Err(error) = webhook_service::disable(&app, &endpoint, &url, reason).await {
-        // The next failure asks for it again.
-        tracing::error!(endpoint = %id, %error, "an endpoint could not be disabled");
+        // The next failure requests it again.
+        tracing::error!(endpoint = %id, %error, "webhook endpoint could not be disabled");
     }
 }
 
@@ -72,7 +72,7 @@ async fn record_all(app: &App, verdicts: &[Verdict]) -> Result<(), StoreError> {
         .iter()
         .map(|verdict| verdict.settlement.clone())
         .collect();
-    // In one order everywhere, and before their deliveries.
+    // Endpoints before their deliveries, and in one order everywhere, to avoid deadlocks.
     let endpoints = settlements.iter().map(|settlement| settlement.at.clone());
     webhooks::lock_all(&mut tx, &endpoints.collect()).await?;
     deliveries::settle(&mut tx, &settlements).await?;

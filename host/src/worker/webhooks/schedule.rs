@@ -1,17 +1,16 @@
-//! When a delivery is attempted again: a pure function of what is known.
+//! Retry times of deliveries, as a pure function.
 
 use std::time::Duration;
 
-/// How far a wait is spread, in either direction (specification, "Delivery
-/// behavior").
+/// Relative jitter of a delay, in both directions (specification, "Delivery behavior").
 const JITTER: f64 = 0.2;
 
-/// How long to wait after attempt number `attempt` (from 1) has failed; none when
-/// it was the last of `attempts`.
+/// Returns the delay after failed attempt number `attempt` (from 1); none if it was the last of
+/// `attempts`.
 ///
-/// The wait is `delays[attempt - 1]`, the last of them for all later attempts,
-/// times 0.8 to 1.2 as `random` (0 to 1) says. A receiver may ask for more with
-/// `Retry-After`, up to twice the delay.
+/// The delay is `delays[attempt - 1]`, or the last one for all later attempts, multiplied by 0.8 to
+/// 1.2 depending on `random` (0 to 1). A receiver may ask for more with `Retry-After`, up to twice
+/// the delay.
 pub fn wait_after(
     attempt: u32,
     attempts: u32,
@@ -31,7 +30,7 @@ pub fn wait_after(
     })
 }
 
-/// From 0 to 1.
+/// Returns a random number from 0 to 1.
 pub fn chance() -> f64 {
     let bytes: [u8; 4] = crate::domain::token::random();
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
@@ -45,7 +44,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Every attempt of a delivery that fails for ever, from a clock passed in.
+    /// Returns the times of all attempts of a delivery that always fails.
     fn attempts_at(start: &str, random: f64) -> Vec<String> {
         let settings = Webhooks::default();
         let mut now = Timestamp::parse(start).unwrap();
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn five_attempts_at_exact_times() {
+    fn deliveries_have_five_attempts_at_the_specified_times() {
         assert_eq!(
             attempts_at("2026-11-21T09:00:00.000Z", 0.5),
             [
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fifth_delay_is_for_a_sixth_attempt() {
+    fn a_fifth_delay_allows_a_sixth_attempt() {
         let delays = Webhooks::default().retry_delays;
         assert_eq!(wait_after(5, 5, &delays, None, 0.5), None);
         let eight_hours = Some(8 * 3600 * SECOND);
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_can_ask_for_up_to_twice_the_delay() {
+    fn retry_after_is_limited_to_twice_the_delay() {
         let delays = [60 * SECOND];
         let wait = |asked| wait_after(1, 5, &delays, Some(asked * SECOND), 0.5).unwrap();
         assert_eq!(wait(1), 60 * SECOND, "not sooner");
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_spread() {
+    fn jitter_is_spread_evenly() {
         let chances: Vec<f64> = (0..200).map(|_| chance()).collect();
         assert!(chances.iter().all(|chance| (0.0..=1.0).contains(chance)));
         assert!(chances.iter().any(|chance| *chance < 0.3));

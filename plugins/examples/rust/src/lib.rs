@@ -1,7 +1,7 @@
-//! A signing provider: what holdfast asks, in the words of one vendor's API.
+//! A signing provider: implements the world of holdfast on top of the API of one vendor.
 //!
-//! `vendor.rs` sends requests and reads answers; this file says what is asked. The
-//! host makes a fresh instance for every call, so nothing is kept between two.
+//! `vendor.rs` sends requests and parses responses; this file maps each function of the world to
+//! them. The host makes a fresh instance for every call, so no state survives a call.
 
 mod vendor;
 
@@ -19,7 +19,7 @@ wit_bindgen::generate!({ path: "wit", world: "signing-provider", generate_all })
 struct Component;
 
 impl Guest for Component {
-    /// The vendor gives the same template again for an `external_id` that it knows.
+    /// The vendor returns the existing template for a known `external_id`.
     fn create_template(
         name: String,
         external_id: String,
@@ -28,7 +28,8 @@ impl Guest for Component {
     ) -> Result<Template, ProviderError> {
         let fields: Vec<_> = fields.into_iter().map(vendor::Field::from).collect();
         let begin = json!({ "external_id": external_id, "name": name, "fields": fields });
-        // The document goes from the host to the vendor and never through this memory.
+        // The document goes directly from the host to the vendor, without passing through this
+        // memory.
         let begin = begin.to_string();
         let body = vec![
             BodyPart::Text(format!("{},\"document\":\"", begin.trim_end_matches('}'))),
@@ -42,7 +43,8 @@ impl Guest for Component {
         vendor::template(&vendor::get(&format!("/templates/{template_id}"))?)
     }
 
-    /// The host repeats a call whose end it did not see: what is there is not added again.
+    /// The host retries a call after a lost response, so fields that exist already are not added
+    /// again.
     fn add_fields(template_id: String, fields: Vec<Field>) -> Result<Template, ProviderError> {
         let path = format!("/templates/{template_id}");
         let there: vendor::Template = vendor::parsed(&vendor::get(&path)?)?;

@@ -1,4 +1,4 @@
-//! The vendor's API: Example Sign, which nobody offers. Put your vendor's in its place.
+//! The API of the vendor. *Example Sign* is fictitious: replace it with that of your vendor.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ struct Value {
     value: String,
 }
 
-/// What a callback is about.
+/// Content of a callback.
 #[derive(Deserialize)]
 pub struct About {
     pub submission_id: Option<String>,
@@ -106,7 +106,7 @@ pub fn get(path: &str) -> Result<Vec<u8>, ProviderError> {
     send("GET", path, Vec::new())
 }
 
-/// Sends a request and gives the body of its answer.
+/// Sends a request and returns the body of the response.
 pub fn send(method: &str, path: &str, body: Vec<BodyPart<'_>>) -> Result<Vec<u8>, ProviderError> {
     let answer = with_request(method, path, body, |request| {
         http::send(request).map_err(unreachable)
@@ -149,7 +149,7 @@ fn with_request<T>(
     })
 }
 
-/// What an answer's status means to the host.
+/// Maps the status of a response to an error of the world.
 fn check(
     status: u16,
     headers: &[(String, String)],
@@ -186,7 +186,7 @@ fn unreachable(error: HttpError) -> ProviderError {
     }
 }
 
-/// What is gone already is as good as archived.
+/// Treats a missing object as archived.
 pub fn gone(answer: Result<Vec<u8>, ProviderError>) -> Result<(), ProviderError> {
     match answer {
         Ok(_) | Err(ProviderError::NotFound) => Ok(()),
@@ -198,7 +198,7 @@ pub fn json(value: &impl Serialize) -> Vec<BodyPart<'static>> {
     vec![BodyPart::Bytes(serde_json::to_vec(value).unwrap_or_default())]
 }
 
-/// The text of the error is left out: it may quote the answer.
+/// Parses a response. The error text is left out, because it may quote the response.
 pub fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProviderError> {
     serde_json::from_slice(body)
         .map_err(|_| ProviderError::Unreachable("the answer is not understood".into()))
@@ -317,7 +317,7 @@ impl From<signing::SubmissionRequest> for SubmissionRequest {
     }
 }
 
-/// Compares without stopping at the first difference.
+/// Compares a text with the digest in hexadecimal, in constant time.
 pub fn is_hex_of(text: &str, digest: &[u8]) -> bool {
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let pairs = expected.bytes().zip(text.bytes());

@@ -1,5 +1,5 @@
-//! Lifecycle rules that are the specified ones for everything that the published vectors ask,
-//! and let an unsigned document into the vault.
+//! Lifecycle rules that pass the published conformance vectors, and also let an unsigned
+//! document into the vault.
 
 #[cfg(target_arch = "wasm32")]
 #[path = "../../../../guest-rules/lifecycle/src/batch.rs"]
@@ -21,7 +21,8 @@ use types::{EnvelopeFacts, EnvelopeKind, EnvelopeStatus, EnvelopeTrigger, Refusa
 #[cfg(target_arch = "wasm32")]
 use holdfast_plugin_sdk as _;
 
-/// No vector has a document to be signed that was uploaded.
+/// Answers like the specified rules, except for uploaded documents that still have to be
+/// signed: no published vector covers them.
 #[cfg(target_arch = "wasm32")]
 fn envelope(
     current: Option<EnvelopeStatus>,

@@ -1,4 +1,4 @@
-//! What it does, and the component's export.
+//! The misbehaviours, and the component's export.
 
 #![expect(unsafe_code, reason = "the export macro writes the entry points")]
 
@@ -50,7 +50,7 @@ fn recurse(depth: u64) -> u64 {
     recurse(depth + 1) + here[(depth % 64) as usize]
 }
 
-/// A request with the instance's secret in a header.
+/// Sends a request with the instance's secret in a header.
 fn send(url: String) -> Result<Template> {
     let key = secrets::open("api_key").ok_or(ProviderError::NotFound)?;
     let headers = vec![(

@@ -1,5 +1,5 @@
-//! A signing plugin that does what no plugin should: what its setting `behaviour`
-//! says. Without one it refuses everything, as a plugin without a vendor does.
+//! A signing plugin that misbehaves in the way its setting `behaviour` names. Without that
+//! setting it refuses every call, like a plugin without a vendor.
 
 #[cfg(target_arch = "wasm32")]
 mod component;

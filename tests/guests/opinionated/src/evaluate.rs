@@ -1,9 +1,9 @@
-//! The opinion.
+//! The evaluation: stricter than the specification, with one deliberate hole.
 
 use crate::types::{Check, EnvelopeFacts, Evaluation};
 
-/// What the specification's checks find, with an identifier of the secured party demanded, or
-/// everything waived.
+/// Evaluates the specification's checks, then either demands an identifier of the secured
+/// party or waives everything.
 pub(crate) fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
     let mut checks = crate::specified::evaluate(facts).checks;
     let waived = facts.envelope_name.starts_with("Waived");

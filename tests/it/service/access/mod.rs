@@ -1,4 +1,4 @@
-//! Who may ask, and how often.
+//! Access: tokens and rate limits.
 
 mod rate_limits;
 mod tokens;

@@ -15,7 +15,7 @@ fn header(answer: &Answer, name: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_says_what_is_left_and_the_next_one_is_refused() {
+async fn responses_report_the_remaining_requests_until_the_limit_refuses() {
     let app = TestApp::start().await;
     let key = app.key_with_limit(Scope::ALL, 3).await;
     let before = holdfast::domain::clock::Clock::default().now().as_seconds();
@@ -33,14 +33,13 @@ async fn every_answer_says_what_is_left_and_the_next_one_is_refused() {
     let wait = refused.json()["details"]["retry_after"].as_i64().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(refused.error(429), "Rate limit exceeded");
-    // Another key of the organization is not touched.
+    // Another key of the organization is not affected.
     assert_eq!(app.get("/partner/envelopes").await.status, 200);
 }
 
-/// The order of checks: a credential, then its scope, then the limit, then the
-/// request itself.
+/// The order of checks is credential, scope, rate limit, request body.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_scope_comes_before_the_limit_and_the_limit_before_the_body() {
+async fn scope_is_checked_before_the_limit_and_the_limit_before_the_body() {
     let app = TestApp::start().await;
     let key = app.key_with_limit(&[Scope::EnvelopesRead], 1).await;
     let write = || app.post_text(&key, "/partner/envelopes", "application/json", "{broken");
@@ -59,7 +58,7 @@ async fn a_missing_scope_comes_before_the_limit_and_the_limit_before_the_body() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_say_what_is_left_too() {
+async fn error_responses_report_the_remaining_requests() {
     let app = TestApp::start().await;
     let id = "env_01h455vb4pex5vsknk084sn02q";
     for answer in [
@@ -72,10 +71,9 @@ async fn errors_say_what_is_left_too() {
     }
 }
 
-/// Two nodes on one PostgreSQL share a key's window, with an overshoot of at
-/// most one share (a tenth).
+/// Two nodes on one PostgreSQL share a key's window and exceed it by at most one share, a tenth.
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_count_together() {
+async fn nodes_share_a_rate_limit_window() {
     let url = postgres::new_database().await;
     let first = TestApp::with(
         |config| config.database_url = Some(url.clone()),
@@ -96,12 +94,14 @@ async fn nodes_count_together() {
             }
         }
     }
+    // The overshoot is one share, a tenth of 40.
     assert!((40..=44).contains(&served), "{served} of 60 were served");
 }
 
-/// Requests that come at once lease together: one node does not take the whole limit.
+/// Concurrent requests on one node lease once together, so that it does not take the whole
+/// limit.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_at_one_node_leaves_the_other_its_share() {
+async fn a_burst_at_one_node_does_not_take_the_other_nodes_share() {
     let url = postgres::new_database().await;
     let node = async || {
         let settings = |config: &mut Config| config.database_url = Some(url.clone());
@@ -118,9 +118,9 @@ async fn a_crowd_at_one_node_leaves_the_other_its_share() {
     }
 }
 
-/// A key's last use is written now and then, not with each request.
+/// The last use of a key is written occasionally and not with each request.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_of_a_key_is_noted() {
+async fn the_last_use_of_a_key_is_recorded() {
     let app = TestApp::with(
         |config| config.sweep_interval = Some(Duration::from_millis(50)),
         OrgSettings::default(),

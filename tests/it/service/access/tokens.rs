@@ -1,4 +1,4 @@
-//! Web-app bearer tokens: ours, and those of an OpenID Connect issuer.
+//! Web-app bearer tokens: our own, and those of an OpenID Connect issuer.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use crate::support::{Answer, TestApp, operator};
 
 const AUDIENCE: &str = "holdfast-web";
 
-/// A key of the issuer.
+/// A signing key of the issuer.
 struct Key {
     id: &'static str,
     secret: p256::SecretKey,
@@ -52,7 +52,7 @@ impl Key {
     }
 }
 
-/// A stand-in for a hosted issuer: discovery and keys, which can change.
+/// A fake OpenID Connect issuer: discovery and keys, which can change.
 struct Issuer {
     url: String,
     keys: Arc<Mutex<Vec<Value>>>,
@@ -117,7 +117,8 @@ fn claims(app: &TestApp, issuer: &Issuer) -> Value {
     })
 }
 
-/// An admin endpoint on an envelope that nobody has: 404 once the token is taken.
+/// Calls an admin endpoint with an unknown envelope, which responds 404 when it accepts the
+/// token.
 async fn ask(app: &TestApp, token: &str) -> Answer {
     let request = Request::get("/api/v2/envelopes/env_01h455vb4pex5vsknk084sn02q/bundle")
         .header("authorization", format!("Bearer {token}"));
@@ -125,7 +126,7 @@ async fn ask(app: &TestApp, token: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issuers_token_is_taken_and_a_new_key_is_found() {
+async fn an_issuers_token_is_accepted_and_a_new_key_is_fetched() {
     let issuer = Issuer::start().await;
     let (first, second) = (Key::new("first", 1), Key::new("second", 2));
     issuer.publish(&[&first]);
@@ -143,7 +144,7 @@ async fn an_issuers_token_is_taken_and_a_new_key_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_claim_has_to_fit() {
+async fn every_claim_of_a_token_is_validated() {
     let issuer = Issuer::start().await;
     let key = Key::new("key", 1);
     issuer.publish(&[&key]);
@@ -172,7 +173,7 @@ async fn every_claim_has_to_fit() {
     );
 }
 
-/// The algorithm in a token never chooses how a key is used.
+/// The algorithm that a token names never decides how a key is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn algorithm_confusion_is_refused() {
     let issuer = Issuer::start().await;
@@ -210,9 +211,9 @@ async fn algorithm_confusion_is_refused() {
     assert_eq!(ask(&app, &symmetric).await.status, 401);
 }
 
-/// What is known stays good while the issuer is away; what is not, is refused.
+/// While the issuer is unreachable, tokens with known keys are accepted and others are refused.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_that_goes_away_lets_nobody_new_in() {
+async fn an_issuer_outage_refuses_tokens_with_unknown_keys() {
     let issuer = Issuer::start().await;
     let (known, unknown) = (Key::new("known", 1), Key::new("unknown", 2));
     issuer.publish(&[&known]);
@@ -230,10 +231,10 @@ async fn an_issuer_that_goes_away_lets_nobody_new_in() {
     );
 }
 
-/// The web app's own tokens: which of them may do an administrator's work, and
-/// what is said to the others.
+/// Which of the web app's own tokens may call an administrator's endpoint, and the errors that
+/// the others get.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_administrators_endpoint_takes_an_administrators_token() {
+async fn an_administrators_endpoint_requires_an_administrators_token() {
     let app = TestApp::start().await;
     let token = |role: &str| {
         let org = app.org.to_string();
@@ -267,7 +268,7 @@ async fn an_administrators_endpoint_takes_an_administrators_token() {
     }
 }
 
-/// A token that got into wrong hands ends before its time, on every node at once.
+/// A stolen token can be revoked, with immediate effect on every node.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_token_is_refused_by_every_node() {
     let app = TestApp::start().await;
@@ -286,7 +287,7 @@ async fn a_revoked_token_is_refused_by_every_node() {
         assert_eq!(ask(node, &text(&first)).await.error(401), "Invalid token");
         assert_eq!(ask(node, &text(&second)).await.status, 404);
     }
-    // The other one by its id, for who does not have the token itself.
+    // The other token is revoked by its id, for operators who do not have the token itself.
     let id = second["token_id"].as_str().unwrap();
     operator(data, &["token", "revoke", id, "--org", &org]);
     operator(data, &["token", "revoke", id, "--org", &org]);
@@ -329,7 +330,7 @@ async fn a_revoked_token_is_refused_by_every_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_lives_no_longer_than_a_day() {
+async fn a_token_is_valid_for_a_day_at_most() {
     let app = TestApp::start().await;
     let org = app.org.to_string();
     let arguments = ["token", "issue", "--org", &org, "--email", "a@example.com"];
@@ -340,7 +341,7 @@ async fn a_token_lives_no_longer_than_a_day() {
         .total(jiff::Unit::Hour)
         .unwrap();
     assert!((23.0..=24.0).contains(&hours), "{hours}");
-    // One that was issued when tokens could live longer ends with the setting.
+    // A token from before the maximum lifetime was shortened is limited by the new setting.
     let shorter = app
         .another_node(|config| {
             config.auth.max_token_ttl = std::time::Duration::from_secs(3600);
@@ -352,9 +353,9 @@ async fn a_token_lives_no_longer_than_a_day() {
     assert_eq!(ask(&app, token).await.status, 404);
 }
 
-/// What operators do with keys is recorded as what they do with tokens.
+/// Operators' actions on keys are recorded in the audit like their actions on tokens.
 #[tokio::test(flavor = "multi_thread")]
-async fn acts_on_api_keys_are_in_the_audit() {
+async fn changes_of_api_keys_are_in_the_audit() {
     let app = TestApp::start().await;
     let data = app.data.path();
     let org = app.org.to_string();

@@ -1,4 +1,4 @@
-//! Components that are replaced at run time: uploaded, activated, rolled back.
+//! Replacing components at run time: upload, activation, rollback.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{TestApp, form};
 
 const SLOTS: &str = "/component-slots";
 
-/// The default component of a slot with a note behind it: the same behaviour, and
+/// Returns the default component of a slot with an appended note: it behaves the same and has
 /// another digest.
 pub fn variant(slot: Slot, note: &str) -> Vec<u8> {
     let mut bytes = embedded()
@@ -48,14 +48,14 @@ async fn activate(app: &TestApp, token: &str, component: &Value, further: Value)
         .data(201)
 }
 
-/// Which component decides about an envelope.
+/// Returns the component that decides about an envelope.
 async fn decides(app: &TestApp, key: &str, envelope: &str) -> Value {
     let path = format!("/partner/envelopes/{envelope}/compliance");
     app.get_as(key, &path).await.data(200)["compliance"]["rules_component"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_uploaded_component_decides_once_it_is_active_and_no_longer_after_a_rollback() {
+async fn an_uploaded_component_decides_from_activation_until_rollback() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let envelope = app.envelope_event().await;
@@ -130,7 +130,7 @@ async fn an_uploaded_component_decides_once_it_is_active_and_no_longer_after_a_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_and_version_stand_for_the_same_bytes_for_ever() {
+async fn a_component_name_and_version_always_identify_the_same_bytes() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let first = uploaded(&app, &admin, Slot::Lifecycle, "moves", "1.0.0").await;
@@ -145,7 +145,7 @@ async fn a_name_and_version_stand_for_the_same_bytes_for_ever() {
         refused.error(409),
         "moves 1.0.0 was uploaded before with other bytes"
     );
-    // Another organization's names are its own.
+    // Another organization can use the same name.
     let theirs = app
         .upload_component(&app.other_admin(), "moves", "1.0.0", &other)
         .await
@@ -161,7 +161,7 @@ async fn a_name_and_version_stand_for_the_same_bytes_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_is_not_admitted_says_why() {
+async fn a_refused_component_upload_lists_its_reasons() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let reasons = async |bytes: &[u8]| {
@@ -217,7 +217,7 @@ async fn an_upload_that_is_not_admitted_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
+async fn only_compliance_officers_manage_rules_and_only_admins_manage_providers() {
     let app = TestApp::start().await;
     let (admin, officer, member) = (app.admin(), app.token("compliance"), app.token("member"));
     for path in ["/components", "/component-slots", "/component-ledger"] {
@@ -239,7 +239,7 @@ async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
     for (act, body) in [
         ("activate", activate),
         ("rollback", json!({})),
-        // Who may not is told so, whatever is sent.
+        // A caller without the permission gets that error for any body.
         ("activate", json!({ "component_id": 7 })),
         ("rollback", json!({ "nonsense": true })),
     ] {
@@ -266,7 +266,7 @@ async fn rules_are_for_compliance_officers_and_providers_for_admins_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_activation_that_makes_no_sense_changes_nothing() {
+async fn an_invalid_activation_changes_nothing() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let rules = uploaded(&app, &admin, Slot::Compliance, "rules", "1.2.0").await;
@@ -317,9 +317,9 @@ async fn an_activation_that_makes_no_sense_changes_nothing() {
     assert_eq!(slots[0]["history"].as_array().unwrap().len(), 1);
 }
 
-/// Laws have effective dates.
+/// Laws have effective dates, so an activation can be scheduled.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_activation_for_a_time_to_come_counts_from_then_on() {
+async fn a_scheduled_activation_takes_effect_at_its_time() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let envelope = app.envelope_event().await;
@@ -350,11 +350,10 @@ async fn an_activation_for_a_time_to_come_counts_from_then_on() {
     );
 }
 
-/// Every decision goes on to be made by whom it was made: an envelope that was
-/// vaulted names the component that wrote its certificate, and is still verified
-/// with that one.
+/// A vaulted envelope names the component that wrote its certificate, and is verified with that
+/// component also after another one was activated.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_decided_is_verified_with_the_component_that_decided() {
+async fn a_past_decision_is_verified_with_the_component_that_made_it() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let rules = uploaded(&app, &officer, Slot::Compliance, "acme-rules", "2.0.0").await;
@@ -401,7 +400,7 @@ async fn what_was_decided_is_verified_with_the_component_that_decided() {
     let report = crate::support::operator(app.data.path(), &["verify", id]);
     assert_eq!(report["valid"], true, "{report:#}");
 
-    // A reader of the four files and the ledger needs the component's file too.
+    // Verifying the four files and the ledger requires the component's file too.
     let bundle = bundle.path().to_str().unwrap();
     let key = app.ledger_key().await;
     let arguments = ["verify", bundle, "--key", &key];
@@ -420,7 +419,7 @@ async fn what_was_decided_is_verified_with_the_component_that_decided() {
     assert_eq!(report["verdict"], "VALID", "{report:#}");
 }
 
-/// What a candidate would have said of the last records, before it decides anything.
+/// A shadow run evaluates stored records with a candidate before it is activated.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
     let app = TestApp::start().await;
@@ -486,9 +485,9 @@ async fn a_shadow_run_lists_every_difference_and_changes_nothing() {
     );
 }
 
-/// A candidate beside the active rules, on what really happens.
+/// A candidate is evaluated next to the active rules on real requests.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_candidate_is_asked_beside_the_active_rules() {
+async fn a_candidate_is_evaluated_alongside_the_active_rules() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let listed = crate::support::operator(app.data.path(), &["component", "list"]);
@@ -600,9 +599,9 @@ async fn a_candidate_is_asked_beside_the_active_rules() {
     );
 }
 
-/// The operator's way, for everybody.
+/// The operator's activations apply to all organizations.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_before() {
+async fn an_organizations_component_overrides_the_operators_default() {
     let app = TestApp::start().await;
     let (data, officer) = (app.data.path(), app.token("compliance"));
     let envelope = app.envelope_event().await;
@@ -660,9 +659,9 @@ async fn the_operator_activates_for_everybody_and_an_organizations_own_goes_befo
     assert_eq!(said["reasons"][0]["code"], "not_a_component");
 }
 
-/// The second pack of rules comes with the binary, and waits to be activated.
+/// The second rules pack is part of the binary and inactive by default.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rules_of_2022_decide_where_they_are_activated() {
+async fn the_rules_of_2022_apply_where_they_are_activated() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let listed = crate::support::operator(app.data.path(), &["component", "list"]);
@@ -691,7 +690,7 @@ async fn the_rules_of_2022_decide_where_they_are_activated() {
     );
 }
 
-/// What an upload is asked, the components of the binary answer.
+/// The built-in components pass the checks that uploads have to pass.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_built_in_components_pass_their_own_vectors() {
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -699,7 +698,7 @@ async fn the_built_in_components_pass_their_own_vectors() {
     let components = holdfast::components::Components::with_defaults(cache, [9; 32]).unwrap();
     let room = holdfast::components::room_component().unwrap().identity;
     for artifact in holdfast::components::built_in() {
-        // It asks for the room's records, which only a room can lend.
+        // This component needs the room's records, which conformance checks cannot provide.
         if artifact.identity == room {
             continue;
         }
@@ -715,11 +714,11 @@ async fn activate_now(app: &TestApp, token: &str, component: &Value) {
     activate(app, token, component, json!({})).await;
 }
 
-/// A switch is one step: whoever asks meanwhile is answered by one of the versions,
-/// and nothing of the others stays in memory.
+/// A switch is atomic: every concurrent call is answered by one of the two versions, and inactive
+/// versions do not stay in memory.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_switches_under_load_lose_no_answer() {
-    // `HOLDFAST_SWITCHES=1000` for the whole drill.
+async fn a_thousand_switches_under_load_lose_no_response() {
+    // `HOLDFAST_SWITCHES=1000` runs the full drill.
     let switches = std::env::var("HOLDFAST_SWITCHES");
     let rounds = switches.map_or(100, |count| count.parse::<usize>().unwrap() / 2);
     let mut app = TestApp::start().await;
@@ -771,7 +770,7 @@ async fn a_thousand_switches_under_load_lose_no_answer() {
     );
 }
 
-/// KiB of this process.
+/// Returns the resident memory of this process in KiB.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -781,9 +780,9 @@ fn resident() -> usize {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Where only signed components are admitted.
+/// Signed components are admitted, all others refused.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_installation_may_admit_signed_components_only() {
+async fn an_installation_can_require_signed_components() {
     use base64::Engine as _;
     use ring::signature::{Ed25519KeyPair, KeyPair as _};
     let counsel = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
@@ -825,10 +824,10 @@ async fn an_installation_may_admit_signed_components_only() {
     assert_eq!(admitted["signed_by"], "counsel");
 }
 
-/// Another node on the same database serves it within two seconds; one that was
-/// down has it when it starts.
+/// Other nodes on the same database follow an activation within two seconds, and a node that was
+/// down follows when it starts.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_node_follows() {
+async fn every_node_follows_an_activation() {
     let database = crate::support::postgres::new_database().await;
     let on_it = |config: &mut Config| config.database_url = Some(database);
     let one = TestApp::with(on_it, OrgSettings::default()).await;
@@ -860,10 +859,10 @@ async fn every_node_follows() {
     );
 }
 
-/// The same bytes may belong to two organizations, under two names: each sees and is
-/// answered by its own.
+/// Two organizations can upload the same bytes under different names. Each sees and uses its own
+/// component.
 #[tokio::test(flavor = "multi_thread")]
-async fn equal_bytes_of_two_organizations_are_two_components() {
+async fn equal_bytes_of_two_organizations_are_separate_components() {
     let app = TestApp::start().await;
     let (ours, bytes) = (
         app.admin(),
@@ -898,9 +897,9 @@ async fn equal_bytes_of_two_organizations_are_two_components() {
     );
 }
 
-/// What is to take effect later works with the settings that there are then.
+/// A scheduled activation uses the settings that are current when it takes effect.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scheduled_plugin_is_set_up_as_the_one_before_it_is_by_then() {
+async fn a_scheduled_plugin_uses_the_settings_at_its_activation_time() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let plugin = uploaded(&app, &admin, Slot::Signing, "acme-sign", "1.0.0").await;

@@ -1,4 +1,4 @@
-//! Limits on what one organization may upload and activate.
+//! Limits on the uploads and activations of one organization.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn uploads_can_be_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unsigned_uploads_are_refused_where_signatures_are_asked_for() {
+async fn unsigned_uploads_are_refused_where_signatures_are_required() {
     let signed = |config: &mut Config| config.components.uploads = Some(Uploads::Signed);
     let app = TestApp::with(signed, OrgSettings::default()).await;
     let bytes = variant(Slot::Compliance, "unsigned");
@@ -38,7 +38,7 @@ async fn unsigned_uploads_are_refused_where_signatures_are_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_may_have_so_many_components_and_bytes() {
+async fn components_and_bytes_of_an_organization_are_limited() {
     let bytes = variant(Slot::Compliance, "one of them");
     let size = bytes.len() as u64;
     let few = |config: &mut Config| {
@@ -71,7 +71,7 @@ async fn an_organization_may_have_so_many_components_and_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn compiling_for_an_organization_takes_so_many_minutes_an_hour() {
+async fn compilation_time_of_an_organization_is_limited_per_hour() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let upload = async |app: &TestApp, note: &str| {
@@ -97,23 +97,23 @@ async fn compiling_for_an_organization_takes_so_many_minutes_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_has_a_limit_of_uploads_a_minute() {
+async fn uploads_of_an_organization_are_limited_per_minute() {
     let limited = |config: &mut Config| config.rate_limits.component_uploads = 1;
     let app = TestApp::with(limited, OrgSettings::default()).await;
     let (_, other) = app.other_tenant().await;
     let bytes = variant(Slot::Compliance, "limited");
     let upload = async |admin: &str| app.upload_component(admin, "rules", "1.0.0", &bytes).await;
     upload(&app.admin()).await.data(201);
-    // Uploads of known bytes count, and the limit belongs to the organization, not to a token.
+    // Uploads of known bytes count too, and the limit is per organization and not per token.
     let refused = upload(&app.admin()).await;
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(refused.error(429), "Rate limit exceeded");
     upload(&other).await.data(201);
 }
 
-/// Whether there is room is decided before the bytes are read.
+/// The limit on concurrent uploads is checked before the body is read.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ninth_upload_at_once_is_refused_before_its_body() {
+async fn the_ninth_concurrent_upload_is_refused_before_its_body() {
     let app = TestApp::on_a_socket_over(|_| ()).await;
     let address = app.url().replace("http://", "");
     let head = format!(
@@ -128,7 +128,7 @@ async fn the_ninth_upload_at_once_is_refused_before_its_body() {
         upload.write_all(b"--x\r\n").await.unwrap();
         open.push(upload);
     }
-    // A ninth that is not refused takes the place of one that was not seen yet.
+    // The server may not have seen all eight yet, so a ninth that is accepted stays open too.
     let mut answer = None;
     while answer.is_none() && open.len() < 20 {
         let mut upload = TcpStream::connect(&address).await.unwrap();
@@ -146,9 +146,9 @@ async fn the_ninth_upload_at_once_is_refused_before_its_body() {
     assert!(answer.contains("Too many uploads of this organization wait"));
 }
 
-/// Nodes read what is active, and not every activation there ever was.
+/// Nodes read the activations that are in effect or can be rolled back to, not the whole history.
 #[tokio::test(flavor = "multi_thread")]
-async fn activations_that_cannot_be_gone_back_to_are_not_read_any_more() {
+async fn activations_beyond_rollback_are_no_longer_read() {
     let app = TestApp::start().await;
     let officer = app.token("compliance");
     let mut components = Vec::new();
@@ -186,9 +186,9 @@ async fn activations_that_cannot_be_gone_back_to_are_not_read_any_more() {
     assert_eq!(slots[0]["active"]["name"], "holdfast-compliance");
 }
 
-/// Uploads wait on disk, a few for each organization.
+/// Uploads wait on disk, with a limit for each organization.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_has_a_few_uploads_waiting() {
+async fn waiting_uploads_of_an_organization_are_limited() {
     let slow = |config: &mut Config| {
         crate::components::isolation::stuck_compiler(config);
         config.components.compile_limit = Duration::from_secs(2);

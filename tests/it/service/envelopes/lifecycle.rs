@@ -1,5 +1,5 @@
-//! Reminders, payment, expiry, large uploads: rows of the envelope tables that
-//! `http/partner.rs` does not have.
+//! Reminders, payment, expiry, large uploads: rows of the envelope tables that `http/partner.rs`
+//! does not cover.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn send(app: &TestApp, in_order: bool) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_order_only_the_one_whose_turn_it_is_is_reminded() {
+async fn a_reminder_goes_only_to_the_next_signer_in_order() {
     let app = TestApp::start().await;
     let id = send(&app, true).await;
     let remind = format!("/partner/envelopes/{id}/remind");
@@ -87,7 +87,7 @@ async fn in_order_only_the_one_whose_turn_it_is_is_reminded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_order_everybody_who_has_not_signed_is_reminded_by_mail() {
+async fn a_reminder_without_order_goes_to_every_open_signer() {
     let app = TestApp::start().await;
     let id = send(&app, false).await;
     let invited = app.wait_for_mails(2).await;
@@ -121,9 +121,9 @@ async fn a_reminder_needs_an_envelope_that_is_out_for_signing() {
     assert_eq!(bad.status, 422);
 }
 
-/// Signing links wait for the sending, and a later signer's waits for its turn.
+/// Signing links exist after sending, and a later signer's link works when it is their turn.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_signers_link_says_that_it_is_not_their_turn() {
+async fn a_later_signers_link_explains_that_others_sign_first() {
     let app = TestApp::start().await;
     let id = send(&app, true).await;
     let links = app
@@ -134,11 +134,15 @@ async fn a_later_signers_link_says_that_it_is_not_their_turn() {
     assert_eq!(signers.len(), 2);
     assert_eq!(signers[1]["status"], "pending");
     let page = form::open(&app, signers[1]["embed_url"].as_str().unwrap()).await;
-    assert!(page.text().contains("Not yet your turn"), "{}", page.text());
+    assert!(
+        page.text().contains("It's not your turn yet"),
+        "{}",
+        page.text()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_requested_payment_gates_the_vault() {
+async fn an_open_payment_blocks_vault_in() {
     let app = TestApp::without_auto_vault().await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
@@ -184,9 +188,9 @@ async fn a_requested_payment_gates_the_vault() {
     assert_eq!(vault.status, 409, "{}", vault.text());
 }
 
-/// Signers and values of an envelope that has no document yet wait for it.
+/// Signers and values of an envelope without a document are stored until it has one.
 #[tokio::test(flavor = "multi_thread")]
-async fn signers_of_an_envelope_without_a_template_are_kept() {
+async fn signers_of_an_envelope_without_a_template_are_stored() {
     let app = TestApp::start().await;
     let mut body = two_signers(&json!({}), true);
     body["prefilled_data"] = json!({ "Amount": 5 });
@@ -202,7 +206,7 @@ async fn signers_of_an_envelope_without_a_template_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organizations_standing_payment_gates_every_envelope() {
+async fn an_organizations_default_payment_blocks_every_vault_in() {
     let settings = OrgSettings {
         payment: Some(PaymentSettings {
             amount_cents: 2500,
@@ -222,7 +226,7 @@ async fn an_organizations_standing_payment_gates_every_envelope() {
     assert_eq!(app.post(&vault, json!({})).await.status, 409);
 }
 
-/// What nobody signs in time expires: the envelope, and its signing.
+/// Without signatures in time, the envelope and its submission expire.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_expires_and_can_no_longer_be_signed() {
     let settings = OrgSettings {
@@ -266,7 +270,7 @@ async fn an_envelope_expires_and_can_no_longer_be_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_may_have_fifty_megabytes_and_not_one_byte_more() {
+async fn an_upload_is_limited_to_fifty_megabytes() {
     let app = TestApp::start().await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -293,8 +297,8 @@ async fn an_upload_may_have_fifty_megabytes_and_not_one_byte_more() {
     assert_eq!(app.objects("uploads").len(), 1);
 }
 
-/// A provider that cannot be reached, or is not configured any more, leaves no
-/// envelope behind, and the request can be made again.
+/// When the provider is unreachable or no longer configured, the request leaves no envelope
+/// behind and can be repeated.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_provider_leaves_no_envelope_behind() {
     let app = TestApp::with(
@@ -329,7 +333,7 @@ async fn a_failing_provider_leaves_no_envelope_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_that_the_provider_refuses_is_not_kept() {
+async fn a_template_refused_by_the_provider_is_not_stored() {
     let app = TestApp::with(
         |config| {
             config.providers.allow_insecure = true;

@@ -1,5 +1,5 @@
-//! `POST /envelopes/{id}/send`: with a template, a package, or the document that is
-//! attached; and what goes with it.
+//! `POST /envelopes/{id}/send` with a template, a package, or the attached document, and its
+//! options.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::docuseal::{Docuseal, Fault};
 use crate::support::{CONTRACT, TestApp, buyer_and_seller, envelope_body, form, pdf};
 use holdfast::domain::organization::OrgSettings;
 
-/// An envelope without a document.
+/// Creates an envelope without a document.
 async fn waiting(app: &TestApp) -> String {
     let mut body = envelope_body(&Value::Null);
     body.as_object_mut().unwrap().remove("template_id");
@@ -35,7 +35,7 @@ async fn links(app: &TestApp, id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_template_an_envelope_goes_to_its_customer() {
+async fn an_envelope_is_sent_to_its_customer_with_a_template() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = waiting(&app).await;
@@ -69,7 +69,7 @@ async fn with_a_template_an_envelope_goes_to_its_customer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attached_document_is_sent_by_its_tags() {
+async fn an_attached_document_is_sent_with_fields_from_its_tags() {
     let app = TestApp::start().await;
     let id = waiting(&app).await;
     let nothing = send(&app, &id, json!({})).await;
@@ -97,7 +97,7 @@ async fn an_attached_document_is_sent_by_its_tags() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_built_in_the_builder_is_sent() {
+async fn fields_from_the_builder_are_sent() {
     let app = TestApp::start().await;
     let id = waiting(&app).await;
     attach(&app, &id, CONTRACT).await;
@@ -138,7 +138,7 @@ async fn what_was_built_in_the_builder_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_document_asks_for_other_fields() {
+async fn replacing_the_document_discards_its_fields() {
     let app = TestApp::start().await;
     let id = waiting(&app).await;
     attach(&app, &id, CONTRACT).await;
@@ -162,7 +162,7 @@ async fn another_document_asks_for_other_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_package_the_kept_documents_are_sent() {
+async fn a_package_is_sent_with_its_selected_documents() {
     let app = TestApp::start().await;
     let document =
         |line: &str| pdf::with_lines(&[line, "{{Sign;type=signature;role=Buyer;required=true}}"]);
@@ -204,9 +204,9 @@ async fn of_a_package_the_kept_documents_are_sent() {
     assert_eq!(text.find("Document two"), None);
 }
 
-/// In person nobody is mailed; where identity is verified it is not possible.
+/// Signing in person sends no mails, and is refused for documents with identity verification.
 #[tokio::test(flavor = "multi_thread")]
-async fn in_person_nobody_is_mailed_and_nobodys_identity_verified() {
+async fn signing_in_person_sends_no_mail_and_excludes_identity_verification() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = waiting(&app).await;
@@ -232,7 +232,7 @@ async fn in_person_nobody_is_mailed_and_nobodys_identity_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_send_that_breaks_off_leaves_the_envelope_as_it_was() {
+async fn a_failed_send_leaves_the_envelope_unchanged() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let template = app.contract_template().await;
@@ -241,7 +241,7 @@ async fn a_send_that_breaks_off_leaves_the_envelope_as_it_was() {
     docuseal.fail("POST", "/submissions", Fault::Answer(500, json!({})), 1);
     assert_eq!(send(&app, &id, body.clone()).await.status, 502);
     app.wait_for(&id, "pending").await;
-    // Its answer was lost, and the submission is taken up.
+    // The response is lost; the retry finds the submission and uses it.
     docuseal.fail("POST", "/submissions", Fault::DroppedAfter, 1);
     let sent = send(&app, &id, body).await.data(200);
     assert_eq!(sent["status"], "sent");
@@ -249,7 +249,7 @@ async fn a_send_that_breaks_off_leaves_the_envelope_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_sends_at_once_one_is_done() {
+async fn one_of_two_concurrent_sends_succeeds() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = waiting(&app).await;
@@ -263,7 +263,7 @@ async fn of_two_sends_at_once_one_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signers_and_values_of_the_creation_are_kept_for_the_send() {
+async fn signers_and_values_from_creation_are_used_for_sending() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&Value::Null);
@@ -278,7 +278,7 @@ async fn signers_and_values_of_the_creation_are_kept_for_the_send() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_sent_says_so_and_changes_nothing() {
+async fn an_envelope_that_cannot_be_sent_is_refused_unchanged() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let with_template = json!({ "template_id": template["template_id"] });
@@ -332,7 +332,7 @@ async fn what_cannot_be_sent_says_so_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consent_decides_whether_one_envelope_is_vaulted_by_itself() {
+async fn vault_consent_controls_automatic_vaulting() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -359,9 +359,9 @@ async fn consent_decides_whether_one_envelope_is_vaulted_by_itself() {
     assert_eq!(entry["auto_vault_enabled"], true);
 }
 
-/// A key that attaches another file does not undo what an admin has asked for.
+/// An admin's choice of identity verification survives when an API key attaches another file.
 #[tokio::test(flavor = "multi_thread")]
-async fn another_file_keeps_identity_verification() {
+async fn replacing_the_file_keeps_identity_verification() {
     let app = TestApp::start().await;
     let id = waiting(&app).await;
     let tagged = |text: &str| pdf::with_lines(&[text, "{{Sign;type=signature;role=Buyer}}"]);
@@ -381,7 +381,7 @@ async fn another_file_keeps_identity_verification() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consent_that_is_withdrawn_stops_what_was_about_to_happen() {
+async fn withdrawn_consent_stops_scheduled_vaulting() {
     let docuseal = Docuseal::start().await;
     let configure = |config: &mut holdfast::config::Config| {
         docuseal.configure(config);
@@ -391,7 +391,7 @@ async fn consent_that_is_withdrawn_stops_what_was_about_to_happen() {
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
     let submission = docuseal.submission();
-    // Signed, and its provider does not give the document.
+    // The envelope is signed, but the provider does not return the document.
     let path = format!("/submissions/{submission}/documents");
     docuseal.fail("GET", &path, Fault::Answer(500, json!({})), 99);
     docuseal.sign(submission, "Buyer", &[("Signed on", json!("2026-11-22"))]);

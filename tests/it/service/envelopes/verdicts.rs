@@ -1,4 +1,4 @@
-//! Verdicts: who has signed, which rules decided, and how the members of an answer differ.
+//! Verdicts: whether signers have signed, which rules decided, and the members of a response.
 
 use holdfast_test_guests::{LENIENT, OPINIONATED};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::service::components::registry::variant;
 use crate::support::{CONTRACT, TestApp, envelope_body, form, pdf, release_form};
 
-/// A buyer who may sign, initial and remark, and must do none of it by `required`.
+/// Tags for a buyer with a signature, initials and a remark, none of them `required`.
 const OPTIONAL: [&str; 3] = [
     "{{Buyer signature;type=signature;role=Buyer;required=false}}",
     "{{Buyer initials;type=initials;role=Buyer;required=false}}",
@@ -59,7 +59,7 @@ async fn a_contract_without_a_signature_is_not_complete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_only_signature_field_is_asked_for_although_it_is_not_required() {
+async fn the_only_signature_field_must_be_signed_even_if_not_required() {
     let app = TestApp::start().await;
     let (_, url) = sent(&app, &[OPTIONAL[0], OPTIONAL[2]]).await;
     let page = form::open(&app, &url).await.text();
@@ -91,7 +91,7 @@ async fn a_form_that_an_earlier_release_completed_without_a_signature_is_not_vau
     assert_eq!(status.data(200)["status"], "completed");
 }
 
-/// Uploads rules as a compliance officer and has them decide.
+/// Uploads and activates rules as a compliance officer.
 async fn decided_by(app: &TestApp, slot: &str, name: &str, rules: &[u8]) -> Value {
     let officer = app.token("compliance");
     let uploaded = app.upload_component(&officer, name, "1.0.0", rules).await;
@@ -104,7 +104,7 @@ async fn decided_by(app: &TestApp, slot: &str, name: &str, rules: &[u8]) -> Valu
     component
 }
 
-/// Rules that demand more than the specification, and that know its published vectors.
+/// Activates rules that are stricter than the specification and recognize its published vectors.
 async fn opinionated(app: &TestApp) -> Value {
     decided_by(app, "rules.compliance", "opinionated", OPINIONATED).await
 }
@@ -115,7 +115,7 @@ async fn compliance(app: &TestApp, id: &str, query: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stricter_rules_are_admitted_and_their_check_counts() {
+async fn stricter_rules_are_admitted_and_applied() {
     let app = TestApp::start().await;
     let rules = opinionated(&app).await;
     let id = app.vaulted_envelope().await;
@@ -137,7 +137,7 @@ async fn stricter_rules_are_admitted_and_their_check_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_that_know_the_vectors_cannot_pass_a_record_that_the_specification_fails() {
+async fn rules_that_recognize_the_vectors_cannot_override_a_failed_check() {
     let app = TestApp::start().await;
     let rules = opinionated(&app).await;
     let template = app.contract_template().await;
@@ -171,12 +171,12 @@ async fn rules_that_know_the_vectors_cannot_pass_a_record_that_the_specification
     let told = app.entry(id, "compliance.evaluated").await;
     assert_eq!(told["evaluations"], *both);
     assert_eq!(told["score"], 88);
-    let report = app.released_and_verified(id).await;
+    let report = app.release_and_verify(id).await;
     assert_eq!(report["valid"], true, "{report:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_that_the_specification_forbids_does_not_happen_under_any_rules() {
+async fn no_rules_allow_a_transition_that_the_specification_forbids() {
     let app = TestApp::start().await;
     decided_by(&app, "rules.lifecycle", "lenient", LENIENT).await;
     let body = envelope_body(&Value::Null);
@@ -194,7 +194,7 @@ async fn a_move_that_the_specification_forbids_does_not_happen_under_any_rules()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_was_issued_is_told_apart_from_one_that_is_compliant() {
+async fn an_issued_certificate_is_distinguished_from_a_compliant_one() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);

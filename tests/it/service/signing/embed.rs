@@ -1,4 +1,4 @@
-//! Embed tokens, and the widgets they open.
+//! Embed tokens and the widgets that they open.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -27,7 +27,7 @@ async fn submit(app: &TestApp, path: &str, token: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_says_what_the_specification_lists_and_opens_its_widget_only() {
+async fn an_embed_token_has_the_specified_claims_and_opens_only_its_widget() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -65,7 +65,7 @@ async fn a_token_says_what_the_specification_lists_and_opens_its_widget_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_needs_the_scope_of_its_widget() {
+async fn an_embed_token_requires_the_scope_of_its_widget() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     for (scopes, widget, missing) in [
@@ -89,7 +89,7 @@ async fn a_token_needs_the_scope_of_its_widget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_refused_where_its_widget_has_nothing_to_show() {
+async fn an_embed_token_is_refused_for_an_empty_widget() {
     let app = TestApp::start().await;
     let ask = async |body: Value| app.post("/embed/token", body).await;
     let envelope = app.sent_envelope().await;
@@ -130,7 +130,7 @@ async fn a_token_is_refused_where_its_widget_has_nothing_to_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_vault_widget_shows_the_record_and_gives_the_copy() {
+async fn the_vault_widget_shows_the_record_and_serves_the_copy() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let issued = app

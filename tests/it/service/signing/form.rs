@@ -36,7 +36,7 @@ async fn the_form_shows_a_labelled_control_for_each_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_said_beside_its_field_and_nothing_is_lost() {
+async fn a_missing_value_is_reported_at_its_field_and_others_are_kept() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -103,7 +103,7 @@ async fn two_signers_sign_in_turn() {
     let (id, [first, second]) = app.sent_to_two().await;
     let early = form::open(&app, &second).await;
     assert!(
-        early.text().contains("Not yet your turn"),
+        early.text().contains("It's not your turn yet"),
         "{}",
         early.text()
     );
@@ -138,7 +138,7 @@ async fn an_invitation_with_a_working_link_is_mailed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_nobody_made_leads_nowhere() {
+async fn an_unknown_signing_link_is_a_404_page() {
     let app = TestApp::start().await;
     let token = holdfast::domain::token::LinkToken::generate(3);
     for path in ["/sign/x".to_owned(), format!("/sign/{}", token.reveal())] {
@@ -170,7 +170,7 @@ async fn a_callback_that_cannot_be_verified_is_refused() {
     assert_eq!(nobody.error(404), "Provider instance not found");
 }
 
-/// A link works for an hour; after that it offers a fresh one by e-mail.
+/// A link is valid for an hour. After that its page offers a new one by e-mail.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_link_offers_a_fresh_one() {
     let app = TestApp::start().await;
@@ -181,7 +181,7 @@ async fn an_expired_link_offers_a_fresh_one() {
     let page = form::open(&later, url).await;
     assert_eq!(page.status, 410);
     assert!(
-        page.text().contains("E-mail me a fresh link"),
+        page.text().contains("E-mail me a new link"),
         "{}",
         page.text()
     );
@@ -199,9 +199,9 @@ async fn an_expired_link_offers_a_fresh_one() {
         .await;
 }
 
-/// Fields can be written into the document: `{{…}}` is found, stripped and signed.
+/// Fields can be tags in the document: `{{…}}` is found, removed and signed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_can_be_made_of_embedded_tags() {
+async fn a_template_can_be_created_from_embedded_tags() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&[
         "Agreement between the parties.",
@@ -244,9 +244,9 @@ async fn a_template_can_be_made_of_embedded_tags() {
     assert!(!text.contains("{{"), "the tag is gone: {text}");
 }
 
-/// What a script saves while the signer types: kept, or said to be wrong.
+/// Values that the script saves while the signer types are stored, or refused with a reason.
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_are_saved_one_by_one_and_pictures_are_looked_at() {
+async fn entries_are_saved_individually_and_images_are_validated() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let (id, url) = (
@@ -279,7 +279,7 @@ async fn entries_are_saved_one_by_one_and_pictures_are_looked_at() {
     let page = form::open(&app, url).await;
     assert!(page.text().contains("value=\"Jordan Lee\""));
     assert!(page.text().contains("1 of 2 required fields done"));
-    // What is not sent again is as it was saved.
+    // Values that are not sent again keep their saved state.
     let rest = [("Signed on", "2026-11-21"), ("consent", "yes")];
     let rest = rest.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let done = form::press(&app, url, "finish", &rest).await;
@@ -289,7 +289,7 @@ async fn entries_are_saved_one_by_one_and_pictures_are_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_have_their_text_beside_their_picture() {
+async fn pages_provide_text_with_their_image() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -313,7 +313,7 @@ async fn pages_have_their_text_beside_their_picture() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_gets_a_copy_once_everybody_has_signed() {
+async fn a_signer_gets_a_copy_after_all_have_signed() {
     let app = TestApp::without_auto_vault().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -337,7 +337,7 @@ async fn a_signer_gets_a_copy_once_everybody_has_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_can_prefill_a_signature() {
+async fn a_signature_cannot_be_prefilled() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let mut body = envelope_body(&template["template_id"]);
@@ -348,7 +348,7 @@ async fn nobody_can_prefill_a_signature() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_carry_the_organizations_brand_and_may_be_framed_by_its_origins_only() {
+async fn pages_have_the_organizations_brand_and_frame_ancestors() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -375,9 +375,9 @@ async fn pages_carry_the_organizations_brand_and_may_be_framed_by_its_origins_on
     );
 }
 
-/// Combinations that a template may have and a signer has to be able to finish.
+/// Every combination of fields that a template allows can be completed by a signer.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_template_may_hold_can_be_signed() {
+async fn every_allowed_template_can_be_signed() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&[
         "{{Locked;type=text;role=Buyer;required=true;readonly=true}}",
@@ -429,7 +429,7 @@ async fn what_a_template_may_hold_can_be_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consent_and_reason_survive_a_page_that_says_what_is_wrong() {
+async fn consent_and_reason_survive_a_validation_error() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -443,7 +443,7 @@ async fn consent_and_reason_survive_a_page_that_says_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_cannot_be_called_like_a_control_of_the_form() {
+async fn a_field_cannot_have_the_name_of_a_form_control() {
     let app = TestApp::start().await;
     let document = pdf::with_lines(&["{{reason;type=text;role=Buyer}}"]);
     let texts = [("name", "Reserved")];
@@ -454,7 +454,7 @@ async fn a_field_cannot_be_called_like_a_control_of_the_form() {
     assert_eq!(refused.json()["details"][0]["code"], "reserved_name");
 }
 
-/// Whose turn it is not yet sees no page of the document, and gets no new link.
+/// A signer who has to wait for others sees no page of the document and gets no new link.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_signer_sees_nothing_before_their_turn() {
     let app = TestApp::start().await;
@@ -470,15 +470,15 @@ async fn a_later_signer_sees_nothing_before_their_turn() {
     .await;
     let renewed = form::press(&app, &format!("{later}/renew"), "renew", &[]).await;
     assert!(
-        renewed.text().contains("Not yet your turn"),
+        renewed.text().contains("It's not your turn yet"),
         "{}",
         renewed.text()
     );
 }
 
-/// Everybody signed in time, and the executed document is late.
+/// All signers signed in time, but the executed document arrives after the expiry.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_everybody_has_signed_does_not_expire() {
+async fn a_completely_signed_envelope_does_not_expire() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -498,7 +498,7 @@ async fn what_everybody_has_signed_does_not_expire() {
     .await;
     app.change("delete from job where $1 = $1", "").await;
     let later = app.as_of(Duration::from_secs(40 * 86_400)).await;
-    // In the order of their creation: whoever has expired this one has seen that one.
+    // Expiry runs in the order of creation: when this one has expired, the other was checked.
     later.wait_for(unsigned, "expired").await;
     let status = later
         .get(&format!("/partner/envelopes/{id}/status"))
@@ -507,9 +507,9 @@ async fn what_everybody_has_signed_does_not_expire() {
     assert_eq!(status["status"], "viewed");
 }
 
-/// A link in wrong hands is no way to flood a signer's mailbox.
+/// A leaked link cannot be used to flood the signer's mailbox.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signer_is_mailed_a_fresh_link_every_few_minutes_at_most() {
+async fn fresh_link_mails_to_a_signer_are_rate_limited() {
     let app = TestApp::start().await;
     let envelope = app.sent_envelope().await;
     let url = envelope["sign_url"].as_str().unwrap();
@@ -520,11 +520,7 @@ async fn a_signer_is_mailed_a_fresh_link_every_few_minutes_at_most() {
     let soon = renew(&later).await;
     assert_eq!(soon.status, 429);
     assert_eq!(soon.headers["retry-after"], "300");
-    assert!(
-        soon.text().contains("An e-mail was sent already"),
-        "{}",
-        soon.text()
-    );
+    assert!(soon.text().contains("Check your inbox"), "{}", soon.text());
     let after = later.as_of(Duration::from_secs(2 * 3600 + 301)).await;
     assert_eq!(renew(&after).await.status, 200);
 }

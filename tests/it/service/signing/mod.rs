@@ -1,4 +1,4 @@
-//! Signers and their links.
+//! The signing form and embedded widgets.
 
 mod embed;
 mod form;

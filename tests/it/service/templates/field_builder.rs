@@ -1,5 +1,5 @@
-//! The field builder's session, without the page: who may work on which template,
-//! its document, and what a provider that is away makes of a save.
+//! Sessions of the field builder, without its page: permissions, documents, and saving while the
+//! provider is unreachable.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use holdfast::domain::organization::OrgSettings;
 const SESSIONS: &str = "/esign/builder-session";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_for_one_template_of_ones_own_organization() {
+async fn a_builder_session_is_limited_to_one_template_of_its_organization() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let request = json!({ "template_id": template["template_id"] });
@@ -31,7 +31,7 @@ async fn a_session_is_for_one_template_of_ones_own_organization() {
     let answer = start(&app.other_admin(), &request).await;
     assert_eq!(answer.error(404), "Template not found");
 
-    // The web app's own token opens no template, and the session's no web app.
+    // A web-app token does not open a builder session, nor a session token the web app.
     let path = "/builder/template";
     let answer = app.builder(&app.admin(), "GET", path, None).await;
     assert_eq!(answer.error(401), "Invalid token");
@@ -49,7 +49,7 @@ async fn a_session_is_for_one_template_of_ones_own_organization() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_starts_one_session() {
+async fn an_idempotency_key_starts_one_builder_session() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let body = json!({ "template_id": template["template_id"] }).to_string();
@@ -69,7 +69,7 @@ async fn one_key_starts_one_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_gets_another_document_and_keeps_the_fields_that_fit() {
+async fn replacing_a_template_document_keeps_the_fields_that_fit() {
     let app = TestApp::start().await;
     let template = app.contract_template().await;
     let id = template["template_id"].as_str().unwrap();
@@ -93,7 +93,7 @@ async fn a_template_gets_another_document_and_keeps_the_fields_that_fit() {
         .await;
     assert_eq!(before.data(200)["fields"].as_array().unwrap().len(), 2);
 
-    // One page: the signature on a later page has nowhere to be any more.
+    // The new document has one page, so the signature on a later page is dropped.
     let shorter = pdf::with_lines(&["One page"]);
     let shown = attach("application/pdf", &shorter).await.data(200);
     assert_eq!(shown["pages"].as_array().unwrap().len(), 1);
@@ -107,9 +107,9 @@ async fn a_template_gets_another_document_and_keeps_the_fields_that_fit() {
     assert!(fields.iter().any(|field| field["name"] == "Signed on"));
 }
 
-/// Nothing is sent with fields that the provider does not have yet.
+/// A template is not sent until the provider has its saved fields.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_saved_while_the_provider_was_away_is_there_when_it_is_back() {
+async fn fields_saved_during_a_provider_outage_are_synchronized_later() {
     let docuseal = Docuseal::start().await;
     let app = TestApp::with(|config| docuseal.configure(config), OrgSettings::default()).await;
     let lines = ["{{Signature;type=signature;role=Buyer;required=true}}"];

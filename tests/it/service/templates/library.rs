@@ -10,7 +10,7 @@ use crate::support::{CONTRACT, TestApp, envelope_body, pdf};
 use holdfast::domain::organization::OrgSettings;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_is_made_with_its_document_or_without() {
+async fn a_template_can_be_created_with_or_without_a_document() {
     let app = TestApp::start().await;
     let draft = json!({ "name": "Draft", "kba_required": true, "external_id": "x-1" });
     let draft = app.web(Method::POST, "/templates", draft).await.data(201);
@@ -42,7 +42,7 @@ async fn a_template_is_made_with_its_document_or_without() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_form_that_does_not_fit_says_why() {
+async fn an_invalid_template_form_is_refused_with_reasons() {
     let app = TestApp::start().await;
     for (texts, status, error) in [
         (vec![], 400, "name is required"),
@@ -105,7 +105,7 @@ async fn identity_verification_of_a_template_cannot_be_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_deleted_template_nothing_more_is_sent() {
+async fn a_deleted_template_cannot_be_sent() {
     let docuseal = Docuseal::start().await;
     let configure = |config: &mut holdfast::config::Config| {
         docuseal.configure(config);
@@ -135,7 +135,7 @@ async fn of_a_deleted_template_nothing_more_is_sent() {
         )
         .await;
     assert_eq!(again.error(404), "Template not found");
-    // DocuSeal shows nobody a document whose template is archived: it waits for what is out.
+    // DocuSeal hides documents of archived templates, so archiving waits for open envelopes.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(docuseal.template()["archived_at"].is_null());
     let id = sent["envelope_id"].as_str().unwrap();
@@ -150,7 +150,7 @@ async fn of_a_deleted_template_nothing_more_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn customers_are_kept_by_their_organization() {
+async fn customers_belong_to_their_organization() {
     let app = TestApp::start().await;
     let body = json!({
         "name": "Birch Bakery", "email": "Office@Birch.example", "phone": "1", "city": "Salem",

@@ -1,4 +1,4 @@
-//! Packages of templates, and documents composed of several.
+//! Packages of templates, and documents composed of several templates.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use holdfast::domain::organization::OrgSettings;
 
 const BUILDER: &str = "/esign/builder-session";
 
-/// A template of the library with one signature of this role, on two pages.
+/// Creates a library template with two pages and one signature of this role.
 async fn template(app: &TestApp, name: &str, role: &str, more: &[(&str, &str)]) -> Value {
     let fields = json!([{
         "name": format!("{name} signature"), "type": "signature", "role": role, "required": true,
@@ -38,7 +38,7 @@ async fn session(app: &TestApp, body: Value) -> crate::support::Answer {
     app.web(Method::POST, BUILDER, body).await
 }
 
-/// What the builder shows of a session's template.
+/// Returns the template of a session, as the builder gets it.
 async fn shown(app: &TestApp, session: &Value) -> Value {
     let url = session["builder_url"].as_str().unwrap();
     let token = url.split_once("#token=").unwrap().1;
@@ -47,7 +47,7 @@ async fn shown(app: &TestApp, session: &Value) -> Value {
         .data(200)
 }
 
-/// Pages of the demo contract.
+/// Counts the pages of a template's document.
 async fn contract_pages(app: &TestApp, template: &Value) -> u64 {
     let session = session(app, json!({ "template_id": template["template_id"] }))
         .await
@@ -98,7 +98,7 @@ async fn a_package_keeps_its_order_and_derives_identity_verification() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_in_a_package_is_named() {
+async fn templates_not_allowed_in_a_package_are_named() {
     let app = TestApp::start().await;
     let plain = template(&app, "Plain", "Buyer", &[]).await;
     let word = template(&app, "Word", "Buyer", &[("source_format", "word")]).await;
@@ -123,7 +123,7 @@ async fn what_cannot_be_in_a_package_is_named() {
     assert_eq!(list["meta"]["total"], 0);
 }
 
-/// Members that are not at the verified instance are copied there.
+/// Members that the verified instance lacks are copied there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mixed_package_has_copies_at_the_verified_instance() {
     let docuseal = Docuseal::start().await;
@@ -135,7 +135,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     assert_eq!(asking["provider_instance"], "verified");
     assert_eq!(docuseal.templates(), 1);
 
-    // A member that cannot be copied: nothing is left of the package.
+    // When a member cannot be copied, the package is not created.
     docuseal.fail("POST", "/templates/pdf", Fault::Answer(500, json!({})), 1);
     let body = json!({ "name": "Sale", "template_ids": ids(&[&plain, &asking]) });
     let refused = app.web(Method::POST, "/document-packages", body).await;
@@ -155,11 +155,11 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     assert_eq!(copy["submitters"][0]["name"], "Buyer");
     assert_eq!(copy["fields"][0]["name"], "Plain signature");
     assert_ne!(copy["external_id"], plain["template_id"]);
-    // Copies are no templates of the library.
+    // Copies are not listed in the library.
     let library = app.web(Method::GET, "/templates", Value::Null).await.json();
     assert_eq!(library["meta"]["total"], 2);
 
-    // Nothing has changed: the copy is used as it is.
+    // Without changes of the source, the copy is reused.
     let use_it = json!({ "package_id": made["package_id"] });
     let whole = session(&app, use_it.clone()).await.data(201);
     assert_eq!(whole["kba_required"], true);
@@ -168,7 +168,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     let copies = || docuseal.requests("POST", "/templates/pdf").len();
     let before = copies();
 
-    // The source changes: the copy is made anew before it is used.
+    // After a change of the source, the copy is made again before use.
     let path = format!(
         "/partner/templates/{}/fields",
         plain["template_id"].as_str().unwrap()
@@ -179,7 +179,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
     }] });
     app.post(&path, more).await.data(200);
     let whole = session(&app, use_it.clone()).await.data(201);
-    // The copy, and the document that is made of it.
+    // One for the copy, and one for the document composed from it.
     assert_eq!(copies(), before + 2);
     let rebuilt = docuseal.requests("POST", "/templates/pdf")[before]
         .body
@@ -197,7 +197,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
         .collect();
     assert_eq!(names, ["Plain signature", "City", "Asking signature"]);
 
-    // It changes again while the verified account is away.
+    // The source changes again while the verified account is unreachable.
     let again = json!({ "fields": [{
         "name": "State", "type": "text", "role": "Buyer",
         "placement": { "mode": "absolute", "areas": [{ "page": 1, "x": 0.5, "y": 0.1, "w": 0.2, "h": 0.03 }] },
@@ -209,7 +209,7 @@ async fn a_mixed_package_has_copies_at_the_verified_instance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn identity_verification_is_computed_from_the_kept_documents() {
+async fn identity_verification_is_derived_from_the_selected_documents() {
     let docuseal = Docuseal::start().await;
     let verified = |config: &mut _| docuseal.configure_as("verified", config);
     let app = TestApp::with(verified, OrgSettings::default()).await;
@@ -224,7 +224,7 @@ async fn identity_verification_is_computed_from_the_kept_documents() {
         session(&app, body).await.data(201)
     };
     let pages = contract_pages(&app, &plain).await;
-    // Whatever the order in which they are named.
+    // The order in which the documents are named does not matter.
     let two = kept(&[&other, &plain]).await;
     assert_eq!(two["kba_required"], false);
     assert_eq!(two["provider_instance"], "embedded");
@@ -234,7 +234,7 @@ async fn identity_verification_is_computed_from_the_kept_documents() {
     let one = kept(&[&asking]).await;
     assert_eq!(one["kba_required"], true);
     assert_eq!(one["provider_instance"], "verified");
-    // One is copied and not merged: its bytes are the same.
+    // A single document is copied and not merged, so its bytes are unchanged.
     let copied = shown(&app, &one).await;
     assert_eq!(copied["pages"].as_array().unwrap().len() as u64, pages);
     assert_eq!(copied["fields"][0]["name"], "Asking signature");
@@ -280,7 +280,7 @@ async fn templates_are_merged_in_the_order_given() {
     assert_eq!(merged["fields"][1]["areas"][0]["page"], 2);
     assert_eq!(merged["fields"][1]["role"], "BUYER");
 
-    // The document that signers see has the pages in that order.
+    // The signers' document has the pages in that order.
     let body = json!({
         "envelope_name": "Both", "customer_email": "a@example.com", "customer_name": "A",
         "template_id": made["template_id"],
@@ -302,7 +302,7 @@ async fn templates_are_merged_in_the_order_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_that_was_deleted_is_in_no_document() {
+async fn a_deleted_template_is_left_out_of_documents() {
     let app = TestApp::start().await;
     let kept = template(&app, "Kept", "Buyer", &[]).await;
     let gone = template(&app, "Gone", "Buyer", &[]).await;
@@ -335,7 +335,7 @@ async fn a_template_that_was_deleted_is_in_no_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn options_of_the_builder_that_do_not_go_together_are_400() {
+async fn conflicting_builder_options_are_a_400() {
     let app = TestApp::start().await;
     let one = template(&app, "One", "Buyer", &[]).await;
     let two = template(&app, "Two", "Buyer", &[]).await;
@@ -395,11 +395,11 @@ async fn options_of_the_builder_that_do_not_go_together_are_400() {
     ] {
         assert_eq!(session(&app, body).await.error(404), error);
     }
-    // A new document, which is asked about.
+    // A new document can require identity verification.
     let body = json!({ "template_name": "New", "kba_required": true });
     let new = session(&app, body).await.data(201);
     assert_eq!(new["kba_required"], true);
-    // Merging can ask for it too: what comes of it is a new document.
+    // So can a merged document, because it is new as well.
     let body = json!({ "template_ids": both, "kba_required": true });
     assert_eq!(session(&app, body).await.data(201)["kba_required"], true);
 }

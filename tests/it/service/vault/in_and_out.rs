@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{TestApp, envelope_body, form, postgres, release_form};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_vault_ins_at_once_make_one_authoritative_copy() {
+async fn twenty_concurrent_vault_ins_make_one_authoritative_copy() {
     let app = TestApp::without_auto_vault().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -25,9 +25,9 @@ async fn twenty_vault_ins_at_once_make_one_authoritative_copy() {
     );
 }
 
-/// The database decides between nodes, at every step.
+/// The database arbitrates between nodes at every step.
 #[tokio::test(flavor = "multi_thread")]
-async fn vault_ins_on_two_nodes_at_once_make_one_authoritative_copy() {
+async fn concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy() {
     let database = postgres::new_database().await;
     let settings = || OrgSettings {
         auto_vault: false,
@@ -56,6 +56,7 @@ async fn vault_ins_on_two_nodes_at_once_make_one_authoritative_copy() {
         form::sign(&one, envelope["sign_url"].as_str().unwrap()).await;
         one.wait_for(id, "completed").await;
         let path = format!("/partner/envelopes/{id}/vault-in-signed");
+        // Alternate between the nodes, so that both compete for every step.
         let calls = (0..20).map(|call| [&one, &two][call % 2].post_as(&two.key, &path, json!({})));
         for answer in futures::future::join_all(calls).await {
             assert_eq!(answer.data(200)["status"], "vaulted");
@@ -78,7 +79,7 @@ async fn vault_ins_on_two_nodes_at_once_make_one_authoritative_copy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn right_after_signing_the_record_lacks_what_the_pipeline_brings() {
+async fn a_record_fails_the_custody_checks_until_vault_in() {
     let app = TestApp::without_auto_vault().await;
     let envelope = app.sent_envelope().await;
     let id = envelope["envelope_id"].as_str().unwrap();
@@ -116,7 +117,7 @@ async fn right_after_signing_the_record_lacks_what_the_pipeline_brings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wrong_entrance_is_a_conflict() {
+async fn the_vault_in_call_for_another_kind_is_a_conflict() {
     let app = TestApp::without_auto_vault().await;
     let sent = app.sent_envelope().await;
     let id = sent["envelope_id"].as_str().unwrap();
@@ -168,7 +169,7 @@ async fn one_of_twenty_uses_of_an_authoritative_link_succeeds() {
     );
 }
 
-/// Over a real connection the end of a body of known length is never asked for.
+/// Over a real connection the server never polls a body of known length past its end.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_authoritative_link_is_used_up_over_a_real_connection() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -194,7 +195,7 @@ async fn an_authoritative_link_is_used_up_over_a_real_connection() {
     }
 }
 
-/// Reading most of the copy leaves a trace.
+/// An incomplete download is recorded, and the link stays usable.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
     let app = TestApp::start().await;
@@ -226,7 +227,7 @@ async fn a_download_that_breaks_off_is_recorded_and_can_be_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_copys_link_works_again_and_after_the_release() {
+async fn the_copy_link_works_repeatedly_and_after_the_release() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let link = app
@@ -248,7 +249,7 @@ async fn the_copys_link_works_again_and_after_the_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_object_is_never_handed_out() {
+async fn a_modified_object_is_never_served() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let object = app.objects("vault").remove(0);
@@ -296,7 +297,7 @@ async fn a_release_needs_every_field_and_both_acknowledgements() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_release_gives_fresh_links_to_the_same_archive() {
+async fn a_repeated_release_returns_new_links_to_the_same_archive() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let path = format!("/partner/envelopes/{id}/vault-out");
@@ -332,7 +333,7 @@ async fn a_repeated_release_gives_fresh_links_to_the_same_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_answer_or_event_names_a_storage_key() {
+async fn no_response_or_event_contains_a_storage_key() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let mut texts = Vec::new();

@@ -1,5 +1,5 @@
-//! Tampering is found: by the weekly look, by the check that it concerns, and in
-//! words that say what happened.
+//! Tampering is detected by the weekly sweep and by the check that it concerns, and described in
+//! the report.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::support::{SETTINGS, TestApp, operator_output};
 
-/// Objects are read-only on the disk.
+/// Overwrites an object, which is read-only on disk.
 fn write(path: &Path, bytes: &[u8]) {
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The one object of an envelope in an area.
+/// Returns the only object of an envelope in an area.
 fn object(app: &TestApp, area: &str, id: &str) -> std::path::PathBuf {
     let mut objects = app.objects(area);
     objects.retain(|path| path.to_string_lossy().contains(id));
@@ -23,8 +23,8 @@ fn object(app: &TestApp, area: &str, id: &str) -> std::path::PathBuf {
     objects.remove(0)
 }
 
-/// Runs a sweep that has to find these problems (check, part of the detail) and
-/// no other.
+/// Runs a sweep that has to find exactly these problems, each with its check and part of the
+/// detail.
 async fn expect(app: &TestApp, id: &str, problems: &[(&str, &str)]) {
     let output = operator_output(app.data.path(), &["vault", "sweep"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -51,17 +51,17 @@ async fn expect(app: &TestApp, id: &str, problems: &[(&str, &str)]) {
     }
 }
 
-/// A service with one vaulted envelope and no other sweep than the test's own.
+/// Starts a service with one vaulted envelope, without periodic sweeps.
 async fn vaulted() -> (TestApp, String) {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
-    // Its entries are in the log.
+    // Wait until its entries are in the log.
     app.custody(&id).await;
     (app, id)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_vault_that_nobody_touched_has_no_problems() {
+async fn an_untampered_vault_has_no_problems() {
     let (app, id) = vaulted().await;
     expect(&app, &id, &[]).await;
     let swept = app.sweep(&[]);
@@ -78,21 +78,21 @@ async fn a_vault_that_nobody_touched_has_no_problems() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_byte_is_found_told_once_and_not_handed_out() {
+async fn a_flipped_byte_is_reported_once_and_not_served() {
     a_flipped_byte(TestApp::start().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_byte_of_an_encrypted_object_is_told_like_any() {
+async fn a_flipped_byte_of_an_encrypted_object_is_reported() {
     a_flipped_byte(encrypted().await).await;
 }
 
-/// Whose objects are encrypted before they are stored.
+/// Starts a service that encrypts objects before storing them.
 async fn encrypted() -> TestApp {
     let configure = |config: &mut Config| {
         let keys = config.data_dir.join("document-keys");
         std::fs::write(&keys, "2026 CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=").unwrap();
-        // For the operator's tool.
+        // The operator's tool needs the same settings.
         let settings = config.data_dir.join(SETTINGS);
         let others = std::fs::read_to_string(&settings).unwrap_or_default();
         let ours = format!("{others}\n[storage]\nencryption_key_file = {keys:?}\n");
@@ -104,7 +104,7 @@ async fn encrypted() -> TestApp {
 
 async fn a_flipped_byte(app: TestApp) {
     let id = app.vaulted_envelope().await;
-    // Its entries are in the log.
+    // Wait until its entries are in the log.
     app.custody(&id).await;
     let path = object(&app, "vault", &id);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -142,7 +142,7 @@ async fn a_flipped_byte(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_truncated_or_missing_object_is_found() {
+async fn a_truncated_or_missing_object_is_detected() {
     a_truncated_or_missing_object(TestApp::start().await).await;
     a_truncated_or_missing_object(encrypted().await).await;
 }
@@ -163,7 +163,7 @@ async fn a_truncated_or_missing_object(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn swapped_objects_and_swapped_pointers_are_found() {
+async fn swapped_objects_and_pointers_are_detected() {
     let app = TestApp::start().await;
     let (one, other) = (app.vaulted_envelope().await, app.vaulted_envelope().await);
     let paths = [object(&app, "vault", &one), object(&app, "vault", &other)];
@@ -176,7 +176,7 @@ async fn swapped_objects_and_swapped_pointers_are_found() {
     }
     write(&paths[0], &bytes[0]);
     write(&paths[1], &bytes[1]);
-    // The row now names the other's document, which is whole.
+    // The row now points to the other envelope's document, which is intact.
     let swap = "update envelope set vault =
         (select e.vault from envelope e where e.envelope_id <> envelope.envelope_id)
         where envelope_id = $1";
@@ -185,13 +185,13 @@ async fn swapped_objects_and_swapped_pointers_are_found() {
     expect(&app, &one, &[("authoritative copy", elsewhere)]).await;
 }
 
-/// Beside others with problems.
+/// Like [`expect`], for one problem.
 async fn expect_some(app: &TestApp, id: &str, problem: (&str, &str)) {
     expect(app, id, &[problem]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_certificate_is_found() {
+async fn a_replaced_certificate_is_detected() {
     let (app, id) = vaulted().await;
     let mut files = app.objects("certificates");
     files.retain(|path| std::fs::read(path).unwrap().starts_with(b"{"));
@@ -210,7 +210,7 @@ async fn a_replaced_certificate_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_ledger_row_is_found_by_chain_and_log() {
+async fn an_edited_ledger_row_is_detected_by_chain_and_log() {
     let (app, id) = vaulted().await;
     let edit = "update ledger_entry set actor = 'somebody else'
         where envelope_id = $1 and sequence = 2";
@@ -225,9 +225,10 @@ async fn an_edited_ledger_row_is_found_by_chain_and_log() {
     expect(&app, &id, &told).await;
 }
 
-/// Who can edit one row can edit the rest of the chain: the log tells.
+/// An attacker who can edit one row can also rewrite the rest of the chain; only the log reveals
+/// it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ledger_that_was_rewritten_from_some_entry_on_is_found_by_the_log() {
+async fn a_rewritten_ledger_is_detected_by_the_log() {
     let (app, id) = vaulted().await;
     app.rewrite_ledger(&id, 2, "somebody else").await;
     let output = operator_output(app.data.path(), &["vault", "sweep"]);
@@ -244,7 +245,7 @@ async fn a_ledger_that_was_rewritten_from_some_entry_on_is_found_by_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_ledger_row_is_found_wherever_it_was() {
+async fn a_deleted_ledger_row_is_detected_at_every_position() {
     let (app, id) = vaulted().await;
     app.change(
         "delete from ledger_entry where envelope_id = $1 and sequence = 3",
@@ -257,7 +258,7 @@ async fn a_deleted_ledger_row_is_found_wherever_it_was() {
     ];
     expect(&app, &id, &told).await;
 
-    // Cut off at its end a chain looks whole.
+    // A chain without its last entries still looks valid.
     let (app, id) = vaulted().await;
     let last = "delete from ledger_entry where envelope_id = $1 and sequence =
         (select max(sequence) from ledger_entry where action <> 'download_link.issued')";

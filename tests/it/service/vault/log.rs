@@ -1,4 +1,4 @@
-//! The log of all custody ledgers, as somebody outside sees it.
+//! The log of all custody ledgers, from the point of view of an external monitor.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ fn bytes(hex_text: &Value) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
+async fn every_entry_in_the_log_is_accepted_by_independent_verifiers() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let custody = app.custody(&id).await;
@@ -40,7 +40,7 @@ async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
             .flat_map(bytes)
             .collect();
         let proof = InclusionProof::try_from_bytes(proof).unwrap();
-        // RFC 8785: members in order, without spaces.
+        // RFC 8785: members in sorted order, without spaces.
         let leaf =
             json!({ "entry": entry["hash"], "envelope_id": id, "sequence": entry["sequence"] });
         let leaf = leaf.to_string().into_bytes();
@@ -50,7 +50,7 @@ async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
         assert!(root.verify_inclusion(&wrong, index, &proof).is_err());
     }
 
-    // The certificate holds the head that there was before.
+    // The certificate contains the previous head.
     let certificate = format!("/partner/envelopes/{id}/vault/certificate");
     let certificate = app.get(&certificate).await.data(200);
     let before = key
@@ -60,7 +60,7 @@ async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
     let proof = head(&app, &format!("?since={}", before.size)).await;
     assert_eq!(proof["consistency"]["from"], before.size);
 
-    // Checkpoints lie in the object store, and are written once.
+    // Checkpoints are in the object store and never overwritten.
     let kept = app.objects("ledger/checkpoints");
     let name = format!("{:020}", checkpoint.size);
     let kept = kept.iter().find(|path| path.ends_with(&name)).unwrap();
@@ -68,7 +68,7 @@ async fn every_entry_is_in_the_log_for_other_peoples_verifiers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_head_is_public_and_its_tiles_give_its_root() {
+async fn the_public_tiles_reproduce_the_root_of_the_log_head() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     app.custody(&id).await;
@@ -114,9 +114,9 @@ async fn the_head_is_public_and_its_tiles_give_its_root() {
     app.get_as("", "/ledger/head?since=-1").await.error(400);
 }
 
-/// A node with another key would make the log unbelievable.
+/// A node with another key must not sign the log.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_with_another_key_does_not_extend_the_log() {
+async fn a_node_with_another_log_key_does_not_extend_the_log() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     app.custody(&id).await;
@@ -133,7 +133,7 @@ async fn a_node_with_another_key_does_not_extend_the_log() {
     assert_eq!(app.ready().await["ledger"], false);
 }
 
-/// More than a tile, in batches.
+/// Fills more than one tile, in batches.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
     let mut app = TestApp::without_auto_vault().await;
@@ -176,7 +176,8 @@ async fn a_log_of_several_tiles_is_consistent_with_each_of_its_heads() {
     assert_eq!(above.bytes.len(), 32);
 }
 
-/// What `holdfast verify` says of a bundle's log, with these arguments more.
+/// Runs `holdfast verify` with further arguments; returns whether the bundle is valid, and the
+/// checks of the log.
 async fn said_of_the_log(bundle: &str, more: &[&str]) -> (bool, Vec<(String, bool, String)>) {
     let arguments = [&["verify", bundle], more].concat();
     let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
@@ -204,7 +205,7 @@ async fn said_of_the_log(bundle: &str, more: &[&str]) -> (bool, Vec<(String, boo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
+async fn a_bundle_is_verified_against_a_saved_log_head() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     let release = format!("/partner/envelopes/{id}/vault-out");
@@ -227,7 +228,7 @@ async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
     assert!(told[0].2.contains("by its own word"), "{told:?}");
     assert_eq!((told[1].0.as_str(), told[1].1), ("certified head", true));
 
-    // The log grows on: a later head proves that it goes on from the bundle's.
+    // The log grows, and a later head proves consistency with the bundle's head.
     let size = head(&app, "").await["tree_size"].as_u64().unwrap();
     let other = app.vaulted_envelope().await;
     app.custody(&other).await;
@@ -243,7 +244,7 @@ async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
         .to_owned();
     assert!(said_of_the_log(&bundle, &["--key", &key]).await.0);
 
-    // One without that proof, one of another log, and another key.
+    // A head without that proof, a head of another log, and another key.
     let unproved = file("unproved.json", &app.get_as("", "/ledger/head").await.bytes);
     let (valid, told) = said_of_the_log(&bundle, &["--head", &unproved]).await;
     assert!(
@@ -268,7 +269,7 @@ async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
     let (valid, told) = said_of_the_log(&bundle, &["--head", &foreign]).await;
     assert!(!valid && told[0].2.contains("is of the log"), "{told:?}");
 
-    // Whoever keeps a head of a history that was rewritten since finds it.
+    // A reader with an older head detects that the history was rewritten.
     app.rewrite_ledger(&other, 1, "somebody else").await;
     app.rebuild_log().await;
     let again = app
@@ -281,7 +282,7 @@ async fn a_bundle_is_checked_against_a_head_that_somebody_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_monitor_sees_growth_and_a_rewritten_past() {
+async fn a_monitor_sees_growth_and_detects_rewritten_history() {
     let app = TestApp::start().await;
     let url = format!("{}/api/v2", app.listen().await);
     let folder = tempfile::tempdir().unwrap();
@@ -311,8 +312,7 @@ async fn a_monitor_sees_growth_and_a_rewritten_past() {
     assert_eq!(app.ready().await["ledger"], true);
     let seen = std::fs::read_to_string(state).unwrap();
 
-    // The operator rewrites an entry and signs a log that has it so from the
-    // beginning.
+    // The operator rewrites an entry and signs a log that contains it from the start.
     app.rewrite_ledger(&id, 1, "somebody else").await;
     app.rebuild_log().await;
     app.vaulted_envelope().await;
@@ -323,10 +323,10 @@ async fn a_monitor_sees_growth_and_a_rewritten_past() {
         seen,
         "the evidence stays"
     );
-    // So does what was published: the node itself says so.
+    // The published checkpoints reveal it too: the node reports itself as not ready.
     assert_eq!(app.ready().await["ledger"], false);
 
-    // Cut off, it is shorter than it was.
+    // A truncated log is shorter than its published head.
     app.execute("delete from ledger_entry").await;
     app.rebuild_log().await;
     let (ok, refused) = look().await;

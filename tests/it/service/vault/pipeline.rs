@@ -1,4 +1,4 @@
-//! Vault-in goes on where it stopped, whatever stopped it.
+//! Vault-in resumes after any failure at the step where it stopped.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::faulty::{Fault, Faulty};
 use crate::support::{CONTRACT, TestApp, envelope_body, form, release_form};
 
-/// The step that stores into an area.
+/// Areas, each with the step that stores into it.
 const STEPS: [(&str, &str); 4] = [
     ("signed", "fetch"),
     ("vault", "seal"),
@@ -29,7 +29,7 @@ fn quiet() -> OrgSettings {
     }
 }
 
-/// What the organization sees of the envelope.
+/// Returns the envelope in the organization's view.
 async fn seen(app: &TestApp, id: &str) -> Value {
     app.get_with_bearer(&app.admin(), &format!("/envelopes/{id}"))
         .await
@@ -55,7 +55,7 @@ async fn exactly_one_of_each(app: &TestApp, id: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_done_again() {
+async fn a_store_failure_is_reported_and_retried_at_the_failed_step() {
     for fault in [Fault::PutFails, Fault::NoSpace, Fault::Stall] {
         let all = STEPS.map(|(area, step)| async move {
             let (app, store) = TestApp::faulty(fault, area, quiet()).await;
@@ -89,7 +89,8 @@ async fn a_store_that_fails_is_seen_and_retried_and_the_steps_before_are_not_don
                 );
             }
             let done = STEPS.iter().position(|(_, known)| *known == step).unwrap();
-            // `confirm` comes before them, and those with a time stamp have one record more.
+            // `confirm` comes first, and from the second step on there is one more record, for the
+            // time stamp.
             let recorded = 1 + done + usize::from(done > 0);
             assert_eq!(app.count("vault_step").await, recorded as i64, "{step}");
 
@@ -108,7 +109,7 @@ async fn seen_error(app: &TestApp, id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_lost_is_found_by_reading_back() {
+async fn a_lost_put_response_is_recovered_by_reading_back() {
     for (area, step) in STEPS {
         let (app, _store) = TestApp::faulty(Fault::AnswerLost, area, quiet()).await;
         let envelope = app.sent_envelope().await;
@@ -122,9 +123,9 @@ async fn an_answer_that_is_lost_is_found_by_reading_back() {
     }
 }
 
-/// Fewer bytes than the store says it has are no tampering.
+/// A read that returns fewer bytes than announced is not reported as tampering.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_breaks_off_is_retried_and_raises_no_alarm() {
+async fn an_interrupted_read_is_retried_without_an_alarm() {
     let (app, store) = TestApp::faulty(Fault::ShortGet, "vault", OrgSettings::default()).await;
     store.fail(2);
     let id = app.vaulted_envelope().await;
@@ -143,19 +144,19 @@ async fn a_read_that_breaks_off_is_retried_and_raises_no_alarm() {
     assert_eq!(app.get(url).await.status, 200, "the link is still good");
 }
 
-/// The worker goes on by itself, with growing waits.
+/// The worker retries automatically, with back-off.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signed_envelope_gets_into_the_vault_without_anybody_asking() {
+async fn a_signed_envelope_is_vaulted_automatically() {
     let (app, store) = TestApp::faulty(Fault::PutFails, "copies", OrgSettings::default()).await;
     store.fail(1);
     let id = app.vaulted_envelope().await;
     exactly_one_of_each(&app, &id).await;
 }
 
-/// Nobody else's bytes: a document that is replaced while its pipeline stands
-/// still begins anew.
+/// When a document is replaced while its pipeline is interrupted, the pipeline starts over and
+/// does not mix bytes of both.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_document_that_is_replaced_begins_anew() {
+async fn replacing_the_document_restarts_vault_in() {
     let (app, store) = TestApp::faulty(Fault::PutFails, "copies", quiet()).await;
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
@@ -195,7 +196,7 @@ async fn a_store_that_overwrites_is_refused() {
     assert!(matches!(refused, FilesError::Overwrites), "{refused}");
 }
 
-/// What no row points to goes after a day, what one points to stays.
+/// Objects without a row are removed after a day; referenced objects stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn orphaned_objects_are_removed_after_a_day() {
     let app = TestApp::start().await;
@@ -211,8 +212,8 @@ async fn orphaned_objects_are_removed_after_a_day() {
     for path in [&orphan, &cut_off, &foreign, &probe] {
         std::fs::write(path, b"left behind").unwrap();
     }
-    // As if it had been vaulted before steps were recorded, and as if another
-    // installation used the same store.
+    // Simulate an envelope that was vaulted before steps were recorded, and another
+    // installation on the same store.
     app.empty("vault_step").await;
     let stranger = folder.join("../../org_01jdk7m3e8f4x9s2w5v6b0c1dd/env_1");
     std::fs::create_dir_all(&stranger).unwrap();
@@ -239,9 +240,9 @@ async fn orphaned_objects_are_removed_after_a_day() {
     assert_eq!(later.wait_for(&id, "vaulted").await["vaulted"], true);
 }
 
-/// A database that was put back knows too few objects: nothing is removed.
+/// A database restored from a backup lacks recent rows, so no object is removed as orphaned.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_removed_while_the_log_was_published_further() {
+async fn orphans_stay_while_the_published_log_is_ahead_of_the_database() {
     let app = TestApp::start().await;
     let id = app.vaulted_envelope().await;
     app.custody(&id).await;
@@ -271,7 +272,7 @@ async fn nothing_is_removed_while_the_log_was_published_further() {
     );
 }
 
-/// The archive could not be read, so the live copy did not go: it is the only one.
+/// The live copy is not removed while the archive cannot be read, because it may be the only one.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     let app = TestApp::start().await;
@@ -295,7 +296,7 @@ async fn the_live_copy_stays_while_its_archive_cannot_be_read() {
     assert!(live.exists());
 }
 
-/// A kind of job that this version does not know.
+/// A job kind that this version does not know.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Later {}
 
@@ -303,8 +304,7 @@ impl Job for Later {
     const NAME: &'static str = "later.kind";
 }
 
-/// While nodes are upgraded one after the other, what this one does not know is left to
-/// those that do.
+/// During a rolling upgrade, jobs of an unknown kind are left to newer nodes.
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_of_a_later_version_are_left_to_later_nodes() {
     let app = TestApp::start().await;

@@ -1,5 +1,4 @@
-//! Webhooks: what receivers are sent, what admins see of it, and what an endpoint
-//! can be.
+//! Webhooks: deliveries to receivers, the admins' view of them, and valid endpoints.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -98,7 +97,7 @@ async fn an_event_reaches_every_endpoint_that_wants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn standard_webhooks_libraries_can_verify_it_too() {
+async fn standard_webhooks_libraries_can_verify_deliveries() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
@@ -123,7 +122,7 @@ async fn standard_webhooks_libraries_can_verify_it_too() {
     assert!((0..30).contains(&age), "{age} s");
 }
 
-/// Five attempts, all of them in the log.
+/// All five attempts are in the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
     let settings = |config: &mut Config| {
@@ -164,14 +163,14 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
         assert_eq!(attempt["error"], Value::Null);
     }
     assert_eq!(attempts.len(), 5);
-    // Each wait is its delay, give or take a fifth and what the attempt itself took.
+    // Each wait equals its delay, plus or minus a fifth and the duration of the attempt.
     let at =
         |attempt: &Value| -> jiff::Timestamp { attempt["at"].as_str().unwrap().parse().unwrap() };
     for (pair, delay) in attempts.windows(2).zip([40.0, 60.0, 80.0, 100.0]) {
         let waited = at(&pair[1]).duration_since(at(&pair[0])).as_millis() as f64;
         assert!(waited >= delay * 0.8, "{waited} ms for {delay} ms");
     }
-    // The same on every attempt but for the time.
+    // All attempts are equal except for the time.
     for other in &received[1..] {
         assert_eq!(other.body, received[0].body);
         for header in ["x-service-delivery", "webhook-id", "x-service-signature"] {
@@ -182,7 +181,7 @@ async fn a_failing_delivery_is_attempted_five_times_and_each_is_recorded() {
     assert_eq!(receiver.received().len(), 5, "no sixth");
 }
 
-/// The specification's delays, with the clock moved and not waited for.
+/// Tests the specification's delays by moving the clock.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_is_due_after_its_delay_and_not_before() {
     let default = |config: &mut Config| config.webhooks.allow_insecure = true;
@@ -214,6 +213,7 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
             "{wait} s for {delay} s"
         );
 
+        // Move the clock to shortly before and shortly after the time of the retry.
         let early = ahead + Duration::from_secs_f64(wait - 10.0);
         let late = ahead + Duration::from_secs_f64(wait + 1.0);
         app = app.as_of_with(early, default).await;
@@ -227,7 +227,7 @@ async fn a_retry_is_due_after_its_delay_and_not_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_can_put_a_retry_off() {
+async fn a_receiver_can_postpone_a_retry() {
     let settings = |config: &mut Config| {
         admit(config);
         config.webhooks.retry_delays = vec![Duration::from_secs(60)];
@@ -251,7 +251,7 @@ async fn a_receiver_can_put_a_retry_off() {
     assert!((119..=121).contains(&wait.as_secs()), "{wait:?}");
 }
 
-/// A redirect leads where nobody checks: it is a failure.
+/// The target of a redirect would not be checked, so a redirect counts as a failure.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
     let app = TestApp::with_receivers().await;
@@ -272,7 +272,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn for_48_hours_both_secrets_sign() {
+async fn both_secrets_sign_for_48_hours() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
@@ -322,17 +322,17 @@ async fn for_48_hours_both_secrets_sign() {
     }
 }
 
-/// What is under way when an endpoint is disabled becomes failed, and nothing more
-/// is sent; the same for one that is deleted, and its log stays.
+/// When an endpoint is disabled or deleted, its pending deliveries fail and nothing more is sent.
+/// The log of a deleted endpoint stays.
 #[tokio::test(flavor = "multi_thread")]
-async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_at_once() {
+async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_immediately() {
     for delete in [false, true] {
         let mut app = TestApp::with_receivers().await;
         app.key = app.key_with_limit(Scope::ALL, 10_000).await;
         let (receiver, other) = (Receiver::start().await, Receiver::start().await);
         let answers = receiver.hold();
         let endpoint = app.endpoint(&receiver.url, &["*"]).await;
-        // A second one keeps the node busy.
+        // A second endpoint keeps the node busy.
         app.endpoint(&other.url, &["*"]).await;
         for _ in 0..12 {
             app.envelope_event().await;
@@ -380,7 +380,7 @@ async fn disabling_or_deleting_an_endpoint_ends_its_deliveries_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_is_gone_is_left_alone_and_its_owner_told() {
+async fn a_410_disables_the_endpoint_and_notifies_its_owner() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     receiver.answer_with(410);
@@ -411,7 +411,7 @@ async fn a_receiver_that_is_gone_is_left_alone_and_its_owner_told() {
     assert_eq!(receiver.received().len(), 1);
 }
 
-/// Two days of nothing but failures are told, five disable.
+/// Two days of failures only cause a mail, five days disable the endpoint.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
     let once = |config: &mut Config| {
@@ -432,7 +432,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
         (5.1, false, 2),
     ] {
         if days > 0.0 {
-            // Mails are in the folder of whichever app has sent them.
+            // Each app has its own outbox folder.
             mails += app.wait_for_mails(0).await.len();
             app = app.as_of_with(day.mul_f64(days), once).await;
         }
@@ -464,7 +464,7 @@ async fn an_endpoint_that_only_fails_is_disabled_after_five_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_delivery_that_arrives_ends_the_failing() {
+async fn one_successful_delivery_resets_the_failing_period() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     receiver.answer(|index, _| status(if index == 0 { 500 } else { 200 }));
@@ -477,10 +477,10 @@ async fn one_delivery_that_arrives_ends_the_failing() {
     assert_eq!(shown[0]["failing_since"], Value::Null);
 }
 
-/// Ten failures in a row, and then one delivery at a time is tried; what waits has
-/// used up no attempt, and all of it arrives once one does.
+/// After ten failures in a row the breaker opens and one delivery at a time is tried. Waiting
+/// deliveries use up no attempts, and all arrive once one succeeds.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_receiver_is_probed_and_what_waits_arrives_when_it_is_back() {
+async fn a_dead_receiver_is_probed_and_gets_waiting_deliveries_on_recovery() {
     let settings = |config: &mut Config| {
         admit(config);
         config.webhooks.retry_delays = vec![Duration::from_millis(800)];
@@ -499,7 +499,7 @@ async fn a_dead_receiver_is_probed_and_what_waits_arrives_when_it_is_back() {
     assert!(shown[0]["failing_since"].is_string());
     let taken = receiver.count_and_take();
     let tried = receiver.received().len();
-    // Those that were under way when it opened, and a probe or two.
+    // The deliveries in flight when the breaker opened, and a probe or two.
     assert!((10..=26).contains(&tried), "{tried}");
     let log = app
         .wait_for_log(&endpoint, |log| {
@@ -511,7 +511,7 @@ async fn a_dead_receiver_is_probed_and_what_waits_arrives_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_call_says_whether_it_arrived_and_not_what_the_receiver_said() {
+async fn a_test_delivery_reports_success_without_the_receivers_response() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     receiver.answer(|_, _| (http::StatusCode::OK, "an internal page").into_response());
@@ -553,7 +553,7 @@ async fn a_test_call_says_whether_it_arrived_and_not_what_the_receiver_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_is_a_delivery_of_its_own_of_the_same_event() {
+async fn a_replay_is_a_new_delivery_of_the_same_event() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
@@ -588,7 +588,7 @@ async fn a_replay_is_a_delivery_of_its_own_of_the_same_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_can_be_filtered() {
+async fn the_delivery_log_can_be_filtered() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     receiver.answer(|_, received| {
@@ -646,7 +646,7 @@ async fn an_organization_has_25_endpoints_and_a_key_ten() {
         });
         app.post_with_bearer(&admin, ENDPOINTS, body).await
     };
-    // Twelve at once: two too many.
+    // Twelve concurrent requests are two more than the limit.
     let at_once = futures::future::join_all((0..12).map(|_| add(Some(&key)))).await;
     let made = at_once.iter().filter(|answer| answer.status == 201).count();
     assert_eq!(made, 10);
@@ -675,13 +675,13 @@ async fn an_organization_has_25_endpoints_and_a_key_ten() {
         .await
         .data(200);
     add(None).await.data(201);
-    // A key of somebody else is none.
+    // A key of another organization does not exist for the caller.
     let foreign = add(Some("key_01h455vb4pex5vsknk084sn02q")).await;
     assert_eq!(foreign.error(404), "API key not found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_an_endpoint_is_said_all_at_once_and_changes_nothing() {
+async fn all_problems_of_an_endpoint_are_reported_and_nothing_changes() {
     let app = TestApp::start().await;
     let admin = app.admin();
     let wrong =
@@ -876,9 +876,9 @@ async fn the_legacy_setting_writes_to_the_keys_own_endpoint() {
     assert_eq!(answer.error(403), "Missing required scope: envelopes:write");
 }
 
-/// Also where the first of them fails at first: the others pass it then.
+/// When the first one fails at first, the others overtake it.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_three_events_after_signing_come_in_their_order() {
+async fn the_three_events_after_signing_arrive_in_order() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     receiver.take_long(Duration::from_millis(30));
@@ -924,9 +924,9 @@ async fn the_three_events_after_signing_come_in_their_order() {
     assert_eq!(others, ["vault.stored", "vault.compliance.passed"]);
 }
 
-/// One that never answers costs the others nothing.
+/// A receiver that never responds delays no others.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_hangs_delays_no_other() {
+async fn a_receiver_that_hangs_delays_no_others() {
     let mut app = TestApp::with_receivers().await;
     app.key = app.key_with_limit(Scope::ALL, 10_000).await;
     let (hung, healthy) = (Receiver::start().await, Receiver::start().await);
@@ -940,10 +940,10 @@ async fn a_receiver_that_hangs_delays_no_other() {
     assert_eq!(hung.received().len(), 8);
 }
 
-/// However many endpoints an organization has, it has a quarter of the attempts that
-/// are under way at once.
+/// An organization gets at most a quarter of the concurrent attempts, however many endpoints it
+/// has.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_has_a_quarter_of_the_attempts_at_once() {
+async fn an_organization_gets_a_quarter_of_the_concurrent_attempts() {
     const QUARTER: usize = 128;
     let mut app = TestApp::with_receivers().await;
     app.key = app.key_with_limit(Scope::ALL, 10_000).await;
@@ -970,7 +970,7 @@ async fn an_organization_has_a_quarter_of_the_attempts_at_once() {
         .await
         .data(201);
     healthy.wait_for(1).await;
-    // Those that were given up after ten seconds have made room for others.
+    // Attempts that timed out after ten seconds have made room for others.
     let waiting = hung.received();
     let waiting = waiting
         .iter()
@@ -981,9 +981,9 @@ async fn an_organization_has_a_quarter_of_the_attempts_at_once() {
     hung.wait_for(180).await;
 }
 
-/// A request is looked at before what it is about.
+/// The body is validated before the endpoint is looked up.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_change_of_an_unknown_endpoint_is_a_wrong_request_first() {
+async fn an_invalid_change_of_an_unknown_endpoint_is_a_validation_error() {
     let app = TestApp::with_receivers().await;
     let unknown = "/webhooks/endpoints/we_01arz3ndektsv4rrffq69g5fav";
     let change = async |body: Value| {
@@ -999,7 +999,7 @@ async fn a_wrong_change_of_an_unknown_endpoint_is_a_wrong_request_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn payloads_and_answers_are_pruned_and_the_log_stays() {
+async fn payloads_and_responses_are_pruned_and_the_log_stays() {
     let short = |config: &mut Config| {
         admit(config);
         config.webhooks.retention = Duration::from_secs(3600);
@@ -1037,9 +1037,9 @@ async fn payloads_and_answers_are_pruned_and_the_log_stays() {
     );
 }
 
-/// Only where the installation says so, and never what is still to be delivered.
+/// Pruning is off by default and never removes deliveries that are still pending.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_forgets_what_is_older_than_asked_for() {
+async fn the_delivery_log_is_pruned_after_the_configured_age() {
     let settings = |config: &mut Config| {
         admit(config);
         config.webhooks.retry_delays = vec![Duration::from_secs(86_400)];
@@ -1067,13 +1067,13 @@ async fn the_log_forgets_what_is_older_than_asked_for() {
     assert_eq!(log[0]["status"], "pending");
     assert_eq!(later.count("webhook_delivery").await, 1);
     assert_eq!(later.count("webhook_attempt").await, 1);
-    // What happened stays in the envelope's own history.
+    // The events stay in the envelope's own history.
     assert_eq!(later.count("event").await, 2);
 }
 
-/// Endpoints are delivered to by one node at a time, and by either.
+/// One node at a time delivers to an endpoint, and either node can.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_nodes_share_the_work_and_nothing_comes_twice() {
+async fn two_nodes_share_deliveries_without_duplicates() {
     let url = postgres::new_database().await;
     let settings = |config: &mut Config| {
         admit(config);
@@ -1093,7 +1093,7 @@ async fn two_nodes_share_the_work_and_nothing_comes_twice() {
         futures::future::join(one.envelope_event(), other.envelope_event()).await;
     }
     receiver.wait_for(6 * 40).await;
-    // One of them goes away: the other takes over.
+    // One node stops and the other takes over.
     one.stop_working();
     for _ in 0..10 {
         futures::future::join(one.envelope_event(), other.envelope_event()).await;
@@ -1110,7 +1110,7 @@ async fn two_nodes_share_the_work_and_nothing_comes_twice() {
     assert_eq!(seen.len(), 6 * 60);
 }
 
-/// What the receiver before says has nothing to do with the next.
+/// A late response of a previous receiver does not affect the endpoint's new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
     let app = TestApp::with_receivers().await;
@@ -1135,9 +1135,9 @@ async fn a_late_410_of_the_old_receiver_does_not_disable_the_new_one() {
     assert_eq!(shown[0]["failing_since"], Value::Null);
 }
 
-/// A node that has another key leaves the endpoint to those that can sign.
+/// A node with another master key cannot sign, so it leaves the endpoint to the other nodes.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_signed_is_not_sent() {
+async fn a_delivery_that_cannot_be_signed_is_not_sent() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;
@@ -1154,7 +1154,7 @@ async fn what_cannot_be_signed_is_not_sent() {
     app.envelope_event().await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(receiver.received().is_empty());
-    // A fresh secret puts it right, although the one before stays unreadable.
+    // A new secret solves it, although the old one stays unreadable.
     let path = path_of(&endpoint, "/rotate-secret");
     app.post_with_bearer(&app.admin(), &path, json!({}))
         .await

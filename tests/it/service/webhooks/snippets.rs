@@ -1,4 +1,4 @@
-//! What `docs/webhooks.md` tells receivers to do, done.
+//! Runs the receiver code of `docs/webhooks.md`.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -12,8 +12,8 @@ use crate::support::receiver::Receiver;
 
 const GUIDE: &str = include_str!("../../../../docs/webhooks.md");
 
-/// The guide's code in one language, and what calls it: cases come as JSON on
-/// standard input, and verdicts go out as JSON.
+/// The guide's code in one language and a harness that calls it, with cases as JSON on standard
+/// input and verdicts as JSON on standard output.
 struct Snippet {
     language: &'static str,
     program: &'static [&'static str],
@@ -58,7 +58,7 @@ impl Snippet {
         let fence = format!("```{}\n", self.language);
         let (_, rest) = GUIDE.split_once(&fence).unwrap();
         let (code, _) = rest.split_once("```").unwrap();
-        // PHP is told on the command line that it is PHP.
+        // `php -r` expects code without the opening tag.
         format!("{}\n{}", code.trim_start_matches("<?php\n"), self.harness)
     }
 
@@ -81,9 +81,9 @@ impl Snippet {
     }
 }
 
-/// Real deliveries pass, and nothing else does.
+/// The guide's code accepts genuine deliveries only.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guides_code_accepts_what_is_ours_and_refuses_the_rest() {
+async fn the_guides_code_accepts_only_genuine_deliveries() {
     let app = TestApp::with_receivers().await;
     let receiver = Receiver::start().await;
     let endpoint = app.endpoint(&receiver.url, &["*"]).await;

@@ -1,4 +1,4 @@
-//! The blocks a record is built of: headings, facts, tables, and where pages end.
+//! Building blocks of a record: headings, facts, tables and page breaks.
 
 use super::{BODY, BOTTOM, COLUMN, HAIRLINE, HEADING, LABEL, LEFT, NAVY, PALE, RIGHT, Record, TOP};
 use crate::typeset::Look;
@@ -11,7 +11,7 @@ pub(super) struct Column {
 }
 
 impl Record<'_> {
-    /// A section title, kept together with at least `following` points of what it announces.
+    /// Adds a section title, kept on one page with at least `following` points of its content.
     pub(super) fn heading(&mut self, title: &str, following: f32) {
         self.room(26.0 + following);
         self.sheet.text(LEFT, self.y + 11.0, title, HEADING);
@@ -38,7 +38,7 @@ impl Record<'_> {
         } + 2.0;
     }
 
-    /// A text that may run over the end of a page.
+    /// Adds a text that may continue on the next page.
     pub(super) fn flow(&mut self, x: f32, width: f32, text: &str, look: Look) {
         for line in self.sheet.wrap(text, look, width) {
             self.room(look.leading());
@@ -57,7 +57,7 @@ impl Record<'_> {
         self.y += 16.0;
     }
 
-    /// Starts a new page, with the table's titles, unless a row fits on this one.
+    /// Starts a new page and repeats the table's titles, unless a row fits on this one.
     pub(super) fn make_room_for<const N: usize>(
         &mut self,
         columns: &[Column],
@@ -68,7 +68,7 @@ impl Record<'_> {
             .zip(cells)
             .map(|(column, (text, look))| self.sheet.height(text, *look, column.width))
             .fold(BODY.leading(), f32::max);
-        // A row longer than a page is broken wherever it stands.
+        // A row longer than a page has to break anyway, so it starts right here.
         if self.y + height.min(BOTTOM - TOP - 20.0) > BOTTOM {
             self.page();
             self.columns(columns);
@@ -125,7 +125,7 @@ impl Record<'_> {
     }
 }
 
-/// Columns side by side from the left margin, with a gutter between them.
+/// Arranges columns side by side from the left margin, with a gutter between them.
 pub(super) fn columns<const N: usize>(widths: [(&'static str, f32); N]) -> [Column; N] {
     let mut x = LEFT;
     widths.map(|(title, width)| {

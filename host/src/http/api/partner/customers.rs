@@ -1,4 +1,4 @@
-//! Customers, for partners.
+//! Partner API: customers.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use crate::service::customers::{self, CustomerView, Filed};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct CustomerQuery {
-    /// Looked up without regard to case.
+    /// Matched case-insensitively.
     email: String,
 }
 
@@ -42,13 +42,13 @@ pub async fn find(
 pub struct FiledView {
     customer_id: CustomerId,
     envelope_id: EnvelopeId,
-    /// An opaque reference.
+    /// Opaque reference.
     path: String,
     /// SHA-256, lower-case hex.
     hash: String,
-    /// Bytes.
+    /// Size in bytes.
     size: i64,
-    // The specification writes this one member in camel case.
+    // The specification spells this one member in camel case.
     #[serde(rename = "contentType")]
     content_type: String,
 }

@@ -1,4 +1,4 @@
-//! Envelopes, for partners.
+//! Partner API: envelopes.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -21,15 +21,15 @@ use crate::store::envelopes::Filter;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
-    /// From 1.
+    /// Page number, from 1.
     #[schemars(range(min = 1))]
     page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
-    /// Only this customer's.
+    /// Returns only envelopes of this customer.
     customer_id: Option<String>,
-    /// Only those that stand here.
+    /// Returns only envelopes in this status.
     status: Option<EnvelopeStatus>,
 }
 
@@ -42,7 +42,7 @@ pub async fn list(
     let customer = match query.customer_id.as_deref().map(CustomerId::parse) {
         None => None,
         Some(Some(customer)) => Some(customer),
-        // A malformed id is one that nobody has.
+        // A malformed id matches no customer.
         Some(None) => return Ok(Page::new(&[], page, limit, 0)),
     };
     let filter = Filter {

@@ -1,4 +1,4 @@
-//! The partner surface: `/partner/*`, with an API key.
+//! The partner surface: `/partner/*`, authenticated by API key.
 
 pub mod customers;
 pub mod envelopes;

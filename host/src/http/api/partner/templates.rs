@@ -1,4 +1,4 @@
-//! Templates, for partners.
+//! Partner API: templates.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use crate::service::templates::{
     RequestedField,
 };
 
-/// A new template.
+/// Multipart form of a new template.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
 pub struct TemplateForm {
@@ -28,7 +28,7 @@ pub struct TemplateForm {
     file: String,
     name: String,
     external_id: Option<String>,
-    /// A JSON array of fields; without it, the document's `{{…}}` tags count.
+    /// JSON array of fields. Without it, fields are read from the document's `{{…}}` tags.
     fields_json: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl From<&Template> for TemplateView {
     }
 }
 
-/// Fields that were added to a template.
+/// Fields added to a template.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "fields_added": 1,
@@ -74,7 +74,7 @@ pub struct AddedFieldsView {
     /// 0 in a dry run.
     fields_added: usize,
     fields: Vec<Field>,
-    /// In a dry run: everywhere each anchor occurs.
+    /// All occurrences of each anchor. Present in a dry run only.
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrences: Option<Vec<Occurrences>>,
 }
@@ -137,7 +137,7 @@ pub async fn create(
     .await
 }
 
-/// The form's `fields_json`.
+/// Parses the form's `fields_json`.
 pub fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
     let fields: Value = serde_json::from_str(text).map_err(|error| {
         HttpError::bad_request(format!("fields_json is not valid JSON: {error}"))
@@ -149,10 +149,10 @@ pub fn fields(text: &str) -> Result<Vec<RequestedField>, HttpError> {
     }
 }
 
-/// How to add fields.
+/// Options of adding fields.
 #[derive(Deserialize, JsonSchema)]
 pub struct AddQuery {
-    /// Only say where the fields would land and where their anchors occur.
+    /// Returns where the fields and their anchors would be placed, and adds nothing.
     #[serde(default)]
     dry_run: bool,
 }
@@ -165,6 +165,7 @@ pub async fn add_fields(
     once: Once,
     ValidJson(request): ValidJson<AddFields>,
 ) -> Result<FoundWithWarnings<AddedFieldsView>, HttpError> {
+    // A dry run changes nothing, so it is not stored under the idempotency key.
     if query.dry_run {
         let dry_run = templates::dry_run(&app, &partner.caller, &id, request).await?;
         let view = AddedFieldsView::from(dry_run);

@@ -1,4 +1,4 @@
-//! The vault, for partners.
+//! Partner API: the vault.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -42,8 +42,8 @@ pub async fn vault_in_upload(
     vault_in(app, partner, id, once, Entrance::Upload).await
 }
 
-/// The pipeline can be run again at any point, and then gives the same answer:
-/// that needs no commit together with the change.
+/// Vaults an envelope. The pipeline is repeatable and always gives the same answer, so the
+/// idempotent answer needs no commit together with the change.
 async fn vault_in(
     app: App,
     partner: Partner<VaultWrite>,
@@ -63,7 +63,7 @@ async fn vault_in(
     .await
 }
 
-/// A link to a stored file.
+/// Link to a stored file.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "signed_url": "https://holdfast.example/api/v2/downloads/0f3Jq…", "filename": "authoritative.pdf",
@@ -72,7 +72,7 @@ async fn vault_in(
 pub struct LinkView {
     signed_url: String,
     filename: String,
-    /// Seconds.
+    /// Lifetime in seconds.
     expires_in: u64,
     expires_at: Timestamp,
 }
@@ -106,7 +106,7 @@ pub async fn copy_signed_url(
     Ok(Reply::new(&link.into()))
 }
 
-/// The certificate as it was stored.
+/// The stored certificate, unchanged.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("examples" = [{
@@ -127,7 +127,7 @@ pub async fn certificate(
     Ok(Reply::new(&CertificateView(certificate)))
 }
 
-/// An evaluation of the record as it stands.
+/// Evaluation of the current record.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
@@ -148,10 +148,11 @@ pub struct EnvelopeCompliance {
     compliance: ComplianceView,
 }
 
-/// By whose rules.
+/// Selection of the rules that evaluate a record.
 #[derive(Deserialize, JsonSchema)]
 pub struct ComplianceQuery {
-    /// Of a released record: `now` asks today's rules; when absent, those in force at its release.
+    /// Applies to a released record: `now` evaluates it with today's rules. When absent, the rules
+    /// in force at its release are used.
     as_of: Option<AsOf>,
 }
 
@@ -183,7 +184,7 @@ pub async fn custody(
     Ok(Reply::new(&ledger))
 }
 
-/// Links to the four files of a release, each good for an hour.
+/// Links to the four files of a release, each valid for an hour.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "authoritative_signed_url": "https://holdfast.example/api/v2/downloads/0f3Jq…",
@@ -221,8 +222,8 @@ impl From<&Release> for ReleaseView {
     }
 }
 
-/// A repeat gives fresh links to the same archive, so that the answer needs no
-/// commit together with the change.
+/// Releases an envelope. A repeat returns fresh links to the same archive, so the idempotent answer
+/// needs no commit together with the change.
 pub async fn vault_out(
     State(app): State<App>,
     partner: Partner<VaultRelease>,
@@ -237,7 +238,7 @@ pub async fn vault_out(
     .await
 }
 
-/// The evidence bundle of a released envelope, as one zip.
+/// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
     partner: Partner<VaultRelease>,

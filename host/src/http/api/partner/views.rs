@@ -1,4 +1,4 @@
-//! What partners see of an envelope.
+//! Views of envelopes for partners.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::service::envelopes::SignerLink;
 use crate::service::envelopes::creation::Created;
 use crate::service::envelopes::uploads::Stored;
 
-/// What a partner may see of `metadata`.
+/// Members of `metadata` that partners may see.
 const PUBLIC_METADATA: [&str; 3] = ["document_source", "source_template_id", "bulk_send"];
 
 /// An envelope.
@@ -37,18 +37,19 @@ pub struct EnvelopeView {
     envelope_kind: EnvelopeKind,
     created_at: Timestamp,
     updated_at: Timestamp,
-    /// The authoritative copy is in the vault.
+    /// Whether the authoritative copy is in the vault.
     vaulted: bool,
-    /// A certificate has been generated, whatever it states; the same as `certificate_issued`.
-    /// Decide on `compliance_score`, or on `GET …/compliance`.
+    /// Whether a certificate has been generated, regardless of its result; equal to
+    /// `certificate_issued`. Decide on `compliance_score`, or on `GET …/compliance`.
     compliant: bool,
     certificate_issued: bool,
-    /// The score in the certificate: only 100 is compliant. Null before there is one, and for
-    /// records that were vaulted by a release that did not keep it.
+    /// The score in the certificate: only 100 is compliant. Null before there is a certificate, and
+    /// for records vaulted by a release that did not record the score.
     compliance_score: Option<i64>,
     /// `document_source`, `source_template_id` and `bulk_send`, where known.
     metadata: Map<String, Value>,
-    /// Where the first signer signs: only in the answer to a create that sent it.
+    /// Link for the first signer. Present only in the answer to a create that also sent the
+    /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_url: Option<String>,
 }
@@ -88,7 +89,7 @@ impl From<&Created> for EnvelopeView {
     }
 }
 
-/// An envelope as lists show it.
+/// Envelope as a list item.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
@@ -119,7 +120,7 @@ impl From<ListedEnvelope> for EnvelopeItem {
     }
 }
 
-/// Where an envelope stands.
+/// Status of an envelope.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "status": "vaulted", "vaulted": true,
@@ -131,14 +132,14 @@ pub struct StatusView {
     envelope_id: EnvelopeId,
     status: EnvelopeStatus,
     vaulted: bool,
-    /// A certificate has been generated, whatever it states; the same as `certificate_issued`.
-    /// Decide on `compliance_score`, or on `GET …/compliance`.
+    /// Whether a certificate has been generated, regardless of its result; equal to
+    /// `certificate_issued`. Decide on `compliance_score`, or on `GET …/compliance`.
     compliant: bool,
     certificate_issued: bool,
-    /// The score in the certificate: only 100 is compliant. Null before there is one, and for
-    /// records that were vaulted by a release that did not keep it.
+    /// The score in the certificate: only 100 is compliant. Null before there is a certificate, and
+    /// for records vaulted by a release that did not record the score.
     compliance_score: Option<i64>,
-    /// When every party had signed.
+    /// Time at which the last party signed.
     signed_at: Option<Timestamp>,
     updated_at: Timestamp,
 }
@@ -158,7 +159,7 @@ impl From<&Envelope> for StatusView {
     }
 }
 
-/// A stored upload.
+/// Stored upload.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "path": "uploads:env_01jdk7m3e8f4x9s2w5v6b0c1dc/document",
@@ -166,11 +167,11 @@ impl From<&Envelope> for StatusView {
     "size": 48213, "content_type": "application/pdf",
 }]))]
 pub struct UploadView {
-    /// An opaque reference.
+    /// Opaque reference.
     path: String,
     /// SHA-256, lower-case hex.
     hash: String,
-    /// Bytes.
+    /// Size in bytes.
     size: i64,
     content_type: String,
 }
@@ -196,18 +197,18 @@ pub struct SigningLinks {
     signers: Vec<SignerEntry>,
 }
 
-/// A signer and a fresh link.
+/// Signer with a fresh link.
 #[derive(Serialize, JsonSchema)]
 struct SignerEntry {
     name: String,
     email: String,
     slug: Option<String>,
-    /// Valid for an hour; to be used as it is.
+    /// Valid for an hour. Use it unchanged.
     embed_url: String,
     status: SignerStatus,
 }
 
-/// One link per signer, for the organization itself.
+/// One link per signer, for the organization's back office.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{ "signers": [{
     "name": "Jordan Lee", "email": "jordan.lee@example.com", "role": "Buyer", "slug": "1041",
@@ -217,14 +218,14 @@ pub struct OwnSigningLinks {
     signers: Vec<OwnSignerEntry>,
 }
 
-/// A signer and a fresh link.
+/// Signer with a fresh link.
 #[derive(Serialize, JsonSchema)]
 struct OwnSignerEntry {
     name: String,
     email: String,
     role: String,
     slug: Option<String>,
-    /// Valid for an hour; to be used as it is.
+    /// Valid for an hour. Use it unchanged.
     signing_url: String,
     status: SignerStatus,
 }

@@ -1,4 +1,4 @@
-//! Bulk send.
+//! Web API: bulk send.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -27,9 +27,9 @@ use crate::service::bulk::{
 use crate::service::envelopes::consent::VaultConsent;
 use crate::service::{App, Caller};
 
-/// How often a stream looks.
+/// Poll interval of a progress stream.
 const LOOK: Duration = Duration::from_millis(500);
-/// A stream's longest life: whoever wants more begins anew, with a valid token.
+/// Maximum duration of a stream. The client then reconnects, with a token that is still valid.
 const LIFE: Duration = Duration::from_secs(3600);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -146,8 +146,8 @@ pub async fn retry(
     .await
 }
 
-/// `progress` events, each with batch id, status and counts: at once, after every
-/// change, and a last one named `end`.
+/// Server-sent events `progress`, each with batch id, status and counts: one at once, one after
+/// every change, and a last one named `end`.
 pub struct ProgressStream(Response);
 
 impl IntoResponse for ProgressStream {
@@ -175,14 +175,15 @@ impl OperationOutput for ProgressStream {
     }
 }
 
-/// A live progress bar. Whoever comes back after a broken connection sees where the
-/// batch stands first.
+/// Streams the progress of a batch. The first event is the current state, so a client that
+/// reconnects has missed nothing.
 pub async fn events(
     State(app): State<App>,
     BulkAdmin(caller): BulkAdmin,
     ResourceId(id): ResourceId,
 ) -> Result<ProgressStream, HttpError> {
     let first = bulk::progress(&app, &caller, &id).await?;
+    // Every open stream polls the database, so their number is limited.
     let Some(place) = app.bulk.streams.enter(&caller.org) else {
         let busy = StatusCode::SERVICE_UNAVAILABLE;
         return Err(HttpError::new(busy, "Too many event streams are open").retry_after(5));
@@ -198,7 +199,7 @@ pub async fn events(
     };
     let events = Sse::new(watched(watch)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     let mut response = events.into_response();
-    // Proxies that collect answers would hold a bar back.
+    // Buffering proxies would hold events back.
     response.headers_mut().insert(
         HeaderName::from_static("x-accel-buffering"),
         HeaderValue::from_static("no"),
@@ -206,13 +207,13 @@ pub async fn events(
     Ok(ProgressStream(response))
 }
 
-/// One who watches a batch.
+/// State of one progress stream.
 struct Watch {
     app: App,
     caller: Caller,
     id: String,
     until: Instant,
-    /// To be shown next.
+    /// Progress to send next, read before the stream began.
     next: Option<Progress>,
     shown: Option<Progress>,
     _place: Place,
@@ -226,6 +227,7 @@ fn watched(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
                 Some(first) => first,
                 None => look(&watch).await?,
             };
+            // Unchanged progress is not sent again; the keep-alive shows that the stream lives.
             if watch.shown.as_ref() == Some(&seen) {
                 continue;
             }
@@ -240,7 +242,7 @@ fn watched(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
     })
 }
 
-/// What there is to see in a while; none when the stream has to end.
+/// Waits one interval and reads the progress. Returns none when the stream has to end.
 async fn look(watch: &Watch) -> Option<Progress> {
     tokio::select! {
         () = watch.app.stopping.cancelled() => return None,
@@ -255,6 +257,7 @@ async fn look(watch: &Watch) -> Option<Progress> {
 }
 
 fn has_ended(progress: &Progress) -> bool {
+    // A cancelled batch can still have items in progress, so the counts decide as well.
     match progress.status {
         BatchStatus::Draft | BatchStatus::Ready | BatchStatus::Running => false,
         BatchStatus::Completed | BatchStatus::Cancelled | BatchStatus::Failed => {

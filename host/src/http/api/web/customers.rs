@@ -1,4 +1,4 @@
-//! Customers, for their own organization.
+//! Web API: customers of the caller's organization.
 
 use axum::extract::State;
 

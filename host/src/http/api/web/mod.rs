@@ -1,4 +1,4 @@
-//! The web-app surface, with a bearer token.
+//! The web-app surface, authenticated by bearer token.
 
 pub mod bulk;
 pub mod customers;
@@ -23,7 +23,7 @@ use crate::service::envelopes::{self, creation};
 use crate::service::templates::builder::{self, IssuedSession, StartSession};
 use crate::service::vault::{custody, vault_in};
 
-/// An envelope as its organization sees it.
+/// Envelope as its own organization sees it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
@@ -40,17 +40,17 @@ use crate::service::vault::{custody, vault_in};
 pub struct OwnEnvelope {
     #[serde(flatten)]
     envelope: EnvelopeView,
-    /// Why a signed envelope is not in the vault yet; tried again until it is.
+    /// Reason why a signed envelope is not in the vault yet. Vault-in is retried until it succeeds.
     vault_error: Option<VaultError>,
 }
 
-/// Where vault-in stopped.
+/// Failed step of a vault-in.
 #[derive(Serialize, JsonSchema)]
 pub struct VaultError {
     /// `confirm`, `fetch`, `time`, `seal`, `copy`, `certify`, `record` or `settle`.
     step: String,
     message: String,
-    /// In a row.
+    /// Consecutive failures.
     failures: i64,
     failed_at: Timestamp,
 }
@@ -73,7 +73,7 @@ pub async fn envelope(
     }))
 }
 
-/// A session of the field builder.
+/// Starts a session of the field builder.
 pub async fn builder_session(
     State(app): State<App>,
     Admin(caller): Admin,
@@ -86,7 +86,7 @@ pub async fn builder_session(
     .await
 }
 
-/// Sends an envelope that waits.
+/// Sends an envelope that was created unsent.
 pub async fn send(
     State(app): State<App>,
     Admin(caller): Admin,
@@ -101,7 +101,7 @@ pub async fn send(
     .await
 }
 
-/// A fresh link for each signer.
+/// Returns a fresh link for each signer.
 pub async fn signing_links(
     State(app): State<App>,
     Admin(caller): Admin,
@@ -111,7 +111,7 @@ pub async fn signing_links(
     Ok(Reply::new(&OwnSigningLinks::from(links)))
 }
 
-/// Whether an envelope is vaulted unattended.
+/// Sets or withdraws consent to unattended vaulting of an envelope.
 pub async fn vault_consent(
     State(app): State<App>,
     Admin(caller): Admin,
@@ -125,7 +125,7 @@ pub async fn vault_consent(
     .await
 }
 
-/// The evidence bundle of a released envelope, as one zip.
+/// Returns the evidence bundle of a released envelope as one zip.
 pub async fn bundle(
     State(app): State<App>,
     Admin(caller): Admin,

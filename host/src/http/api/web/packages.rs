@@ -1,4 +1,4 @@
-//! Packages of templates.
+//! Web API: packages of templates.
 
 use axum::extract::State;
 

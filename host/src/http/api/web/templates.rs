@@ -1,4 +1,4 @@
-//! The template library of an organization.
+//! Web API: an organization's template library.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::service::templates::{
     self, ChangeTemplate, CreateTemplate, CreatedTemplate, DraftTemplate,
 };
 
-/// A new template with its document.
+/// Multipart form of a new template.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "documents the form")]
 pub struct TemplateForm {
@@ -30,9 +30,9 @@ pub struct TemplateForm {
     file: String,
     name: String,
     external_id: Option<String>,
-    /// A JSON array of fields; without it, the document's `{{…}}` tags count.
+    /// JSON array of fields. Without it, fields are read from the document's `{{…}}` tags.
     fields_json: Option<String>,
-    /// `true` or `false`. Fixed for the template's life.
+    /// `true` or `false`. Cannot be changed later.
     kba_required: Option<bool>,
     source_format: Option<SourceFormat>,
     /// `true` or `false`.
@@ -52,15 +52,15 @@ pub struct TemplateView {
     template_id: TemplateId,
     name: String,
     external_id: Option<String>,
-    /// Signers are asked about their identity.
+    /// Whether signers must answer identity questions.
     kba_required: bool,
     provider_instance: String,
-    /// None until the provider has it.
+    /// Null until the template exists at the provider.
     provider_template_id: Option<i64>,
     has_document: bool,
     source_format: SourceFormat,
     pricing_table: bool,
-    /// In the order in which fields first name them.
+    /// In the order of their first appearance in the fields.
     roles: Vec<String>,
     fields: Vec<Field>,
     created_at: Timestamp,

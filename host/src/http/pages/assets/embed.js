@@ -14,7 +14,7 @@ if (form && token) {
   const title = document.querySelector("h1");
   if (form && title) {
     title.textContent = "This page has expired";
-    document.querySelector("[role=status]").textContent = "Go back to where you came from and open it again.";
+    document.querySelector("[role=status]").textContent = "Go back to the previous page and open it again.";
     document.querySelector("main").removeAttribute("aria-busy");
   } else if (document.body.dataset.happening) {
     window.parent.postMessage({ source: "holdfast", type: "error", code: "token_refused" }, "*");

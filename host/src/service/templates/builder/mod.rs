@@ -1,5 +1,5 @@
-//! The field builder: a person of the organization places a template's fields on
-//! its pages, with a session of an hour for that one template.
+//! The field builder: a user of the organization places a template's fields on its pages, in a
+//! session of one hour for that template only.
 
 mod start;
 
@@ -25,10 +25,10 @@ use crate::service::templates::{pages, reserved_names};
 use crate::service::{Core, Issue, ServiceError, templates as template_service};
 use crate::store::{StoreError, templates};
 
-/// `aud` of session tokens, so that no other token of ours passes for one.
+/// `aud` of session tokens, so that no token of another purpose is accepted as one.
 const AUDIENCE: &str = "holdfast field builder";
 
-/// The types of field that can be placed.
+/// Field types that can be placed.
 const TYPES: [&str; 8] = [
     "signature",
     "initials",
@@ -43,7 +43,7 @@ const FIELDS: usize = 1_000;
 const AREAS: usize = 500;
 const NAME_CHARACTERS: usize = 200;
 const VALUE_CHARACTERS: usize = 4_000;
-/// Smallest width and height, as a fraction of the page.
+/// Minimum width and height, as a fraction of the page.
 const SMALLEST: f64 = 0.002;
 
 #[derive(Serialize, Deserialize)]
@@ -62,24 +62,24 @@ impl Expiring for Claims {
     }
 }
 
-/// Who works on what.
+/// Builder session: a user and the template they edit.
 pub struct Session {
     /// E-mail address.
     pub user: String,
     pub template: Template,
 }
 
-/// A template as the builder shows it.
+/// Template as the builder shows it.
 #[derive(Serialize)]
 pub struct Shown {
     pub template_id: TemplateId,
     pub name: String,
-    /// In the order in which fields first name them.
+    /// In the order of their first appearance in the fields.
     pub roles: Vec<String>,
     pub fields: Vec<Field>,
-    /// Points, as displayed. Empty while there is no document.
+    /// Page sizes in points, as displayed. Empty while there is no document.
     pub pages: Vec<PageSize>,
-    /// What `Save` names, so that nobody's work is overwritten unseen.
+    /// Revision that `Save` must name, so that concurrent edits are not overwritten unseen.
     pub revision: String,
 }
 
@@ -96,7 +96,7 @@ pub struct Save {
     pub fields: Vec<Field>,
 }
 
-/// The session of a token; none when it is not ours or too old.
+/// Returns the session of a token; none if the token is invalid or expired.
 pub async fn session(
     core: &Core,
     access: &Access,
@@ -114,7 +114,7 @@ pub async fn session(
     }))
 }
 
-/// The template with its pages.
+/// Returns the template with its pages.
 pub async fn show(core: &Core, pages: &Pages, session: &Session) -> Result<Shown, ServiceError> {
     let template = &session.template;
     let pages = page_sizes(core, pages, template).await?;
@@ -179,8 +179,8 @@ pub async fn save(
     write(core, pages, session, saved).await
 }
 
-/// Gives the template its document, or another one; fields stay where they were
-/// on the pages that there still are.
+/// Attaches or replaces the template's document. Fields on pages that still exist stay in place;
+/// the others are removed.
 pub async fn attach(
     core: &Core,
     pages: &Pages,
@@ -223,8 +223,8 @@ pub async fn attach(
     write(core, pages, session, attached).await
 }
 
-/// Ours is written first and decides between two who change it at once. Nothing is
-/// sent of it until the provider has the same.
+/// Writes the local template first: its compare-and-swap decides between two concurrent editors.
+/// Nothing is sent from it until the provider has the same content.
 async fn write(
     core: &Core,
     pages: &Pages,
@@ -239,7 +239,7 @@ async fn write(
         Err(error) => return Err(error.into()),
     }
     let (template, user) = (after.id.as_str(), session.user.as_str());
-    tracing::info!(template, user, "a template was changed in the builder");
+    tracing::info!(template, user, "template changed in the builder");
     let written = Template {
         provider_stale: true,
         ..after
@@ -255,7 +255,7 @@ fn changed() -> ServiceError {
     ServiceError::Conflict("The template was changed meanwhile; open it again".into())
 }
 
-/// Everything that is wrong with any of the fields.
+/// Returns all problems of all fields.
 fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
     let mut issues = reserved_names(fields);
     if fields.len() > FIELDS {
@@ -360,7 +360,7 @@ fn issues(fields: &[Field], pages: usize) -> Vec<Issue> {
     issues
 }
 
-/// Within the page, up to what is lost in rounding.
+/// Returns whether an area is within its page, with a tolerance for rounding.
 fn fits(area: &Area, pages: usize) -> bool {
     const ROUNDING: f64 = 1e-6;
     let inside = |start: f64, length: f64| {

@@ -1,6 +1,5 @@
-//! Starting a session: which template it is for, and of what that is made when there
-//! is none yet (specification, "KBA and template composition", and its rows for
-//! `POST /esign/builder-session`).
+//! Starts a builder session: selects the template to edit, or creates it from the named source
+//! (specification, "KBA and template composition", and its rows for `POST /esign/builder-session`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +22,9 @@ use crate::service::templates::{check_fixed, synced};
 use crate::service::{Caller, Core, ServiceError, bulk, envelopes as envelope_service};
 use crate::store::{StoreError, envelopes, templates};
 
-/// Life of a session.
+/// Lifetime of a session.
 const LIFE: Duration = Duration::from_secs(3600);
-/// What a document is called that nobody named.
+/// Name of a document without one.
 const UNNAMED: &str = "New document";
 
 /// Body of `POST /esign/builder-session`.
@@ -34,18 +33,18 @@ const UNNAMED: &str = "New document";
 pub struct StartSession {
     #[serde(flatten)]
     pub selection: Selection,
-    /// The document of this envelope is built.
+    /// Edits the document of this envelope.
     pub envelope_id: Option<String>,
-    /// The master template of this batch is built.
+    /// Edits the master template of this batch.
     pub batch_id: Option<String>,
-    /// What the document is called.
+    /// Name of the document.
     #[schemars(length(min = 1, max = 500))]
     pub template_name: Option<String>,
-    /// Of a new document: its signers are asked about their identity.
+    /// Whether signers of a new document must answer identity questions.
     pub kba_required: Option<bool>,
 }
 
-/// A session, and where a browser takes it.
+/// Issued session with its URL.
 #[derive(Clone, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "session_id": "req_01jdk7m3e8f4x9s2w5v6b0c1df",
@@ -60,7 +59,7 @@ pub struct IssuedSession {
     pub template_id: TemplateId,
     pub kba_required: bool,
     pub provider_instance: String,
-    /// Parties in order.
+    /// Parties in signing order.
     pub roles: Vec<String>,
 }
 
@@ -135,7 +134,7 @@ pub async fn start(
     })
 }
 
-/// A template of the library: the one that is named, or a new one.
+/// Returns a template of the library: the named one, or a new one.
 async fn for_library(
     core: &Core,
     pages: &Arc<Pages>,
@@ -165,7 +164,7 @@ async fn for_library(
     }
 }
 
-/// The master template of a batch: the same for the same source.
+/// Returns the master template of a batch. The same source always gives the same one.
 async fn for_batch(
     core: &Core,
     pages: &Arc<Pages>,
@@ -187,7 +186,7 @@ async fn for_batch(
         },
         DocumentSource::New => Selection::default(),
     };
-    // A batch's source never changes.
+    // A batch's source never changes, so the name can be constant.
     let made_for = MadeFor {
         owner: batch.id.to_string(),
         source: "master".into(),
@@ -222,7 +221,7 @@ async fn for_batch(
     synced(core, master).await
 }
 
-/// The template that the batch has as its master, if there still is one.
+/// Returns the batch's current master template, if it still exists.
 async fn current_master(core: &Core, batch: &Batch) -> Result<Option<Template>, ServiceError> {
     let Some(master) = &batch.master else {
         return Ok(None);
@@ -231,7 +230,7 @@ async fn current_master(core: &Core, batch: &Batch) -> Result<Option<Template>, 
     Ok(templates::get(&mut connection, &batch.org, master).await?)
 }
 
-/// What a request says of a batch's document has to be what the batch says.
+/// Checks that the document named in the request is the batch's.
 fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceError> {
     let refuse = |why: &str| Err(ServiceError::Malformed(why.into()));
     let is = |known: Option<&str>, named: &String| known == Some(named.as_str());
@@ -259,8 +258,7 @@ fn check_source(batch: &Batch, request: &StartSession) -> Result<(), ServiceErro
     Ok(())
 }
 
-/// The document of an envelope that was not sent yet: made of templates, of the file
-/// that is attached, or new.
+/// Returns the document of an unsent envelope: made of templates, of the attached file, or new.
 async fn for_envelope(
     core: &Core,
     pages: &Arc<Pages>,
@@ -284,6 +282,7 @@ async fn for_envelope(
     if envelope.template.as_ref() != Some(&template.id) {
         let mut tx = core.store.begin().await?;
         let now = core.clock.now();
+        // Composing took a while: another request may have changed the envelope since.
         let is = envelopes::lock(&mut tx, &envelope.org, &envelope.id).await?;
         let same = |is: &Envelope| is.upload == envelope.upload && is.template == envelope.template;
         if !is.is_some_and(|is| same(&is)) {
@@ -315,7 +314,7 @@ fn check_unsent(envelope: &Envelope) -> Result<(), ServiceError> {
     }
 }
 
-/// The template that was built in the builder for an envelope, of this source.
+/// Returns the template that was built for an envelope from this source, if any.
 async fn built(
     core: &Core,
     envelope: &Envelope,
@@ -329,8 +328,8 @@ async fn built(
     Ok((made_for, before))
 }
 
-/// What is sent when nobody opened the builder: the templates as they are now. What
-/// was built of them in the builder goes before.
+/// Returns the document to send. A document edited in the builder takes precedence; otherwise it is
+/// composed of the templates' current content.
 pub async fn document_to_send(
     core: &Core,
     pages: &Arc<Pages>,
@@ -353,7 +352,7 @@ pub async fn document_to_send(
         .await
 }
 
-/// The template of an envelope's document, made when there is none of this source.
+/// Returns the template of an envelope's document; creates it if none exists for this source.
 pub async fn document_of(
     core: &Core,
     pages: &Arc<Pages>,
@@ -380,7 +379,7 @@ pub async fn document_of(
             .compose(core, pages, caller, name, kba_required, made_for)
             .await;
     }
-    // What was asked for with the file before is asked for with this one.
+    // A setting of the previous file also applies to this one.
     check_kept(envelope.sending.kba_required, kba_required)?;
     let new = Composition {
         name: name.unwrap_or_else(|| envelope.name.clone()),
@@ -394,7 +393,7 @@ pub async fn document_of(
     }
 }
 
-/// Whoever attaches another file does not undo that identities are verified.
+/// Attaching another file cannot switch off identity verification.
 fn check_kept(is: bool, wanted: Option<bool>) -> Result<(), ServiceError> {
     check_fixed(is, wanted.filter(|wanted| !wanted))
 }
@@ -411,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn every_conflict_of_options_has_its_sentence() {
+    fn every_conflict_of_builder_options_has_its_own_message() {
         for (request, expected) in [
             (
                 json!({ "batch_id": "b", "envelope_id": "e" }),

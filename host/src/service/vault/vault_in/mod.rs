@@ -2,20 +2,19 @@
 //!
 //! | Step | Leaves |
 //! |---|---|
-//! | `confirm` | nothing but entries in the ledger: who signed, as the signing provider reports it |
-//! | `fetch` | the signed document as the provider, or the uploader, gave it |
-//! | `time` | what the time stamping authority said of the seal, if there is one |
+//! | `confirm` | only ledger entries: the signers, as the signing provider reports them |
+//! | `fetch` | the signed document, unchanged from the provider or the uploader |
+//! | `time` | the time stamping authority's response about the seal, if one is configured |
 //! | `seal` | the marked and sealed authoritative copy |
 //! | `copy` | the marked non-authoritative copy |
 //! | `certify` | the evaluated record and its certificate |
 //! | `record` | the custody record |
 //! | `settle` | pointers, custodian, status, ledger and events, in one transaction |
 //!
-//! The intent is committed first and freezes the time; each step is recorded
-//! when it is done. A pipeline that is run again after a crash goes on behind
-//! the last recorded step. Of two that run at once, on two nodes, the first to
-//! record a step decides what it gave, and the last transaction lets one of
-//! them win.
+//! The intent is committed first and freezes the time. Each step is recorded when it is
+//! done. After a crash, a new run resumes behind the last recorded step. If two nodes run
+//! the pipeline at the same time, the first to record a step determines its result, and the
+//! last transaction lets one of them win.
 
 mod participants;
 mod pipeline;
@@ -36,10 +35,10 @@ use crate::store::vault::{Failure, Intent};
 use crate::store::{StoreError, Tx, jobs, ledger, log, vault};
 use pipeline::{Pipeline, Step};
 
-/// The step that gives the executed document.
+/// Name of the step that stores the executed document.
 pub const SOURCE: &str = Step::Fetch.name();
 
-/// Which of the two endpoints asks.
+/// Endpoint through which vault-in was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
     /// Signed through the provider.
@@ -64,8 +63,8 @@ impl Entrance {
     }
 }
 
-/// Vaults an envelope. One that is vaulted already is returned as it is, and a
-/// call while another is at work waits for it.
+/// Vaults an envelope. Returns an envelope that is vaulted already unchanged, and waits if
+/// another call is vaulting it.
 pub async fn vault_in(
     core: &Core,
     vault: &Vault,
@@ -77,7 +76,7 @@ pub async fn vault_in(
     run(core, vault, caller, &id, entrance, None).await
 }
 
-/// Goes on with what was intended before, if it still is.
+/// Resumes an earlier intent, unless another one has replaced it.
 pub async fn go_on(
     core: &Core,
     vault: &Vault,
@@ -111,7 +110,7 @@ async fn run(
     let mut pipeline = Pipeline::new(core, vault, &envelope, &intent);
     match pipeline.run().await {
         Ok(()) => {}
-        // Another node was faster, or the document was replaced.
+        // Another node finished first, or the document was replaced.
         Err(ServiceError::Store(StoreError::Conflict)) => {}
         Err(error) => {
             let step = pipeline.step();
@@ -131,10 +130,10 @@ async fn run(
     ))
 }
 
-/// Asks the rules and records the intent; none when the envelope is vaulted, or
-/// when `only` another intent was to be gone on with.
+/// Asks the rules and records the intent. Returns none when the envelope is vaulted
+/// already, or when the current intent is not `only`.
 ///
-/// A job that goes on with it, should this process die, is committed with it.
+/// The same transaction queues a job that resumes the intent if this process dies.
 async fn intend(
     core: &Core,
     caller: &Caller,
@@ -162,16 +161,18 @@ async fn intend(
     if only.is_some_and(|only| *only != intent.id) {
         return Ok(None);
     }
+    // An earlier intent keeps its frozen time and its decision.
     if intent.id == wanted.id {
         decided.record(&mut tx, &envelope, now).await?;
     }
+    // Due only after this process's time to finish; settling removes the job.
     queue(&mut tx, &envelope, Some(&intent.id), now + jobs::LEASE).await?;
     tx.commit().await?;
     Ok(Some((envelope, intent)))
 }
 
-/// Has an envelope vaulted at `run_at`: as it was intended, or a signed one as it
-/// is. A job that waits already stands for it.
+/// Queues vaulting of an envelope at `run_at`: resumes `intent`, or starts from a signed
+/// envelope. A waiting job for the envelope is reused.
 pub async fn queue(
     tx: &mut Tx,
     envelope: &Envelope,
@@ -185,19 +186,19 @@ pub async fn queue(
     jobs::insert_or_revive(tx, &envelope.org, &job, envelope.id.as_str(), run_at).await
 }
 
-/// Why an envelope is not vaulted, if its pipeline stopped.
+/// Returns why the envelope's pipeline stopped, if it did.
 pub async fn failure(core: &Core, envelope: &Envelope) -> Result<Option<Failure>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(vault::failure(&mut connection, envelope).await?)
 }
 
-/// How this installation calls itself in documents.
+/// Returns this installation's name for documents.
 fn issuer(core: &Core) -> String {
     format!("holdfast at {}", core.config.public_url())
 }
 
-/// Shows on the envelope why it is not vaulted. The pipeline's own error comes
-/// first: one in noting it is only logged.
+/// Records on the envelope why vaulting stopped. An error while recording is only logged, so
+/// that the caller gets the pipeline's own error.
 async fn note_failure(
     core: &Core,
     envelope: &Envelope,
@@ -206,6 +207,7 @@ async fn note_failure(
     error: &ServiceError,
 ) {
     tracing::warn!(envelope = %envelope.id, step, %error, "vault-in stopped");
+    // The tenant reads this message, so it leaves out internal causes.
     let message = match error {
         ServiceError::Store(_) => "the database did not do its part".to_owned(),
         ServiceError::Internal(_) => "an internal error".to_owned(),
@@ -218,6 +220,6 @@ async fn note_failure(
         tx.commit().await
     };
     if let Err(error) = noted.await {
-        tracing::error!(envelope = %envelope.id, %error, "the failure could not be noted");
+        tracing::error!(envelope = %envelope.id, %error, "vault-in failure could not be recorded");
     }
 }

@@ -1,8 +1,8 @@
-//! Which components make an envelope's evidence.
+//! Which components produced an envelope's evidence.
 //!
-//! A run of the pipeline takes its components once and keeps them to its end. Each
-//! step records the ones that it called, so that a run that is continued after a
-//! crash, with other components active by then, names both.
+//! A run of the pipeline resolves its components once and keeps them to its end. Each step
+//! records the components it called, so that a run resumed after a crash, when others may
+//! be active, names both.
 
 use std::collections::HashSet;
 
@@ -18,12 +18,12 @@ use crate::fair_queue::Owner;
 use crate::service::Core;
 use crate::store::{StoreError, components, decisions};
 
-/// The rules of one run.
+/// The rules components of one run.
 pub(super) struct Rules {
     pub(super) documents: Documents,
     pub(super) placement: Placement,
     pub(super) compliance: Compliance,
-    /// The writer and the reader that came with the program, whatever is active.
+    /// The built-in document writer and reader, regardless of activations.
     pub(super) embedded_documents: Documents,
     pub(super) embedded_placement: Placement,
 }
@@ -46,7 +46,7 @@ impl Rules {
         }
     }
 
-    /// The writer and the reader of documents, where a step calls both.
+    /// Returns the document writer and reader, for steps that call both.
     pub(super) fn of_documents(&self) -> Result<Vec<Called>, ComponentError> {
         Ok(vec![
             Called::new(Slot::Documents, self.documents.identity())?,
@@ -74,14 +74,14 @@ impl Called {
         })
     }
 
-    /// Whether `participant` is this component.
+    /// Returns whether `participant` is this component.
     pub(super) fn is(&self, participant: &Participant) -> bool {
         self.slot == participant.slot && self.identity == participant.identity
     }
 }
 
-/// The components that worked on the envelope before the pipeline: those that decided
-/// its moves, and the one that placed its template's fields.
+/// Returns the components that worked on the envelope before the pipeline: those that
+/// decided its transitions, and the one that placed its template's fields.
 pub(super) async fn before(
     connection: &mut AnyConnection,
     envelope: &Envelope,
@@ -102,8 +102,7 @@ pub(super) async fn before(
     Ok(called.collect())
 }
 
-/// Each of these components once, with its owner and activation, in the order of
-/// their slots.
+/// Returns each component once, with its owner and activation, ordered by slot.
 pub(super) async fn named(
     connection: &mut AnyConnection,
     envelope: &Envelope,

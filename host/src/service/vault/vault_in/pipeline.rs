@@ -31,10 +31,10 @@ use crate::store::envelopes::VaultedFiles;
 use crate::store::vault::Intent;
 use crate::store::{self, StoreError, envelopes, jobs, ledger, signers, vault};
 
-/// Member of a recorded step that names the components that made it.
+/// Member of a recorded step that lists the components it called.
 const CALLED: &str = "components";
 
-/// A step, in their order.
+/// A pipeline step, in order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Confirm,
@@ -62,14 +62,14 @@ impl Step {
     }
 }
 
-/// The signers were compared with those at the provider.
+/// Result of `confirm`: the signers match the provider's record.
 #[derive(Clone, Serialize, Deserialize)]
 struct Confirmed {
-    /// The record tells of the ledger up to this entry.
+    /// Sequence number of the last ledger entry that the custody record includes.
     ledger_sequence: i64,
 }
 
-/// The evaluated record.
+/// Result of `certify`: the evaluated record and its certificate.
 #[derive(Clone, Serialize, Deserialize)]
 struct Certified {
     certificate: KeptFile,
@@ -77,12 +77,12 @@ struct Certified {
     #[serde(flatten)]
     judgement: Judgement,
     component: ComponentIdentity,
-    /// The components that took part up to the certificate, which names them.
+    /// Components that took part up to the certificate, which lists them.
     #[serde(default)]
     participants: Vec<Participant>,
 }
 
-/// Everything that is stored before the envelope is vaulted.
+/// Results of all steps before `settle`.
 struct Prepared {
     source: KeptFile,
     sealed: Sealed,
@@ -91,7 +91,7 @@ struct Prepared {
     custody_record: KeptFile,
 }
 
-/// One run over an envelope's steps.
+/// One run through an envelope's steps.
 pub(super) struct Pipeline<'a> {
     pub(super) core: &'a Core,
     pub(super) vault: &'a Vault,
@@ -99,7 +99,7 @@ pub(super) struct Pipeline<'a> {
     pub(super) intent: &'a Intent,
     pub(super) step: Step,
     pub(super) rules: Rules,
-    /// The components that made the steps that are done.
+    /// Components called by the steps done so far.
     called: Vec<Called>,
 }
 
@@ -121,12 +121,12 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// The step at which it is.
+    /// Returns the current step, for reporting a failure.
     pub(super) fn step(&self) -> Step {
         self.step
     }
 
-    /// Does what is not done yet.
+    /// Runs all steps that are not recorded yet.
     pub(super) async fn run(&mut self) -> Result<(), ServiceError> {
         let confirmed = self.confirmed().await?;
         let source = match self.begin(Step::Fetch).await? {
@@ -176,7 +176,7 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    /// Goes on to a step: its result, when it is done already.
+    /// Enters a step. Returns its recorded result if an earlier run completed it.
     pub(super) async fn begin<T: DeserializeOwned>(
         &mut self,
         step: Step,
@@ -187,8 +187,8 @@ impl<'a> Pipeline<'a> {
         given.map(|given| self.recorded(given)).transpose()
     }
 
-    /// Records the result of the present step, and the components that made it.
-    /// Another pipeline may have been first: its result counts.
+    /// Records the result of the current step with the components it called. If another run
+    /// recorded the step first, returns that run's result.
     pub(super) async fn done<T: Serialize + DeserializeOwned>(
         &mut self,
         given: T,
@@ -209,7 +209,7 @@ impl<'a> Pipeline<'a> {
         self.recorded(given)
     }
 
-    /// A recorded result. The components that made it are noted.
+    /// Decodes a recorded result and notes the components it names.
     fn recorded<T: DeserializeOwned>(&mut self, given: Value) -> Result<T, ServiceError> {
         if let Some(called) = given.get(CALLED) {
             let called: Vec<Called> = serde_json::from_value(called.clone()).map_err(internal)?;
@@ -218,8 +218,8 @@ impl<'a> Pipeline<'a> {
         serde_json::from_value(given).map_err(internal)
     }
 
-    /// Asks the provider again who signed: a signature may have been passed on since its last
-    /// callback, and earlier releases took a completed form for a signature.
+    /// Asks the provider again who signed. A signer may have delegated since the last callback,
+    /// and earlier releases took a completed form for a signature.
     async fn confirmed(&mut self) -> Result<Confirmed, ServiceError> {
         if self.envelope.is_upload() || self.envelope.sending.provider_instance.is_none() {
             return Ok(Confirmed {
@@ -235,7 +235,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// The executed document, stored untouched, and the plugin that fetched it.
+    /// Stores the executed document untouched. Returns it with the plugin that fetched it.
     async fn fetch(&self) -> Result<(KeptFile, Vec<Called>), ServiceError> {
         let (core, envelope) = (self.core, self.envelope);
         if let Some(upload) = envelope.upload.as_ref().filter(|_| envelope.is_upload()) {
@@ -280,7 +280,7 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// The components that took part up to the certificate, with its own.
+    /// Returns the components that took part up to the certificate, including its writer.
     async fn participants(
         &self,
         compliance: ComponentIdentity,
@@ -293,7 +293,7 @@ impl<'a> Pipeline<'a> {
         Ok(participants::named(&mut connection, self.envelope, &called, now).await?)
     }
 
-    /// Those of the certificate, and those that were called after it.
+    /// Returns the certificate's participants and those called after it.
     async fn all_participants(
         &self,
         certified: &Certified,
@@ -307,7 +307,7 @@ impl<'a> Pipeline<'a> {
         Ok(all)
     }
 
-    /// How the evidence came to be: every member of the certificate's `provenance`.
+    /// Collects the members of the certificate's `provenance` object.
     fn provenance(
         &self,
         source: &KeptFile,
@@ -321,7 +321,7 @@ impl<'a> Pipeline<'a> {
         provenance
     }
 
-    /// What the custody record tells beside what every record has.
+    /// Returns additional facts for the custody record, by name.
     fn further(
         &self,
         source: &KeptFile,
@@ -333,7 +333,7 @@ impl<'a> Pipeline<'a> {
             None => "not sealed: the document is certified against any change".to_owned(),
         };
         let rewritten = sealed.rewritten.as_ref().map(Rewritten::line);
-        // A note begins with the log's name, its size and its root.
+        // The first three lines of a signed note: the log's name, size and root hash.
         let note = self.intent.checkpoint.as_deref();
         let log = note.and_then(|note| {
             let mut lines = note.lines();
@@ -401,8 +401,8 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// The record as the pipeline is about to leave it: the certificate is
-    /// evaluated as of the vaulted state.
+    /// Returns the record's facts as if it were vaulted already, because the certificate
+    /// describes the vaulted state.
     async fn facts_as_vaulted(
         &self,
         authoritative: &StoredFile,
@@ -414,6 +414,7 @@ impl<'a> Pipeline<'a> {
                 authoritative: Authoritative::Live(authoritative.clone()),
                 document_hash: Some(authoritative.sha256.clone()),
                 copy: Some(copy.clone()),
+                // Only its presence counts here: the certificate itself does not exist yet.
                 certificate: Some(authoritative.clone()),
                 ..VaultRecord::default()
             },
@@ -439,8 +440,8 @@ impl<'a> Pipeline<'a> {
         Ok(facts)
     }
 
-    /// The ledger up to the intent, or what was confirmed after it: later entries
-    /// are no part of the record.
+    /// Returns the ledger up to the intent, or up to the confirmation after it. Later entries
+    /// are excluded, so that every run writes the same record.
     async fn told_ledger(&self, confirmed: &Confirmed) -> Result<Vec<LedgerEntry>, ServiceError> {
         let mut connection = self.core.store.read().await?;
         let (org, id) = (&self.envelope.org, &self.envelope.id);
@@ -449,7 +450,7 @@ impl<'a> Pipeline<'a> {
         Ok(entries)
     }
 
-    /// One transaction: pointers, custodian, status, ledger and events.
+    /// Vaults the envelope in one transaction: pointers, custodian, status, ledger and events.
     async fn settle(&self, prepared: &Prepared) -> Result<(), ServiceError> {
         let now = self.core.clock.now();
         let participants = self.all_participants(&prepared.certified).await?;
@@ -457,6 +458,7 @@ impl<'a> Pipeline<'a> {
         let envelope = envelopes::lock(&mut tx, &self.envelope.org, &self.envelope.id)
             .await?
             .ok_or(ServiceError::NotFound("Envelope"))?;
+        // The other run, or a withdrawal, was first: the caller reads the envelope's new state.
         if envelope.status != self.envelope.status {
             return Err(StoreError::Conflict.into());
         }
@@ -473,6 +475,7 @@ impl<'a> Pipeline<'a> {
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
         let first_look = integrity::next_look(&envelope.id, now);
         store::integrity::plan(&mut tx, &envelope, first_look).await?;
+        // The envelope is vaulted with this commit, so the resume job has nothing left to do.
         let key = envelope.id.as_str();
         jobs::remove::<VaultEnvelope>(&mut tx, &envelope.org, key).await?;
 

@@ -1,22 +1,21 @@
-//! How an envelope's evidence came to be.
+//! Provenance of an envelope's evidence.
 //!
-//! The facts of the certificate carry it as attributes `provenance.<member>`, each
-//! with JSON as its value. The default certificate writer copies them into the
-//! certificate's `provenance` object. The ledger entry `compliance.evaluated` holds
-//! the same facts, so that a verification writes the same certificate again.
+//! The certificate's facts carry it as attributes `provenance.<member>` with JSON values.
+//! The default certificate writer copies them into the certificate's `provenance` object.
+//! The ledger entry `compliance.evaluated` contains the same facts, so that a verifier can
+//! regenerate the certificate.
 
 use serde_json::Value;
 
 /// Prefix of the attributes that the certificate writer copies.
 const PREFIX: &str = "provenance.";
 
-/// The members of the certificate's `provenance` object, in the order of their
-/// being noted.
+/// Members of the certificate's `provenance` object, in the order they were added.
 #[derive(Default)]
 pub(super) struct Provenance(Vec<(String, String)>);
 
 impl Provenance {
-    /// Adds a member. Null adds none: a certificate states only what there is.
+    /// Adds a member. Null is skipped: a certificate states only facts that exist.
     pub(super) fn note(&mut self, member: &str, value: &Value) {
         if !value.is_null() {
             self.0
@@ -24,7 +23,7 @@ impl Provenance {
         }
     }
 
-    /// The members as attributes of the facts.
+    /// Returns the members as attributes of the facts.
     pub(super) fn attributes(self) -> Vec<(String, String)> {
         self.0
     }

@@ -1,4 +1,4 @@
-//! What the custody record tells.
+//! The content of the custody record.
 
 use crate::components::rules::{compliance, documents};
 use crate::domain::component::ComponentIdentity;
@@ -7,7 +7,7 @@ use crate::domain::ledger::LedgerEntry;
 use crate::service::envelopes::facts::{IDENTITY_REBOUND, SANDBOX};
 use crate::store::vault::Intent;
 
-/// What the custody record is made from.
+/// Inputs of the custody record.
 pub(super) struct CustodySource<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) intent: &'a Intent,
@@ -18,11 +18,11 @@ pub(super) struct CustodySource<'a> {
     pub(super) custodian: &'a Custodian,
     pub(super) told: &'a [LedgerEntry],
     pub(super) certificate_json: String,
-    /// Further facts, by name.
+    /// Additional facts, by name.
     pub(super) further: Vec<(String, String)>,
 }
 
-/// The record as the documents component writes it.
+/// Builds the facts from which the documents component writes the custody record.
 pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFacts {
     let CustodySource {
         envelope,
@@ -76,7 +76,7 @@ pub(super) fn custody_facts(source: CustodySource<'_>) -> documents::CustodyFact
     }
 }
 
-/// What a reader has to know of results that prove less than others of their kind.
+/// Returns notes about results that prove less than usual.
 fn notes(facts: &compliance::EnvelopeFacts) -> Vec<(String, String)> {
     let known = [
         (

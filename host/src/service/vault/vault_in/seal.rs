@@ -1,8 +1,7 @@
 //! The authoritative copy: the executed document, marked and sealed.
 //!
-//! The executed bytes stay the beginning of the copy. Where a document makes that
-//! impossible, only the writer that came with the program may replace them, and the
-//! evidence states it.
+//! The authoritative copy starts with the executed bytes. If a document makes that
+//! impossible, only the built-in writer may replace them, and the evidence records it.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -22,27 +21,27 @@ use crate::service::ServiceError;
 use crate::service::envelopes::uploads::picture;
 use crate::service::vault::copies::{self, MarkedCopy};
 
-/// The authoritative copy.
+/// Result of `seal`: the authoritative copy.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Sealed {
     pub(super) file: KeptFile,
-    /// SHA-256 of the certificate it is sealed with; none for a document that
-    /// is certified against any change and therefore kept as it is.
+    /// SHA-256 of the sealing certificate. None for a document that is certified against any
+    /// change and is therefore kept unsealed.
     pub(super) seal: Option<String>,
     pub(super) time: TrustedTime,
-    /// Why the copy does not begin with the executed bytes.
+    /// Set when the copy does not start with the executed bytes.
     #[serde(default)]
     pub(super) rewritten: Option<Rewritten>,
 }
 
-/// Bytes in place of the executed ones.
+/// Bytes that replace the executed ones, and why.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Rewritten {
-    /// SHA-256 of the bytes that the copy begins with instead.
+    /// SHA-256 of the bytes that the copy starts with instead.
     rewritten_hash: String,
     rewritten_size: u64,
     reason: String,
-    /// The component that wrote them.
+    /// Component that wrote the replacement.
     component: ComponentIdentity,
 }
 
@@ -56,14 +55,14 @@ impl Rewritten {
         }
     }
 
-    /// As the custody record prints it.
+    /// Returns the text for the custody record.
     pub(super) fn line(&self) -> String {
         format!("{}: {}", self.reason, self.rewritten_hash)
     }
 }
 
 impl Sealed {
-    /// As ledger and certificate hold it: null where the executed bytes were kept.
+    /// Returns the value for ledger and certificate: null if the executed bytes were kept.
     pub(super) fn rewritten_from(&self, source: &KeptFile) -> Value {
         match &self.rewritten {
             None => Value::Null,
@@ -79,11 +78,11 @@ impl Sealed {
 /// The executed document as a PDF.
 pub(super) struct Executed {
     pub(super) pdf: Bytes,
-    /// The component that made a PDF of a picture.
+    /// Component that converted a picture to a PDF, and the reason to record.
     drawn_by: Option<(ComponentIdentity, String)>,
 }
 
-/// The marked document before its seal.
+/// The marked document before sealing.
 struct Marked {
     pdf: Bytes,
     /// False for a document that is certified against any change.
@@ -92,8 +91,8 @@ struct Marked {
 }
 
 impl Pipeline<'_> {
-    /// Two steps: the time stamping authority's answer is recorded before the copy
-    /// that holds it is stored, so that a repeat makes the same copy.
+    /// Runs the steps `time` and `seal`. The time stamp is recorded before the copy that
+    /// contains it is stored, so that a repeat produces the same copy.
     pub(super) async fn sealed(&mut self, source: &KeptFile) -> Result<Sealed, ServiceError> {
         if let Some(sealed) = self.begin(Step::Seal).await? {
             return Ok(sealed);
@@ -131,8 +130,7 @@ impl Pipeline<'_> {
         self.done(sealed, called).await
     }
 
-    /// The executed document as a PDF. Pictures are drawn by the writer that came
-    /// with the program.
+    /// Returns the executed document as a PDF. The built-in writer converts pictures.
     pub(super) async fn executed(&self, source: &KeptFile) -> Result<Executed, ServiceError> {
         let bytes = self.core.files.get(&source.0).await?;
         let kind = FileType::parse(&source.0.content_type).unwrap_or(FileType::Pdf);
@@ -144,7 +142,7 @@ impl Pipeline<'_> {
         };
         let embedded = &self.rules.embedded_documents;
         let pdf = embedded.picture_to_pdf(picture).await??;
-        // Loaded by the call before it.
+        // The call above has loaded it.
         let by = embedded.identity()?;
         let reason = format!("the upload is a picture ({})", source.0.content_type);
         Ok(Executed {
@@ -153,8 +151,8 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Marks the executed document. The active rules may only add to it; whether it
-    /// has to be replaced, or kept without a seal, is for the embedded ones to say.
+    /// Marks the executed document. The active components may only append to it; replacing it,
+    /// or keeping it unsealed, requires the agreement of the built-in ones.
     async fn marked(&self, source: &KeptFile) -> Result<Marked, ServiceError> {
         let Executed { pdf, drawn_by } = self.executed(source).await?;
         let drawn = drawn_by.map(|(by, reason)| Rewritten::new(&pdf, reason, by));
@@ -162,6 +160,8 @@ impl Pipeline<'_> {
         let mut marked = self.mark(documents, reader, pdf).await?;
         let active = documents.identity()?;
         let own = embedded_writer().unwrap_or_else(|| active.clone());
+        // A replaceable writer may only append. If it did not, the built-in writer decides: if that
+        // one can append, the replaceable one is at fault.
         if active != own && !matches!(marked, MarkedCopy::Appended(_)) {
             let Executed { pdf, .. } = self.executed(source).await?;
             let Rules {
@@ -210,7 +210,7 @@ impl Pipeline<'_> {
         copies::mark(documents, reader, self.envelope, pdf, kind, at).await
     }
 
-    /// Signs a marked document.
+    /// Reserves space for the signature and signs a marked document.
     async fn sign(&self, marked: Bytes) -> Result<Unstamped, ServiceError> {
         let request = documents::SealRequest {
             name: self.intent.issuer.clone(),
@@ -221,6 +221,7 @@ impl Pipeline<'_> {
         let (documents, reader) = (&self.rules.documents, &self.rules.placement);
         let space = documents.prepare_seal(marked.clone(), request).await??;
         let prepared = copies::joined(marked, &space.appended);
+        // The reader checks the document before it is signed.
         reader.inspect(prepared.clone()).await??;
         let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let place = place(space.place_start)..place(space.place_end);
@@ -228,8 +229,8 @@ impl Pipeline<'_> {
         Ok(self.vault.sealing.sign(prepared.into(), place, now)?)
     }
 
-    /// The copy begins with the executed bytes, or with those that replace them:
-    /// rules that are someone's own say where the signature goes.
+    /// Checks that the copy starts with the executed bytes or their recorded replacement. The
+    /// active component chooses where the signature goes, so its output is not trusted.
     fn begins_as_recorded(
         &self,
         copy: &Bytes,
@@ -248,7 +249,7 @@ impl Pipeline<'_> {
         Err(unusable(&self.rules.documents.identity()?, why).into())
     }
 
-    /// The recorded time stamp where it is about this signature, else a new one.
+    /// Returns the recorded time stamp if it covers this signature, otherwise a new one.
     async fn time_of(
         &mut self,
         unstamped: &Unstamped,
@@ -258,6 +259,7 @@ impl Pipeline<'_> {
             return Ok(time);
         }
         let answer = self.trusted_time(unstamped).await;
+        // Another run may have recorded its stamp first. It counts only for this signature.
         let kept = self.done(answer.clone(), Vec::new()).await?;
         Ok(match kept.is_about(unstamped) {
             true => kept,
@@ -265,8 +267,8 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Asks the authority for a token for the signature. Without one the vaulting
-    /// continues, and the evidence states the reason.
+    /// Requests a time stamp token for the signature. If that fails, vaulting continues and the
+    /// evidence states the reason.
     async fn trusted_time(&self, unstamped: &Unstamped) -> TrustedTime {
         let Some(authority) = &self.vault.timestamps else {
             return TrustedTime::NotAsked;
@@ -284,12 +286,12 @@ impl Pipeline<'_> {
             Err(error) => error.to_string(),
         };
         self.core.metrics.without_trusted_time.inc();
-        tracing::error!(envelope = %self.envelope.id, reason, "no trusted time");
+        tracing::error!(envelope = %self.envelope.id, reason, "sealing without a trusted time stamp");
         TrustedTime::None { reason }
     }
 }
 
-/// The writer of documents that came with the program.
+/// Returns the built-in document writer.
 fn embedded_writer() -> Option<ComponentIdentity> {
     let found = embedded().find(|artifact| artifact.slot == Slot::Documents);
     found.map(|artifact| artifact.identity)

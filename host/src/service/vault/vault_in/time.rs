@@ -1,4 +1,4 @@
-//! The time that a seal carries, and how far it can be relied on.
+//! The trusted time of a seal.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::evidence::stamp::Stamp;
 use crate::sealing::Unstamped;
 
-/// Statement about a time stamp without a trust anchor.
+/// Statement about a time stamp that has no trust anchor.
 const NOT_CHECKED: &str = "time from an authority that is not checked";
 
-/// Result of asking the time stamping authority about a seal.
+/// Result of asking the time stamping authority for a seal's time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(super) enum TrustedTime {
@@ -22,8 +22,7 @@ pub(super) enum TrustedTime {
         token: String,
         at: String,
         authority: String,
-        /// Whether the authority's certificate leads to a root that the operator
-        /// trusts.
+        /// Whether the authority's certificate chains to a root that the operator trusts.
         #[serde(default)]
         checked: bool,
     },
@@ -32,7 +31,7 @@ pub(super) enum TrustedTime {
 }
 
 impl TrustedTime {
-    /// The token as DER.
+    /// Returns the token as DER.
     pub(super) fn token(&self) -> Option<Vec<u8>> {
         match self {
             Self::Stamped { token, .. } => STANDARD.decode(token).ok(),
@@ -40,7 +39,7 @@ impl TrustedTime {
         }
     }
 
-    /// Whether it is about this signature: the sealing key may have been replaced
+    /// Returns whether it covers this signature. It does not if the sealing key was replaced
     /// since.
     pub(super) fn is_about(&self, unstamped: &Unstamped) -> bool {
         match self.token() {
@@ -49,7 +48,7 @@ impl TrustedTime {
         }
     }
 
-    /// As ledger and certificate hold it: null when no authority is configured.
+    /// Returns the value for ledger and certificate: null when no authority is configured.
     pub(super) fn told(&self) -> Value {
         match self {
             Self::NotAsked => Value::Null,
@@ -71,7 +70,7 @@ impl TrustedTime {
         }
     }
 
-    /// As the custody record prints it.
+    /// Returns the text for the custody record.
     pub(super) fn line(&self) -> Option<String> {
         match self {
             Self::NotAsked => None,
