@@ -31,8 +31,8 @@ check: ## Format, lints, unit and SQLite tests; installs nothing
 	@cargo clippy -q $(CRATES) --all-targets -- -D warnings
 	@cargo nextest run $(CRATES) --cargo-quiet --status-level fail -E '$(ON_SQLITE)'
 
-# The tests are built before anything is linted: from scratch, the components
-# then compile beside all other crates.
+# Builds the tests before linting: from scratch, the components then compile in parallel
+# to everything else.
 test: ## Every test: PostgreSQL, browser, mail server, kills
 	@tests/set-up test
 	@cargo fmt --all --check

@@ -1,5 +1,5 @@
-//! Bulk send: how long a batch takes beside as many single creates, what others notice
-//! of it, and what two nodes do with ten batches at once.
+//! Bulk send: the duration of a batch compared with single creates, its effect on other requests,
+//! and ten batches on two nodes at once.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,15 +19,15 @@ use crate::partner::{FORM, Partner, form};
 use crate::report::{self, Table, millis, percentile};
 use crate::webhooks::database;
 
-/// Clients of a batch: as many as one may have.
+/// Clients of a batch, the maximum.
 const CLIENTS: usize = 1_000;
 const BATCHES: usize = 10;
-/// Between two requests of somebody at work.
+/// Interval between the requests of an interactive client.
 const PACE: Duration = Duration::from_millis(25);
 const ALONE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Requests in flight of the single creates.
+/// Concurrent requests of the single creates.
 const CREATORS: usize = 8;
 
 /// Measures both databases.
@@ -77,7 +77,7 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A web-app admin on one server.
+/// A web-app admin of one server.
 struct Web {
     address: SocketAddr,
     token: String,
@@ -109,7 +109,7 @@ impl Web {
         Ok(serde_json::from_slice::<Value>(&answer.body)?["data"].take())
     }
 
-    /// A batch with its master and clients, ready to be submitted.
+    /// Creates a batch with its master and clients, ready to be submitted.
     async fn batch(&self, template: &Value, clients: &[CustomerId]) -> Result<String, Failure> {
         let body = json!({
             "name": "Notice", "document_source": "template", "source_template_id": template,
@@ -130,7 +130,7 @@ impl Web {
         Ok(())
     }
 
-    /// Status and counts.
+    /// Returns the status and the counts of a batch.
     async fn seen(&self, batch: &str) -> Result<(String, Value), Failure> {
         let path = format!("/bulk-send/{batch}");
         let mut seen = self.ask("GET", &path, Value::Null).await?;
@@ -170,8 +170,8 @@ async fn clients(store: &Store, org: &OrgId, count: usize) -> Result<Vec<Custome
     Ok(ids)
 }
 
-/// Somebody who works with the API while something else goes on: how long each
-/// request took, in milliseconds.
+/// Sends the requests of an interactive client until `until` is set, and returns their durations in
+/// milliseconds.
 async fn at_work(
     partner: &Partner,
     template: &Value,
@@ -199,7 +199,7 @@ async fn at_work(
     while !until.load(Ordering::Relaxed) {
         due += PACE;
         tokio::time::sleep_until(due.into()).await;
-        // From when it was due: who waits for an answer asks later.
+        // Measured from the due time: a slow response delays the next request too.
         let answer = connection
             .ask(&requests[times.len() % requests.len()])
             .await?;
@@ -249,7 +249,7 @@ async fn one_node(
     let create = partner.request("POST", "/envelopes", "application/json", create.as_bytes());
     let created = load::run(web.address, &[create], CREATORS, ALONE, 201).await?;
     let creates = created.len() as f64 / ALONE.as_secs_f64();
-    // Their mails are none of what follows.
+    // Waits for their mails, so that sending them does not disturb the following measurements.
     mailed(folder.path(), created.len()).await?;
 
     let over = Arc::new(AtomicBool::new(false));
@@ -299,7 +299,7 @@ async fn one_node(
     partner.server.stop()
 }
 
-/// Mails in the outbox.
+/// Returns the number of mails in the outbox.
 fn mails(folder: &Path) -> usize {
     std::fs::read_dir(folder.join("outbox")).map_or(0, |found| found.count())
 }

@@ -1,8 +1,8 @@
-//! Compliance evaluation: the same eight checks over the same record, called
-//! natively, in the sandboxed component, and written for two policy engines.
+//! Compliance evaluation: the same eight checks over the same record, called natively, in the
+//! sandboxed component, and written for two policy engines.
 //!
-//! Before anything is timed, all engines answer all records of [`records`]; a
-//! comparison between engines that disagree would mean nothing.
+//! Before any measurement, all engines evaluate all records of [`records`]: comparing engines that
+//! disagree would be meaningless.
 
 mod cedar;
 pub mod records;
@@ -22,9 +22,9 @@ use self::rego::Rego;
 use crate::Failure;
 use crate::report::{self, Table, median, micros, percentile, thousands};
 
-/// How often every case takes its turn.
+/// Number of rounds in which every case takes a turn.
 const ROUNDS: usize = 80;
-/// About how long one turn lasts.
+/// Approximate duration of one turn.
 const TURN: Duration = Duration::from_millis(12);
 
 /// Checks that all engines agree, times them and prints the table.
@@ -51,8 +51,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Native and component give the same evaluation to the letter, Rego the same
-/// answers and sentences, Cedar the same answers: it has no sentences.
+/// Checks that all engines agree. Native and component must give identical evaluations, Rego the
+/// same results and sentences, and Cedar the same results: it has no sentences.
 fn agree(
     record: &Record,
     sandbox: &Compliance,
@@ -110,7 +110,8 @@ fn same(native: &Evaluation, isolated: &component::Evaluation) -> bool {
 struct Case<'a> {
     name: &'static str,
     threads: usize,
-    /// Makes that many calls on each thread; says how long the slowest took.
+    /// Makes the given number of calls on each thread and returns the duration of the slowest
+    /// thread.
     turn: Box<dyn FnMut(u32) -> Result<Duration, Failure> + 'a>,
     calls: u32,
     /// Microseconds per call and thread, one value a round.
@@ -133,7 +134,7 @@ fn cases<'a>(
     let lifted = records::for_component(&facts);
     let input = rego::input(&facts);
     let subject = cedar.subject(&facts)?;
-    // Both cases of an engine work with the same machine, one after the other.
+    // Both cases of an engine share one machine, one after the other.
     let rego = std::rc::Rc::new(std::cell::RefCell::new(rego));
     let rego_ready = rego.clone();
     let (facts_1, facts_2, facts_rego) = (facts.clone(), facts.clone(), facts.clone());
@@ -186,7 +187,7 @@ fn case<'a>(
     }
 }
 
-/// Finds out how many calls fill a turn, then lets the cases take turns.
+/// Determines the number of calls that fill a turn, then runs the cases in turns.
 fn take_turns(cases: &mut [Case]) -> Result<(), Failure> {
     for case in cases.iter_mut() {
         let mut took = (case.turn)(case.calls)?;
@@ -215,7 +216,7 @@ fn repeated<R>(
     Ok(start.elapsed())
 }
 
-/// The threads start together; the slowest counts.
+/// Runs calls on threads that start together, and returns the duration of the slowest thread.
 fn on_threads<R>(
     threads: usize,
     calls: u32,
@@ -301,7 +302,7 @@ fn calls_per_second(case: &Case) -> f64 {
     case.threads as f64 * 1e6 / median(&case.micros)
 }
 
-/// How many times longer a call of `left` takes than one of `right`.
+/// Returns how many times longer a call of `left` takes than one of `right`.
 fn ratio(left: &Case, right: &Case) -> f64 {
     let ratios: Vec<f64> = left
         .micros

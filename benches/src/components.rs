@@ -1,4 +1,4 @@
-//! What a call costs by slot, what an upload costs, and who notices.
+//! Cost of calls by slot, cost of an upload, and its effect on other callers.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const ROUNDS: usize = 5;
 const CALLS: usize = 400;
 const FEW: usize = 20;
 
-/// Measures, and prints three tables.
+/// Runs the measurements and prints three tables.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     let cache = tempfile::tempdir()?;
@@ -48,7 +48,7 @@ pub fn run() -> Result<(), Failure> {
 
 type Call<'a> = Box<dyn Fn() -> Result<(), Failure> + Sync + 'a>;
 
-/// A call through the API that services use, and the same work without a component.
+/// A call through the API of the services, and the same work without a component.
 struct Case<'a> {
     name: &'static str,
     component: Call<'a>,
@@ -56,8 +56,8 @@ struct Case<'a> {
     calls: usize,
 }
 
-/// So many calls on each of so many threads: what each took, in microseconds, and how
-/// many there were a second.
+/// Makes `calls` calls on each of `threads` threads. Returns their durations in microseconds, and
+/// the number of calls per second.
 fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64), Failure> {
     let one_thread = || {
         let mut times = Vec::with_capacity(calls);
@@ -84,7 +84,7 @@ fn timed(threads: usize, calls: usize, call: &Call<'_>) -> Result<(Vec<f64>, f64
     Ok((times.concat(), per_second))
 }
 
-/// One call in a fresh instance, by slot.
+/// Measures one call in a fresh instance, by slot.
 fn calls(components: &Components, runtime: &Handle) -> Result<(), Failure> {
     report::heading("One call of each slot, in a fresh instance");
     let mut table = Table::new(&[
@@ -97,7 +97,7 @@ fn calls(components: &Components, runtime: &Handle) -> Result<(), Failure> {
         "2 threads",
     ]);
     for case in cases(components, runtime) {
-        // In turns, so that both meet the same noise.
+        // In turns, so that both are exposed to the same noise.
         let (mut component, mut native) = (Vec::new(), Vec::new());
         let (mut one, mut two) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -261,7 +261,7 @@ fn cases<'a>(components: &'a Components, runtime: &'a Handle) -> Vec<Case<'a>> {
     ]
 }
 
-/// What the far end answers.
+/// Response of the simulated provider.
 fn nothing_found() -> axum::http::Response<Bytes> {
     let mut answer = axum::http::Response::new(Bytes::from_static(b"{}"));
     *answer.status_mut() = axum::http::StatusCode::NOT_FOUND;
@@ -283,7 +283,7 @@ fn submission() -> signing::SubmissionRequest {
     }
 }
 
-/// Records of a signing room with one template, in memory.
+/// In-memory records of a signing room with one template.
 struct OneTemplate;
 
 impl RoomRecords for OneTemplate {
@@ -379,13 +379,13 @@ fn sent_from_template_natively() -> native_lifecycle::types::EnvelopeFacts {
     }
 }
 
-/// The server's program, which compiles.
+/// Returns a compiler that runs the server binary.
 fn compiler() -> Result<Compiler, Failure> {
     let program = server::program()?;
     Ok(Compiler::new(Some(program), Duration::from_secs(300)))
 }
 
-/// Compiled in a process of its own, and loaded from the cache.
+/// Measures compiling components in a child process, and loading them from the cache.
 async fn uploads() -> Result<(), Failure> {
     report::heading("A component's way in");
     let compiler = compiler()?;
@@ -419,7 +419,7 @@ async fn uploads() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What callers notice while the largest component is compiled.
+/// Measures the latency of callers while the largest component is compiled.
 async fn bystanders(components: &Arc<Components>) -> Result<(), Failure> {
     report::heading("Callers while a candidate is compiled");
     let mut table = Table::new(&["meanwhile", "median µs", "p99 µs", "worst ms"]);
@@ -457,7 +457,7 @@ fn noticed(table: &mut Table, name: &str, times: &[f64]) {
     ]);
 }
 
-/// Two callers, one call a millisecond each: how long each took.
+/// Runs two callers that make one call per millisecond each, and returns the durations.
 async fn latencies(
     components: &Arc<Components>,
     longest: Duration,

@@ -1,5 +1,5 @@
-//! Documents in the sandbox: finding anchors in a long one beside poppler,
-//! making templates of it, marks, the custody record and page images.
+//! Documents in the sandbox: finding anchors in a long one compared with poppler, making templates
+//! of it, marks, the custody record and page images.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -19,14 +19,14 @@ use crate::pdf::PdfBuilder;
 use crate::report::{self, Table, median, millis};
 
 const PAGES: usize = 500;
-/// Where the anchor of the comparison stands.
+/// Page of the anchor in the comparison.
 const PAGE: usize = 400;
 const ROUNDS: usize = 5;
-/// An ordinary page as wide as a signing page shows it.
+/// Width of a page image on a signing page, in pixels.
 const IMAGE_WIDTH: u32 = 1000;
 const CONTRACT: &[u8] = include_bytes!("../../tests/fixtures/retail-installment-contract.pdf");
 
-/// Measures, and prints three tables.
+/// Runs the measurements and prints three tables.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
@@ -40,7 +40,7 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// One anchor on page 400 of 500: the component beside `pdftotext -bbox`.
+/// Compares the component with `pdftotext -bbox` for one anchor on page 400 of 500.
 async fn anchors(components: &Components, long: &Bytes) -> Result<(), Failure> {
     report::heading("One anchor on page 400 of a 500-page document");
     let mut file = tempfile::NamedTempFile::new()?;
@@ -116,7 +116,7 @@ fn anchor(page: usize) -> placement::FieldRequest {
     }
 }
 
-/// `POST /partner/templates` with the long document and so many anchors.
+/// Measures `POST /partner/templates` with the long document and an increasing number of anchors.
 async fn templates(long: &Bytes) -> Result<(), Failure> {
     report::heading("Making a template of it");
     let folder = tempfile::tempdir()?;
@@ -160,7 +160,7 @@ async fn templates(long: &Bytes) -> Result<(), Failure> {
     partner.server.stop()
 }
 
-/// What is written on an ordinary contract of four pages.
+/// Measures writing and drawing on an ordinary contract of four pages.
 async fn writing(components: &Components) -> Result<(), Failure> {
     report::heading("Writing and drawing");
     let rules = components.documents(None, Priority::Request);
@@ -210,7 +210,7 @@ async fn writing(components: &Components) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a mark added to a document.
+/// Returns the bytes that a mark added to a document.
 fn added(marked: documents::Marked) -> Vec<u8> {
     match marked {
         documents::Marked::Unchanged => Vec::new(),
@@ -264,7 +264,7 @@ fn custody_facts() -> documents::CustodyFacts {
     }
 }
 
-/// About 4,300 characters on each page; each page has an anchor of its own.
+/// Returns a document with about 4,300 characters and one distinct anchor on each page.
 pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
     const WORDS: [&str; 16] = [
         "the",
@@ -310,16 +310,16 @@ pub fn text_document(pages: usize) -> Result<Vec<u8>, Failure> {
     Ok(pdf.build())
 }
 
-/// Of this process, or of children that it has waited for.
+/// Process of a time measurement: this one, or the children it has waited for.
 enum Whose {
     Own,
     Children,
 }
 
-/// Processor time used so far, in steps of 10 ms.
+/// Returns the processor time used so far, in steps of 10 ms.
 fn processor_time(whose: Whose) -> Result<Duration, Failure> {
     let text = std::fs::read_to_string("/proc/self/stat")?;
-    // The fields after the program's name, which may hold anything.
+    // The fields follow the program name, which may contain any character.
     let rest = text.rsplit_once(')').ok_or("an unknown /proc/self/stat")?.1;
     let first = match whose {
         Whose::Own => 11,

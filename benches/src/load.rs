@@ -1,5 +1,5 @@
-//! A load of requests that costs little itself: kept connections, requests made
-//! beforehand, answers read by their length.
+//! Load generator with little overhead: persistent connections, prebuilt requests, and responses
+//! read by their length.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use tokio::net::TcpStream;
 
 use crate::Failure;
 
-/// A GET of `path` with these headers.
+/// Builds a GET of `path` with these headers.
 pub fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     request(address, "GET", path, headers, &[])
 }
 
-/// A request with a body.
+/// Builds a request with a body.
 pub fn request(
     address: SocketAddr,
     method: &str,
@@ -30,13 +30,13 @@ pub fn request(
     [head.as_bytes(), body].concat()
 }
 
-/// One kept connection.
+/// A persistent connection.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-/// Status and body.
+/// Status and body of a response.
 pub struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
@@ -55,7 +55,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads the answer.
+    /// Sends a request and reads the response.
     pub async fn ask(&mut self, request: &[u8]) -> Result<Answer, Failure> {
         self.stream.write_all(request).await?;
         let head = loop {
@@ -93,9 +93,8 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
         .position(|window| window == wanted)
 }
 
-/// Asks over `connections` for as long as `time`, each taking the next of
-/// `requests` in turn, and returns how long each answer took. Anything but
-/// `expected` is a failure.
+/// Sends requests over `connections` for the duration `time`, each connection taking the next of
+/// `requests` in turn, and returns the response times. Any status but `expected` is a failure.
 pub async fn run(
     address: SocketAddr,
     requests: &[Vec<u8>],

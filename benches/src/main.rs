@@ -1,23 +1,22 @@
-//! `holdfast-bench`: what holdfast costs, printed as ratios taken in one run.
+//! `holdfast-bench`: performance of holdfast, printed as ratios measured in one run.
 //!
-//! | Section | Asks |
+//! | Section | Measures |
 //! |---|---|
-//! | `compliance` | what does the sandbox cost, and what would other engines? |
-//! | `components` | what does a call of each slot cost, what does an upload, and who notices? |
-//! | `start-up` | how soon does `holdfast serve` answer, and how much memory does it hold? |
-//! | `documents` | what do finding anchors, marking and drawing cost, and how much memory? |
-//! | `partner` | what do credentials, limits and records cost a request? how long does a create take, and how much memory do uploads? |
-//! | `signing` | how long does a signer wait, alone and among a hundred? |
-//! | `webhooks` | how soon is an event received, at what cost, and what does a slow receiver cost the others? |
-//! | `bulk` | how long does a batch take beside single creates, and who notices? what do two nodes do with ten? |
-//! | `neighbours` | what does a quiet tenant wait for while another one, or a crowd of clients, does its worst? |
-//! | `nodes` | what do one, two and three nodes answer together? |
-//! | `scale` | what do the same requests cost with a million envelopes? only where it is named |
-//! | `vault` | what does vault-in cost beside the least that it can, and how much memory? |
+//! | `compliance` | cost of the sandbox, compared with other policy engines |
+//! | `components` | cost of a call of each slot and of an upload, and its effect on other callers |
+//! | `start-up` | time until `holdfast serve` is ready, and its memory when idle |
+//! | `documents` | time and memory of finding anchors, marking and drawing |
+//! | `partner` | cost of credentials, limits and records; duration of creates; memory of uploads |
+//! | `signing` | waiting time of a signer, alone and among a hundred |
+//! | `webhooks` | latency and cost of deliveries, and the effect of a slow receiver on others |
+//! | `bulk` | batches compared with single creates, and their effect on other requests |
+//! | `neighbours` | latency of a quiet tenant while another tenant or a crowd attacks |
+//! | `nodes` | throughput of one, two and three nodes |
+//! | `scale` | cost of the same requests with a million envelopes; runs only if named |
+//! | `vault` | time and memory of vault-in, compared with a lower bound |
 //!
-//! Without arguments all sections run, with arguments those named. Nothing
-//! here passes or fails on a time; it fails when engines that are compared do
-//! not give the same answers.
+//! Without arguments all sections run except `scale`, with arguments those named. No time limit is
+//! asserted; a run fails only if compared engines give different results.
 
 mod bulk;
 mod compliance;
@@ -39,10 +38,10 @@ mod webhooks;
 
 use std::process::ExitCode;
 
-/// Any failure, in words for whoever runs this.
+/// Any failure, with a message for the developer who runs the benchmark.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What it is called, and what runs it.
+/// Name of a section, and the function that runs it.
 type Section = (&'static str, fn() -> Result<(), Failure>);
 
 const SECTIONS: [Section; 11] = [
@@ -59,13 +58,13 @@ const SECTIONS: [Section; 11] = [
     ("neighbours", neighbours::run),
 ];
 
-/// Takes as long as it is told to.
+/// Runs only if named, because its duration depends on `SCALE`.
 const SCALE: Section = ("scale", scale::run);
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let done = match wanted.first().map(String::as_str) {
-        // What the partner section compares with, as a program of its own.
+        // Baseline of the partner section, run as a program of its own.
         Some(partner::BARE_SERVER) => partner::serve_bare(&wanted[1..]),
         _ => run(&wanted),
     };

@@ -1,5 +1,5 @@
-//! One tenant beside another: the slowest requests of a quiet tenant, alone and while
-//! another one, or a crowd of clients, does its worst.
+//! Tenant isolation: the slowest requests of a quiet tenant, alone and while another tenant, or a
+//! crowd of clients, attacks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,18 +22,18 @@ use crate::load::{self, Connection};
 use crate::partner::{FORM, Partner, Tenant, form, scans};
 use crate::report::{self, Table, millis, percentile};
 
-/// Seconds of each row, where `NEIGHBOUR_SECONDS` is not set.
+/// Duration of each row in seconds, unless `NEIGHBOUR_SECONDS` is set.
 const SECONDS: u64 = 60;
-/// The quiet tenant's creates a second.
+/// Creates per second of the quiet tenant.
 const CREATES: u64 = 10;
-/// Every n-th contract is signed and vaulted.
+/// Every n-th contract of the quiet tenant is signed and vaulted.
 const SIGNED: u64 = 2;
 const STALLED: usize = 200;
 const HALF_OPEN: usize = 1_000;
-/// How long a contract may take to be vaulted before it counts as lost.
+/// Timeout after which a contract that is not vaulted counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Measures, and prints a table.
+/// Runs the measurements and prints a table.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
@@ -45,7 +45,7 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// What the quiet tenant waited for, in milliseconds.
+/// Waiting times of the quiet tenant, in milliseconds.
 #[derive(Default)]
 struct Waits {
     create: Vec<f64>,
@@ -57,19 +57,19 @@ struct Waits {
 struct Ground {
     attacker: Partner,
     victim: Tenant,
-    /// Of the victim.
+    /// Template of the victim.
     template: Value,
-    /// Paths of the attacker's: a heavy form, and a large copy.
+    /// Paths of the attacker: a heavy form, and a large copy.
     heavy_form: String,
     copy: String,
     heavy: Bytes,
-    /// Of the attacker's web app.
+    /// Token of the attacker's web app.
     token: String,
     address: SocketAddr,
     time: Duration,
 }
 
-/// Starts clients that attack.
+/// Function that starts attacking clients.
 type Attack = fn(&Ground, &Crowd) -> Result<(), Failure>;
 
 const ATTACKS: [(&str, Attack); 8] = [
@@ -83,15 +83,15 @@ const ATTACKS: [(&str, Attack); 8] = [
     ("1,000 half-open connections", half_open),
 ];
 
-/// Clients that attack, on threads of the lowest priority: elsewhere they would not take
-/// the server's processors.
+/// Attacking clients, on threads of the lowest priority: in a real attack they would not use the
+/// processors of the server.
 struct Crowd {
-    /// None once it is dropped.
+    /// `None` once dropped.
     runtime: Option<Runtime>,
     answers: Arc<Answers>,
 }
 
-/// Counts what the attacking clients were answered.
+/// Counters of the responses to the attacking clients.
 #[derive(Default)]
 struct Answers {
     done: AtomicUsize,
@@ -109,7 +109,8 @@ impl Answers {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests done, refused (4xx, 503), and failed otherwise.
+    /// Returns the numbers of requests that succeeded, were refused (4xx, 503), or failed
+    /// otherwise.
     fn text(&self) -> String {
         let counters = [&self.done, &self.refused, &self.failed];
         counters
@@ -123,7 +124,7 @@ impl Crowd {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(2)
-            // Linux keeps a priority for each thread.
+            // On Linux the priority is a property of each thread.
             .on_thread_start(|| {
                 let _ = rustix::process::setpriority_process(None, 19);
             })
@@ -140,7 +141,7 @@ impl Crowd {
         }
     }
 
-    /// `count` clients that repeat their request, each over a connection of its own.
+    /// Starts `count` clients that repeat their request, each over its own connection.
     fn repeat(&self, address: SocketAddr, count: usize, request: impl Fn(usize) -> Vec<u8>) {
         for number in 0..count {
             let (request, answers) = (request(number), self.answers.clone());
@@ -158,7 +159,7 @@ impl Crowd {
         }
     }
 
-    /// Keeps `count` connections that sent this and read nothing.
+    /// Keeps `count` connections open that send this and read nothing.
     fn silent(&self, address: SocketAddr, count: usize, sent: &[u8]) {
         for _ in 0..count {
             let sent = sent.to_vec();
@@ -169,7 +170,7 @@ impl Crowd {
                         continue;
                     };
                     let _ = stream.write_all(&sent).await;
-                    // Until the server closes it; then once more.
+                    // Reconnects when the server closes the connection.
                     while stream.writable().await.is_ok() && stream.take_error().is_ok() {
                         tokio::time::sleep(Duration::from_secs(1)).await;
                         if matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
@@ -182,14 +183,14 @@ impl Crowd {
     }
 }
 
-/// A connection from an address that the quiet tenant does not have.
+/// Connects from an address other than that of the quiet tenant.
 async fn from_elsewhere(address: SocketAddr) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::from(([127, 0, 0, 2], 0)))?;
     socket.connect(address).await
 }
 
-/// A runtime waits for its threads, which asynchronous code may not.
+/// Dropping a runtime blocks until its threads end, which asynchronous code must not do.
 impl Drop for Crowd {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -246,7 +247,7 @@ impl Ground {
         ]);
         let idle = self.attacker.server.memory()?.resident / 1024.0;
         let mut alone: Option<[f64; 3]> = None;
-        // Only the rows whose names contain it.
+        // Runs only the rows with this text in their names.
         let wanted = std::env::var("NEIGHBOUR_ROWS").unwrap_or_default();
         let rows = ATTACKS.into_iter();
         let rows = rows.filter(|(name, _)| *name == "nothing" || name.contains(&wanted));
@@ -290,7 +291,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The most memory during a row, in MiB.
+    /// Returns the peak memory during a row, in MiB.
     async fn peak(&self) -> Result<f64, Failure> {
         let (began, mut peak) = (Instant::now(), 0_f64);
         while began.elapsed() < self.time {
@@ -329,7 +330,7 @@ impl Ground {
     }
 }
 
-/// Creates a contract, and signs and vaults it where that is wanted: how long each took.
+/// Creates a contract, optionally signs and vaults it, and returns the durations.
 async fn contract(
     address: SocketAddr,
     key: &str,
@@ -357,7 +358,7 @@ async fn ask(address: SocketAddr, request: &[u8]) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&answer.body).unwrap_or_default())
 }
 
-/// The request that makes a template; the field is at an anchor, or on the first page.
+/// Builds the request that makes a template; the field is at an anchor, or on the first page.
 fn template_request(address: SocketAddr, key: &str, pdf: &Bytes, anchors: &[String]) -> Vec<u8> {
     let placement = |anchor: Option<&String>| match anchor {
         Some(anchor) => json!({ "mode": "anchor", "anchor_text": anchor, "w": 0.2, "h": 0.03 }),
@@ -393,7 +394,7 @@ async fn template(
     Ok(ask(address, &request).await?["data"]["template_id"].take())
 }
 
-/// An envelope's id, and the path of its form.
+/// Creates an envelope and returns its id and the path of its form.
 async fn envelope(
     address: SocketAddr,
     key: &str,
@@ -475,7 +476,7 @@ fn pages(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
 }
 
 impl Ground {
-    /// The request that uploads a component for the attacker.
+    /// Builds the request that uploads a component for the attacker.
     fn upload(&self, component: &[u8], name: &str, version: &str) -> Vec<u8> {
         let bearer = format!("Bearer {}", self.token);
         let headers = [("authorization", bearer.as_str()), ("content-type", FORM)];
@@ -483,7 +484,7 @@ impl Ground {
         load::request(self.address, "POST", "/api/v2/components", &headers, &body)
     }
 
-    /// A setting of the attacker's web app.
+    /// Builds a POST request of the attacker's web app.
     fn post(&self, path: &str, body: &Value) -> Vec<u8> {
         let bearer = format!("Bearer {}", self.token);
         let json = ("content-type", "application/json");
@@ -493,19 +494,19 @@ impl Ground {
     }
 }
 
-/// The largest of the default components, each time another one.
+/// Uploads the largest default component, in a different variant each time.
 fn uploads(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     let documents = embedded().find(|artifact| artifact.slot == Slot::Documents);
     let documents = documents.ok_or("no documents component")?.bytes;
     crowd.repeat(ground.address, 30, |number| {
-        // A custom section called `n`.
+        // A custom section named `n`.
         let unique = [&documents[..], &[0, 3, 1, b'n', number as u8]].concat();
         ground.upload(&unique, "own", &format!("1.0.{number}"))
     });
     Ok(())
 }
 
-/// Templates by way of a plugin of the attacker's that loops.
+/// Makes templates with a plugin of the attacker that loops forever.
 fn endless_plugin(ground: &Ground, crowd: &Crowd) -> Result<(), Failure> {
     let plugin = ground.upload(MISBEHAVING, "endless", "1.0.0");
     let address = ground.address;

@@ -1,7 +1,7 @@
-//! What one, two and three nodes on one PostgreSQL answer together.
+//! Throughput of one, two and three nodes on one PostgreSQL.
 //!
-//! All run on this machine, with the database and the load beside them: with as many CPUs
-//! as there are nodes, the ratios say what coordination costs, not what more machines give.
+//! All nodes run on this machine, together with the database and the load generator. With only as
+//! many CPUs as nodes, the ratios show the cost of coordination, not the gain of more machines.
 
 use std::time::Duration;
 

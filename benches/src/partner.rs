@@ -1,4 +1,4 @@
-//! The partner surface under load, beside a bare handler on the same database.
+//! The partner API under load, compared with a bare handler on the same database.
 
 use std::io::BufRead as _;
 use std::net::SocketAddr;
@@ -21,12 +21,12 @@ use crate::load::{self, Connection};
 use crate::report::{self, Table, median};
 use crate::server::{Log, Server, free_address, program};
 
-/// First argument of the bare server's program.
+/// First argument that runs the bare server.
 pub const BARE_SERVER: &str = "bare-server";
 
 const ENVELOPES: usize = 100_000;
 const CONNECTIONS: usize = 8;
-/// One turn of one server; they take turns so that noise meets both.
+/// Duration of one turn of a server; servers take turns so that noise affects both.
 const TURN: Duration = Duration::from_secs(3);
 const TURNS: usize = 5;
 const CREATE_TIME: Duration = Duration::from_secs(6);
@@ -66,7 +66,7 @@ pub fn run() -> Result<(), Failure> {
     runtime.block_on(creates_and_uploads())
 }
 
-/// A running holdfast with one organization and a key without a limit to speak of.
+/// A running server with one organization and a key with a practically unlimited rate.
 pub struct Partner {
     pub server: Server,
     pub org: OrgId,
@@ -74,7 +74,7 @@ pub struct Partner {
     operator: Operator,
 }
 
-/// The operator's tool, on one installation.
+/// The operator's command line for one installation.
 pub struct Operator {
     pub folder: PathBuf,
     pub database: String,
@@ -100,7 +100,7 @@ impl Operator {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// A web-app admin's token.
+    /// Returns a token of a web-app admin.
     pub fn web_token(&self, org: &OrgId) -> Result<String, Failure> {
         let org = org.as_str();
         let email = "bench@example.com";
@@ -130,7 +130,7 @@ impl Partner {
         Self::start_with(folder, database, &[])
     }
 
-    /// With more settings, as environment variables.
+    /// Starts a server with additional settings, as environment variables.
     pub fn start_with(
         folder: &Path,
         database: &str,
@@ -149,7 +149,7 @@ impl Partner {
         })
     }
 
-    /// The server alone.
+    /// Starts the server without an organization.
     pub fn serve(
         folder: &Path,
         database: &str,
@@ -166,7 +166,7 @@ impl Partner {
         Ok(server)
     }
 
-    /// One more node, with the keys of the first one's folder and a folder of its own.
+    /// Starts another node, with the keys of the first node's folder and its own folder.
     pub fn join(
         folder: &Path,
         database: &str,
@@ -184,12 +184,12 @@ impl Partner {
         Ok((other, server))
     }
 
-    /// A web-app admin's token.
+    /// Returns a token of a web-app admin.
     pub fn web_token(&self) -> Result<String, Failure> {
         self.operator.web_token(&self.org)
     }
 
-    /// Another organization on the same server.
+    /// Adds another organization on the same server.
     pub fn another(&self) -> Result<Tenant, Failure> {
         self.operator.tenant()
     }
@@ -203,7 +203,7 @@ impl Partner {
         load::request(self.server.address, method, &path, &headers, body)
     }
 
-    /// The `data` of an answer.
+    /// Sends a request and returns the `data` of the response.
     pub async fn ask(&self, request: &[u8]) -> Result<Value, Failure> {
         let mut connection = Connection::open(self.server.address).await?;
         let answer = connection.ask(request).await?;
@@ -268,7 +268,7 @@ async fn reads(table: &mut Table, database: &str, folder: &Path, url: &str) -> R
     partner.server.stop()
 }
 
-/// Milliseconds below which this share of the times lies.
+/// Returns the milliseconds below which this share of the times lies.
 fn percentile(mut times: Vec<Duration>, share: f64) -> f64 {
     times.sort();
     let index = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
@@ -299,7 +299,7 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
         ids.push(envelope.id);
     }
     tx.commit().await?;
-    // PostgreSQL does this by itself, a minute later; SQLite never does.
+    // PostgreSQL analyzes tables automatically, but only after a minute; SQLite never does.
     if store.dialect() == Dialect::Postgres {
         let mut connection = store.read().await?;
         sqlx::query("analyze").execute(&mut *connection).await?;
@@ -307,7 +307,7 @@ async fn fill(store: &Store, org: &OrgId) -> Result<Vec<EnvelopeId>, Failure> {
     Ok(ids)
 }
 
-/// The bare handler, in a process of its own as holdfast is.
+/// The bare handler, in its own process like holdfast.
 struct Bare {
     child: Child,
     address: SocketAddr,
@@ -333,7 +333,7 @@ impl Drop for Bare {
     }
 }
 
-/// Serves the same two reads with nothing around them.
+/// Serves the same two reads without any surrounding layers.
 pub fn serve_bare(arguments: &[String]) -> Result<(), Failure> {
     let [address, database, org] = arguments else {
         return Err("the bare server needs an address, a database and an organization".into());
@@ -462,7 +462,7 @@ pub fn form(file: &[u8], texts: &[(&str, &str)]) -> Vec<u8> {
     [body.as_bytes(), file, b"\r\n--bench-boundary--\r\n"].concat()
 }
 
-/// A document of scanned pages, each with a picture of so many bytes.
+/// Returns a document of scanned pages, each with a picture of `bytes` bytes.
 pub fn scans(pages: usize, bytes: usize) -> Vec<u8> {
     let mut pdf = b"%PDF-1.7\n".to_vec();
     let mut offsets = Vec::new();

@@ -1,10 +1,10 @@
-//! Medians, percentiles and tables for people.
+//! Medians, percentiles and printed tables.
 
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
 
-/// Which machine this is, and how to read what follows.
+/// Prints the facts of the machine, and how to read the results.
 pub fn preamble() {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let load = load();
@@ -24,7 +24,7 @@ pub fn preamble() {
     }
 }
 
-/// How many programs wanted a CPU during the last minute.
+/// Returns the load average of the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ')
@@ -33,7 +33,7 @@ fn load() -> f64 {
         .unwrap_or_default()
 }
 
-/// A section's title.
+/// Prints the title of a section.
 pub fn heading(title: &str) {
     println!("\n{title}\n{}", "=".repeat(title.chars().count()));
 }
@@ -44,7 +44,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(headings: &[&str]) -> Self {
         Self {
             rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()],
@@ -96,7 +96,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
-/// The value in the middle; of two in the middle, their mean.
+/// Returns the median; for an even number of values, the mean of the two in the middle.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -107,7 +107,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The smallest value that at least `percent` percent of the values do not exceed.
+/// Returns the smallest value that at least `percent` percent of the values do not exceed.
 pub fn percentile(values: &[f64], percent: usize) -> f64 {
     let rank = (values.len() * percent).div_ceil(100).max(1);
     sorted(values).get(rank - 1).copied().unwrap_or(f64::NAN)
@@ -119,17 +119,17 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Microseconds with their fraction.
+/// Returns microseconds with their fraction.
 pub fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// Milliseconds with their fraction.
+/// Returns milliseconds with their fraction.
 pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// `1234567.8` as `1,234,568`.
+/// Formats `1234567.8` as `1,234,568`.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `holdfast serve` as a program, started and watched.
+//! `holdfast serve` as a child process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,24 +12,24 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Failure;
 
-/// A server that is not ready after this has failed.
+/// Timeout for becoming ready.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at `/readyz`: each costs the server a probe of its storage.
+/// Interval between requests of `/readyz`, each of which makes the server probe its storage.
 pub const POLL: Duration = Duration::from_millis(5);
 
-/// One start, as times from spawning the process.
+/// Times of one start, measured from spawning the process.
 pub struct Start {
     pub listening: Duration,
     pub ready: Duration,
 }
 
-/// What an idle server holds, in KiB.
+/// Memory of an idle server, in KiB.
 pub struct Memory {
     pub resident: f64,
     pub proportional: f64,
 }
 
-/// The program lies beside this one.
+/// Returns the path of the server binary, which is next to this one.
 pub fn program() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()?.with_file_name("holdfast");
     if program.is_file() {
@@ -42,19 +42,19 @@ pub fn program() -> Result<PathBuf, Failure> {
     .into())
 }
 
-/// Where a server's log goes. Reading it costs the reader a core's worth under
-/// load, so that it is watched only where its lines are timed.
+/// Destination of a server's log. Reading it uses about one core under load, so it is watched only
+/// if its lines are timed.
 pub enum Log {
     Watched,
     File,
 }
 
-/// A server of ours; dropping it ends it.
+/// A server process, killed on drop.
 pub struct Server {
     child: Child,
     spawned: Instant,
     pub address: SocketAddr,
-    /// None when its log goes to a file.
+    /// `None` if its log goes to a file.
     lines: Option<Receiver<(Instant, String)>>,
 }
 
@@ -68,7 +68,7 @@ impl Server {
     ) -> Result<Self, Failure> {
         let address = free_address()?;
         let mut command = Command::new(program);
-        // Settings of whoever runs this would change what is measured.
+        // Settings from the developer's environment would distort the measurements.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("HOLDFAST_") {
                 command.env_remove(name);
@@ -147,12 +147,12 @@ impl Server {
         }
     }
 
-    /// Of its process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it holds now.
+    /// Returns its current memory.
     pub fn memory(&self) -> Result<Memory, Failure> {
         let folder = PathBuf::from("/proc").join(self.child.id().to_string());
         Ok(Memory {
@@ -161,8 +161,8 @@ impl Server {
         })
     }
 
-    /// Asks the server to finish, as an operator would, and waits for it: the
-    /// next start should not find a database that was left in a hurry.
+    /// Shuts the server down cleanly, as an operator would: after a kill the next start would first
+    /// have to recover the database.
     pub fn stop(mut self) -> Result<(), Failure> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let asked = Instant::now();
@@ -178,7 +178,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Only matters after a failure; a server that has ended is left alone.
+        // Needed only after a failure; a server that has exited is left alone.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -188,12 +188,12 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Reads on to the end, so that the server never waits for its log.
+/// Reads the log to its end, so that the server never blocks on it.
 fn lines(stderr: ChildStderr) -> Receiver<(Instant, String)> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            // Nobody listens any more once the server is ready.
+            // The receiver is dropped once the server is ready.
             let _ = sender.send((Instant::now(), line));
         }
     });
@@ -212,7 +212,7 @@ fn answers_ready(address: SocketAddr) -> Result<bool, Failure> {
     Ok(answer.starts_with(b"HTTP/1.1 200 "))
 }
 
-/// The number behind `label` in a file of `/proc`.
+/// Returns the number after `label` in a file of `/proc`.
 fn kibibytes(file: &Path, label: &str) -> Result<f64, Failure> {
     let text = std::fs::read_to_string(file)?;
     let value = text

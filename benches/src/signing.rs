@@ -1,5 +1,5 @@
-//! What a signer waits for: the form and its first page, and that everything is
-//! signed once the form is sent; alone, and a hundred signers at once.
+//! Waiting times of a signer: for the form, for its first page, and for the signing itself after
+//! the form is sent; alone, and with a hundred signers at once.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const PAGES: usize = 100;
 const ROUNDS: usize = 5;
 const AT_ONCE: usize = 100;
 
-/// Measures, and prints two tables.
+/// Runs the measurements and prints two tables.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
@@ -30,7 +30,7 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// A signer's requests, in the order of a visit.
+/// Durations of a signer's requests, in the order of a visit.
 struct Visit {
     form: Duration,
     page: Duration,
@@ -41,7 +41,7 @@ async fn alone(partner: &Partner) -> Result<(), Failure> {
     report::heading(&format!("Signing a contract of {PAGES} pages"));
     let (mut first, mut later) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // A document of its own, so that nothing of it is remembered.
+        // A new document for each round, so that nothing is cached.
         let template = template(partner, PAGES + round).await?;
         first.push(visit(partner, &envelope(partner, &template).await?).await?);
         later.push(visit(partner, &envelope(partner, &template).await?).await?);
@@ -126,7 +126,7 @@ async fn template(partner: &Partner, pages: usize) -> Result<Value, Failure> {
     Ok(partner.ask(&created).await?["template_id"].take())
 }
 
-/// The path of the first signer's form.
+/// Creates an envelope and returns the path of the first signer's form.
 async fn envelope(partner: &Partner, template: &Value) -> Result<String, Failure> {
     let body = json!({
         "envelope_name": "Contract", "customer_email": "jo@example.com", "customer_name": "Jo",

@@ -1,4 +1,4 @@
-//! Start-up of `holdfast serve` and the memory it holds when idle.
+//! Start-up time of `holdfast serve`, and its memory when idle.
 
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::report::{self, Table, median, millis};
 use crate::server::{Log, POLL, Server, program};
 
 const RUNS: usize = 5;
-/// How long a server is left alone before its memory is read.
+/// Idle time before the memory is read.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// Starts servers on empty and on used data folders and prints the table.
@@ -76,7 +76,7 @@ fn times(table: &mut Table, name: &str, until: &str, values: &[f64]) {
     );
 }
 
-/// Median, least and most.
+/// Returns median, minimum and maximum.
 fn spread(values: &[f64]) -> [String; 3] {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,5 +1,4 @@
-//! Vault-in of a small and a large document, beside the least that any vault has
-//! to do with them.
+//! Vault-in of a small and a large document, compared with the least work that any vault has to do.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -20,7 +19,7 @@ const MEGABYTE: usize = 1_000_000;
 const SIZES: [usize; 2] = [MEGABYTE, 25 * MEGABYTE];
 const ROUNDS: usize = 5;
 
-/// Measures, and prints a table.
+/// Runs the measurements and prints a table.
 pub fn run() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
@@ -45,7 +44,7 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}", folder.path().join("holdfast.db").display());
     let partner = Partner::start(folder.path(), &url)?;
-    // What is loaded once is not part of any pipeline.
+    // Warm-up: one-time loading is not part of any pipeline.
     vaulted(&partner, &scans(1, 1000)).await?;
     let document = scans(size / MEGABYTE, MEGABYTE);
     let (mut floors, mut times, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
@@ -68,8 +67,8 @@ async fn measure(size: usize) -> Result<Vec<String>, Failure> {
     ])
 }
 
-/// How long vault-in took, and the most bytes the server held meanwhile above
-/// what it held before.
+/// Vaults a document. Returns the duration, and the peak memory of the server above its memory
+/// before.
 async fn vaulted(partner: &Partner, document: &[u8]) -> Result<(Duration, f64), Failure> {
     let body = json!({
         "envelope_name": "Scan", "customer_email": "jo@example.com", "customer_name": "Jo",
@@ -109,7 +108,7 @@ async fn vaulted(partner: &Partner, document: &[u8]) -> Result<(Duration, f64), 
     Ok((time, (peak - before) * 1024.0))
 }
 
-/// The least: a hash, two writes that are on the disk, and a signature.
+/// Measures the lower bound: a hash, two synced writes, and a signature.
 fn floor(folder: &Path, document: &[u8]) -> Result<Duration, Failure> {
     let key = SigningKey::from_slice(&[7; 32])?;
     let began = Instant::now();

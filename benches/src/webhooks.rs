@@ -1,5 +1,5 @@
-//! Webhooks: how soon an event is received, what it costs, and what a receiver that
-//! is slow or dead costs the others.
+//! Webhooks: latency and cost of deliveries, and the effect of slow or dead receivers on other
+//! receivers.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -108,12 +108,12 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A receiver that costs little itself.
+/// A receiver with little overhead.
 struct Receiver {
     address: SocketAddr,
     arrivals: Mutex<HashMap<String, Instant>>,
     count: AtomicUsize,
-    /// Takes everything and says nothing.
+    /// Whether it accepts connections and requests but never responds.
     hangs: bool,
 }
 
@@ -195,7 +195,7 @@ impl Receiver {
     }
 }
 
-/// A running server, its database, and a receiver that answers.
+/// A running server, its database, and a responsive receiver.
 struct Bench {
     kind: &'static str,
     partner: Partner,
@@ -204,7 +204,7 @@ struct Bench {
     _folder: tempfile::TempDir,
 }
 
-/// An event that was acknowledged.
+/// An acknowledged event.
 struct Sent {
     id: String,
     asked: Instant,
@@ -229,7 +229,7 @@ pub async fn database(
     Ok(format!("{server}/bench_{name}"))
 }
 
-/// An active endpoint for everything, as the API would make it.
+/// Registers an active endpoint for all event types, as the API would.
 async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure> {
     let now = Clock::default().now();
     let endpoint = Endpoint {
@@ -253,7 +253,7 @@ async fn register(store: &Store, org: &OrgId, url: String) -> Result<(), Failure
     Ok(tx.commit().await?)
 }
 
-/// Events that happen while no server is there to deliver them.
+/// Creates events while no server is running to deliver them.
 async fn happen(store: &Store, org: &OrgId, count: usize) -> Result<(), Failure> {
     for _ in 0..count.div_ceil(500) {
         let mut tx = store.begin().await?;
@@ -466,7 +466,7 @@ impl Bench {
         self.receiver.wait_for(before + sent.len()).await?;
         row("nothing (20/s)", &sent)?;
 
-        // Another organization, whose receiver never answers.
+        // Another organization, with a receiver that never responds.
         let other = self.partner.another()?;
         let hung = Receiver::start(true).await?;
         register(&self.store, &other.org, format!("http://{}/", hung.address)).await?;
@@ -490,7 +490,8 @@ impl Bench {
         row("10,000 due at a dead one (200/s)", &sent)
     }
 
-    /// Events at this rate until they have arrived, with nobody else's published.
+    /// Publishes events at this rate, without events of other organizations, and waits for their
+    /// arrival.
     async fn beside_nothing_else(&self, rate: u32) -> Result<Vec<Sent>, Failure> {
         let before = self.receiver.count.load(Ordering::Relaxed);
         let sent = self.publish_at(rate, OPEN_LOOP).await?;
@@ -527,7 +528,7 @@ async fn one(connection: &mut Connection, request: &[u8]) -> Result<Sent, Failur
     })
 }
 
-/// Milliseconds from just before the request.
+/// Returns milliseconds from just before the request.
 fn times(sent: &[Sent], until: impl Fn(&Sent) -> Option<Instant>) -> Vec<f64> {
     sent.iter()
         .filter_map(|sent| Some(until(sent)?.saturating_duration_since(sent.asked)))
@@ -535,7 +536,7 @@ fn times(sent: &[Sent], until: impl Fn(&Sent) -> Option<Instant>) -> Vec<f64> {
         .collect()
 }
 
-/// What is due when the server starts, to so many endpoints.
+/// Measures draining a backlog for a number of endpoints after the server starts.
 async fn drain(
     table: &mut Table,
     kind: &'static str,

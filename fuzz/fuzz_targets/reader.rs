@@ -1,4 +1,4 @@
-//! Page facts, the text layer and the search for anchors.
+//! Page facts, the text layer and the search for anchors, on whole files.
 #![no_main]
 
 use holdfast_placement::{inspect, occurrences, text};

@@ -1,5 +1,5 @@
-//! Embedded tags: found by the reader, parsed, and cut from the page. The input
-//! is the content of a page, so that the time goes into tags and not into files.
+//! Embedded tags: found by the reader, parsed, and cut from the page. The input is page content, so
+//! that fuzzing explores tags and not the file format.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|content: &[u8]| {
@@ -8,7 +8,7 @@ libfuzzer_sys::fuzz_target!(|content: &[u8]| {
     let _ = holdfast_documents::strip_tags(&pdf);
 });
 
-/// A document of one page with this content.
+/// Returns a document of one page with this content.
 fn page(content: &[u8]) -> Vec<u8> {
     let mut pdf = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
         2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\

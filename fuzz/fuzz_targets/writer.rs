@@ -1,4 +1,4 @@
-//! Marks, values, merging, tag removal and page images.
+//! Marks, values, merging, tag removal and page images, on whole files.
 #![no_main]
 
 use holdfast_documents::{

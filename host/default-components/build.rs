@@ -45,14 +45,14 @@ const GUESTS: &[Guest] = &[
     },
 ];
 
-/// Those that wait to be activated.
+/// Further guests, which are used only once activated.
 const FURTHER: &[Guest] = &[Guest {
     package: "holdfast-compliance-ucc2022",
     slot: "rules.compliance",
     memory: Memory::Rules,
 }];
 
-/// What stands behind the signing instance `embedded`, beside the default of its slot.
+/// Guest of the signing instance `embedded`, in addition to the default of its slot.
 const ROOM: &[Guest] = &[Guest {
     package: "holdfast-signing-embedded",
     slot: "provider.signing",
@@ -82,7 +82,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The source of a table of guests, which are built.
+/// Builds guests and returns the source code of their table.
 fn table(builder: &Builder, out: &Path, guests: &[&Guest]) -> Result<String> {
     let mut table = String::from("&[\n");
     for guest in guests {

@@ -1,11 +1,11 @@
--- Spreads the tables over the workers of a Citus cluster, by bucket. For psql, on the
--- coordinator, as who owns the tables: after `holdfast migrate` and before the first node
--- starts, and again after an upgrade that adds tables. Tables that are spread already stay
--- as they are.
+-- Distributes the tables over the workers of a Citus cluster, by bucket. Run it with psql
+-- on the coordinator, as the owner of the tables: after `holdfast migrate` and before the
+-- first node starts, and again after an upgrade that adds tables. Tables that are already
+-- distributed stay unchanged.
 --
--- What begins its key with `bucket` belongs to one organization. The rest is small and
--- stays on the coordinator, to which all nodes connect: keys of the API, chores, the head
--- and the tiles of the log, and who holds which bucket.
+-- A table with `bucket` as the first column of its key holds rows of organizations. The
+-- other tables are small and stay on the coordinator, to which all nodes connect: API
+-- keys, chores, the head and the tiles of the log, and the owners of buckets.
 create extension if not exists citus;
 
 select format('select create_distributed_table(%L, %L)', c.oid::regclass, 'bucket')

@@ -11,7 +11,7 @@ use holdfast_compliance::types::EnvelopeFacts;
 use super::records::{custodian_status_text, status_text};
 use crate::Failure;
 
-/// In the order of the specification.
+/// Names of the checks, in the order of the specification.
 const CHECKS: [&str; 8] = [
     "single_authoritative_copy",
     "tamper_evident_record",
@@ -23,7 +23,7 @@ const CHECKS: [&str; 8] = [
     "secured_party_identified",
 ];
 
-/// The parsed policy set and the names requests are made of.
+/// The parsed policy set and the names used in requests.
 pub struct Cedar {
     authorizer: Authorizer,
     policies: PolicySet,
@@ -33,7 +33,7 @@ pub struct Cedar {
     envelope: EntityTypeName,
 }
 
-/// What is asked about: a record ready for requests.
+/// A record, prepared for requests.
 pub struct Subject {
     resource: EntityUid,
     context: Context,
@@ -56,7 +56,7 @@ impl Cedar {
         })
     }
 
-    /// The record as resource and context.
+    /// Returns the record as resource and context.
     pub fn subject(&self, facts: &EnvelopeFacts) -> Result<Subject, Failure> {
         let resource = EntityUid::from_type_name_and_id(
             self.envelope.clone(),
@@ -68,7 +68,7 @@ impl Cedar {
         })
     }
 
-    /// Asks the eight questions; a policy that cannot be evaluated is an error.
+    /// Sends the eight requests; a policy that cannot be evaluated is an error.
     pub fn decide(&self, subject: &Subject) -> Result<[bool; 8], Failure> {
         let mut satisfied = [false; 8];
         for (satisfied, check) in satisfied.iter_mut().zip(&self.checks) {

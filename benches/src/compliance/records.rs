@@ -1,4 +1,4 @@
-//! The records that all engines decide, and what is wrong with each.
+//! Records that all engines evaluate, with the checks that each must fail.
 
 use holdfast::components::rules::compliance as component;
 pub use holdfast_compliance::status_text;
@@ -7,15 +7,15 @@ use holdfast_compliance::types::{
     SignedDocument, Submitter,
 };
 
-/// A record and the numbers (1 to 8) of the checks it has to fail.
+/// A record and the numbers (1 to 8) of the checks that it must fail.
 pub struct Record {
     pub name: &'static str,
     pub facts: EnvelopeFacts,
     pub failing: &'static [usize],
 }
 
-/// A vaulted envelope in which everything is in place: three submitters, three
-/// signed documents, two custodians, every optional field there.
+/// Returns a complete vaulted envelope: three submitters, three signed documents, two custodians,
+/// and all optional fields.
 pub fn passing() -> EnvelopeFacts {
     let mut facts = EnvelopeFacts {
         envelope_id: "env_01993b1c9a7e7c41b6f2d5a0c3e84f17".into(),
@@ -68,7 +68,7 @@ pub fn passing() -> EnvelopeFacts {
     facts
 }
 
-/// The passing record, records that fail one check each, and awkward ones.
+/// Returns the passing record, records that fail one check each, and unusual ones.
 pub fn all() -> Vec<Record> {
     vec![
         record("everything in place", &[], |_| {}),
@@ -168,7 +168,7 @@ fn custodian(email: &str, status: CustodianStatus) -> Custodian {
     }
 }
 
-/// A custodian's status as the policies of the other engines write it.
+/// Returns a custodian's status as the policies of the other engines write it.
 pub fn custodian_status_text(status: CustodianStatus) -> &'static str {
     match status {
         CustodianStatus::Pending => "pending",
@@ -177,7 +177,7 @@ pub fn custodian_status_text(status: CustodianStatus) -> &'static str {
     }
 }
 
-/// The same record in the types of the host's side of the component.
+/// Converts a record to the types of the host.
 pub fn for_component(facts: &EnvelopeFacts) -> component::EnvelopeFacts {
     let facts = facts.clone();
     component::EnvelopeFacts {

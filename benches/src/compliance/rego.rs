@@ -33,14 +33,14 @@ impl Rego {
         Ok(Self { machine })
     }
 
-    /// The eight answers as the engine gives them.
+    /// Returns the eight results in the format of the engine.
     pub fn decide(&mut self, input: Value) -> Result<Value, Failure> {
         self.machine.set_input(input);
         Ok(self.machine.execute_entry_point_by_index(0)?)
     }
 }
 
-/// Whether each check is satisfied, and its sentence.
+/// Parses the results: whether each check is satisfied, and its sentence.
 pub fn read(answer: &Value) -> Result<Vec<(bool, String)>, Failure> {
     let member = |check: &Value, name: &str| {
         check
@@ -61,7 +61,7 @@ pub fn read(answer: &Value) -> Result<Vec<(bool, String)>, Failure> {
         .collect()
 }
 
-/// The record as the engine's input document: what the checks read of it.
+/// Returns the input document of the engine: the members of the record that the checks read.
 pub fn input(facts: &EnvelopeFacts) -> Value {
     let submitters = facts.submitters.iter().map(|submitter| {
         object([

@@ -79,7 +79,7 @@ unsigned := [submitter.email |
 
 signers := {lower(trim_space(signed.signer_email)) | some signed in input.signed_documents}
 
-# Check 5: the copy has to be where copies are kept, not merely somewhere.
+# Check 5: the copy must be in the location for copies, not in any other.
 copies_identifiable := {
 	"satisfied": true,
 	"detail": "A copy marked as non-authoritative is stored apart from the authoritative one.",
@@ -117,7 +117,7 @@ audit_certificate_generated := {
 	"detail": "The compliance certificate is not yet generated.",
 }
 
-# Check 8: a secured party without a name identifies nobody.
+# Check 8: a secured party needs a non-blank name.
 secured_party_identified := {
 	"satisfied": true,
 	"detail": concat("", ["The secured party is ", trim_space(input.secured_party.name), "."]),
@@ -138,7 +138,7 @@ is_set(path) if {
 	path != ""
 }
 
-# Trimming takes only hexadecimal digits away; a regular expression is slower.
+# Trimming removes only hexadecimal digits; a regular expression is slower.
 is_sha256(text) if {
 	count(text) == 64
 	trim(text, "0123456789abcdefABCDEF") == ""

@@ -1,4 +1,4 @@
-//! Organizations that have had envelopes signed for a while.
+//! Test data: organizations after a year of use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use serde_json::json;
 
 use crate::Failure;
 
-/// Of each organization: who has more envelopes has more organizations.
+/// Envelopes of one organization; larger data sets have more organizations.
 pub const OF_ORGANIZATION: usize = 1_000;
 
-/// An organization, its key, and one of each kind of what it has.
+/// An organization, its key, and the id of one object of each kind.
 pub struct Known {
     pub org: OrgId,
     pub key: String,
     pub some: BTreeMap<&'static str, String>,
 }
 
-/// What has ids of its own, and how much of it an organization has.
+/// Kinds of objects with ids, and their number in an organization.
 const KINDS: [(&str, fn() -> String, usize); 10] = [
     (
         "envelope",
@@ -51,9 +51,9 @@ const KINDS: [(&str, fn() -> String, usize); 10] = [
     ("item", || ItemId::new().to_string(), OF_ORGANIZATION),
 ];
 
-/// Adds envelopes as a year of use leaves them: most are vaulted, with a signer, ledger,
-/// events, decisions, a webhook's delivery and a planned re-reading. Their organizations
-/// have customers, templates, packages and batches.
+/// Adds envelopes as after a year of use: most are vaulted, with a signer, ledger, events,
+/// decisions, a webhook delivery and a planned integrity check. Their organizations have customers,
+/// templates, packages and batches.
 pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result<(), Failure> {
     let now = Clock::default().now();
     let then = (now - Duration::from_secs(86_400 * 100)).to_string();
@@ -109,21 +109,21 @@ pub async fn fill(store: &Store, count: usize, known: &mut Vec<Known>) -> Result
         known.push(Known { org, key, some });
     }
     let mut connection = store.read().await?;
-    // As the database does by itself, in time.
+    // The database would do this on its own after some time.
     sqlx::query("vacuum (analyze)")
         .execute(&mut *connection)
         .await?;
     Ok(())
 }
 
-/// `$1` ids, `$2` bucket, `$3` organization, `$4` customers, `$5` then, `$6` tomorrow,
-/// `$7` envelopes, `$8` endpoint, `$9` batch, `$10` events: named before each statement,
-/// so that all are bound alike.
+/// Parameters: `$1` ids, `$2` bucket, `$3` organization, `$4` customers, `$5` then, `$6` tomorrow,
+/// `$7` envelopes, `$8` endpoint, `$9` batch, `$10` events. This prefix names them in every
+/// statement, so that all statements bind the same parameters.
 const GIVEN: &str = "with given as (select cast($1 as text), cast($2 as bigint), cast($3 as text),
     cast($4 as text), cast($5 as text), cast($6 as text), cast($7 as text), cast($8 as text),
     cast($9 as text), cast($10 as text))";
 
-/// What has these ids.
+/// Insert statements, with the kind of object that each adds.
 const STATEMENTS: &[(&str, &str)] = &[
     (
         "customer",

@@ -1,8 +1,9 @@
-//! What the same requests cost when there are many more envelopes, of many more
-//! organizations, and which queries read whole tables then.
+//! Cost of the same requests with many more envelopes of many more organizations, and the queries
+//! that then read whole tables.
 //!
-//! `SCALE` says how many envelopes, after the first 100,000; `make bench-scale` sets it.
-//! PostgreSQL only: that is where so many are kept.
+//! `SCALE` is the total number of envelopes, which `make bench-scale` sets; the same requests are
+//! measured at 100,000 before. Only PostgreSQL is measured, because installations of this size use
+//! it.
 
 mod fill;
 
@@ -32,7 +33,7 @@ use crate::webhooks::database;
 const FEW: usize = 100_000;
 const MANY: usize = 1_000_000;
 const ROUNDS: usize = 60;
-/// Tables that grow with the envelopes: none of them may be read whole.
+/// Tables that grow with the envelopes, none of which a query may read whole.
 const LARGE: [&str; 14] = [
     "envelope",
     "signer",
@@ -125,8 +126,8 @@ async fn measure(many: usize) -> Result<(), Failure> {
     explain(&config, &url, &operator, &known).await
 }
 
-/// Takes what the database has written out of the system's memory: else what was made
-/// last would be found there, and the few before the many.
+/// Drops the database files from the page cache. Otherwise the newest rows would be cached and the
+/// measurements before and after filling would not be comparable.
 async fn leave_to_disk(store: &Store) -> Result<(), Failure> {
     let mut connection = store.read().await?;
     sqlx::query("checkpoint").execute(&mut *connection).await?;
@@ -148,7 +149,7 @@ async fn leave_to_disk(store: &Store) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Medians in milliseconds: of what is asked first, and of the same once more.
+/// Medians in milliseconds of the first and of the second request.
 type Times = BTreeMap<&'static str, [f64; 2]>;
 
 async fn ask_all(
@@ -157,7 +158,7 @@ async fn ask_all(
     operator: &Operator,
     known: &[Known],
 ) -> Result<Times, Failure> {
-    // Spread over all, so that caches hold what they would.
+    // Spread over all organizations, so that caches hold a realistic share of the data.
     let asked: Vec<&Known> = (0..ROUNDS)
         .map(|round| &known[round * known.len() / ROUNDS])
         .collect();
@@ -353,7 +354,7 @@ async fn sweep(store: &Store, what: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has PostgreSQL log how it runs each query, and looks for whole tables in it.
+/// Lets PostgreSQL log its query plans, and searches them for scans of whole tables.
 async fn explain(
     config: &Config,
     url: &str,
@@ -376,7 +377,7 @@ async fn explain(
     }
     drop(connection);
     let from = std::fs::metadata(&log)?.len() as usize;
-    // New connections, which are explained.
+    // Only new connections log their plans.
     let app = holdfast::start::start(config.clone()).await?;
     let explained = Store::connect(url).await?;
     let router = holdfast::http::router(app);

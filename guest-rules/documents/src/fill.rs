@@ -44,6 +44,8 @@ pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
     let Source { document, pages } = Source::open(pdf)?;
     let mut target = Target::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
+    // The flattened form and its fields are unreachable now; pruning keeps their values out of the
+    // file.
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;
     confirm(&filled, pages.len())?;

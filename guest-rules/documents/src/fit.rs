@@ -38,6 +38,7 @@ pub(crate) fn text(fonts: &Fonts, text: &str, style: Style, space: DisplayedBox)
     let padding = (space.width * 0.04).min(2.0);
     let width = (space.width - 2.0 * padding).max(0.0);
     let mut size = LARGEST.min(space.height / (ASCENT + DESCENT));
+    // Shrink in steps of 4 % until the text fits.
     while size >= SMALLEST {
         let room = width / size;
         let may_break_words = size <= SMALLEST_READABLE;

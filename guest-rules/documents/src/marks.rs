@@ -81,8 +81,11 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
 
 fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
     let Source { document, pages } = Source::open(pdf)?;
+    // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
+    // byte prefix of the marked one.
     let rewritten = Target::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
     let source = Source::open(&rewritten)?;
+    // Repairing a damaged page tree can lose pages; a copy without them must not exist.
     if source.pages.len() != pages.len() {
         return Err(crate::error::unreadable(
             "pages are lost when it is repaired",

@@ -39,6 +39,8 @@ impl Target {
         }
         let balance = self.balance(page);
         let mut tail = String::from("\n");
+        // Close everything that the page leaves open, including the `q` that is put before its
+        // content.
         tail.push_str(if balance.inside_text { "ET\n" } else { "" });
         tail.push_str(&"Q ".repeat(1 + balance.left_open));
         for placement in placements {

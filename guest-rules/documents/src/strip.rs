@@ -52,9 +52,11 @@ pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
             .ok_or_else(|| unreadable("a page disappeared"))?;
         rewrite_page(&mut target, *id, page, &survey)?;
     }
+    // Pruning removes the replaced streams, which still contain the tags.
     target.document_mut().prune_objects();
     let stripped = target.save(pdf, "stripped")?;
     confirm(&stripped, ids.len())?;
+    // Verify the result: a remaining tag would show its name and attributes to every signer.
     if Survey::of(&stripped)?.pages.is_empty() {
         Ok(stripped)
     } else {

@@ -51,6 +51,7 @@ impl Target {
     pub(crate) fn trace<'a>(&'a self, object: &'a Object) -> (Option<ObjectId>, &'a Object) {
         static NULL: Object = Object::Null;
         let (mut id, mut object) = (None, object);
+        // Bounded, because references of a hostile document can form a cycle.
         for _ in 0..32 {
             let Object::Reference(next) = object else {
                 return (id, object);
@@ -108,6 +109,8 @@ impl Target {
         object: &Object,
         known: &mut BTreeMap<ObjectId, ObjectId>,
     ) -> Result<Object> {
+        // A work list instead of recursion over references: hostile documents nest arbitrarily
+        // deep.
         let mut waiting = Vec::new();
         let copy = self.renumbered(object, known, &mut waiting)?;
         while let Some((old, new)) = waiting.pop() {
@@ -129,6 +132,8 @@ impl Target {
                 let new = match known.get(old) {
                     Some(new) => *new,
                     None => {
+                        // Reserve the number before copying the content, so that cyclic references
+                        // terminate.
                         let new = self.add(Object::Null)?;
                         known.insert(*old, new);
                         waiting.push((*old, new));
@@ -186,6 +191,7 @@ impl Target {
 
     fn identify(&mut self, changed: Object) {
         let document = self.document_mut();
+        // The first part of the ID stays the same across revisions (ISO 32000-1, 14.4).
         let permanent = match document
             .trailer
             .get(b"ID")

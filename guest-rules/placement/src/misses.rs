@@ -46,12 +46,15 @@ impl NearMisses {
             let candidate = run.join(" ");
             let lowered: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
             let limit = self.limit(tolerance);
+            // Two cheap lower bounds of the distance skip most candidates.
             if lowered.len().abs_diff(wanted.len()) > limit
                 || difference(&wanted_letters, &letters(&lowered)) > limit * 2
             {
                 continue;
             }
             let cost = wanted.len() * lowered.len();
+            // A large document with many anchors must not exhaust the time of the call for mere
+            // suggestions.
             let Some(left) = self.work_left.checked_sub(cost) else {
                 return;
             };

@@ -46,6 +46,7 @@ pub fn place(pdf: Vec<u8>, fields: Vec<FieldRequest>) -> Result<Vec<ResolvedFiel
             Err(problem) => issues.push(problem.of_field(index)),
         }
     }
+    // All problems are reported at once, so that a caller can fix them in one go.
     if !issues.is_empty() {
         issues.sort_by_key(|issue: &Issue| issue.field_index);
         return Err(PlaceError::Rejected(issues));
@@ -73,6 +74,7 @@ pub fn occurrences(pdf: Vec<u8>, text: &str, page: Option<u32>) -> Result<Vec<Ar
         None => (0..document.page_count()).collect(),
         Some(number) => page_index(number).into_iter().collect(),
     };
+    // Ignoring white space can match too much, so it is only the fallback, as for anchors.
     for spacing in [Spacing::Collapsed, Spacing::Ignored] {
         let mut reader = document.text_reader();
         let mut areas = Vec::new();

@@ -46,6 +46,7 @@ pub fn cut(page: &PageText, glyphs: &[usize]) -> Vec<Edit> {
             .map(|span| Edit {
                 stream: span.stream,
                 range: span.range.clone(),
+                // Keeps the marked content balanced: its EMC stays in the stream.
                 replacement: b"/Span BMC".to_vec(),
             }),
     );

@@ -155,6 +155,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         state: State,
     ) -> Result<(), ReadError> {
         let content = Rc::clone(&scope.stream.content);
+        // A stream may leave marks open; they must not hide content outside of it.
         let hidden_before = self.hidden;
         self.scopes.push(scope);
         let mut run = Run {
@@ -311,6 +312,7 @@ impl<'r, 'a> Interpreter<'r, 'a> {
         };
         let subtype = stream.dict().get::<Name<'_>>("Subtype");
         let id = stream.obj_id();
+        // A form that draws itself would recurse without end.
         let draws_itself = self.scopes.iter().any(|scope| scope.form == Some(id));
         if subtype.as_deref() != Some(b"Form") || draws_itself {
             return Ok(());

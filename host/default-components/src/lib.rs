@@ -1,28 +1,27 @@
-//! The components that come with holdfast, as bytes.
+//! Bytes of the built-in components.
 //!
-//! A crate of its own, so that the guests are compiled beside the host's
-//! dependencies and not after them, and so that the host's build script can
-//! read them.
+//! This is a separate crate so that cargo compiles the guests in parallel with the host's
+//! dependencies, and so that the build script of `holdfast-rules` can read them.
 
-/// One component.
+/// Built-in component.
 pub struct DefaultComponent {
-    /// For example `rules.compliance`.
+    /// Slot, for example `rules.compliance`.
     pub slot: &'static str,
-    /// Its cargo package.
+    /// Cargo package, which is the name of the component.
     pub name: &'static str,
-    /// That package's version.
+    /// Version of the package.
     pub version: &'static str,
-    /// The component, with its `holdfast:manifest` section.
+    /// Bytes of the component, with its `holdfast:manifest` section.
     pub bytes: &'static [u8],
 }
 
-/// One for every slot. Statics, as each use of a constant may have bytes of its own.
+/// Default component of each slot. Statics, because each use of a constant could copy the bytes.
 pub static DEFAULT_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
-/// The one that stands behind the signing instance `embedded`.
+/// Component of the signing instance `embedded`.
 pub static ROOM_COMPONENT: &[DefaultComponent] = include!(concat!(env!("OUT_DIR"), "/room.rs"));
 
-/// Others that come with holdfast and are active only where somebody activates them.
+/// Further built-in components, which are used only once activated.
 pub static FURTHER_COMPONENTS: &[DefaultComponent] =
     include!(concat!(env!("OUT_DIR"), "/further.rs"));

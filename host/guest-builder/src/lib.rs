@@ -1,12 +1,12 @@
-//! Compiles guests for `wasm32-unknown-unknown`, in a target folder of their own
-//! (`<target>/guests`), and turns them into components without any WASI import. For
-//! build scripts. Two ways lead there:
+//! Compiles guests for `wasm32-unknown-unknown` in a separate target folder
+//! (`<target>/guests`), and encodes them as components without WASI imports. For use in
+//! build scripts. There are two ways to compile:
 //!
-//! 1. the Rust toolchain in use has the target (`rustup target add
+//! 1. with the Rust toolchain in use, if it has the target (`rustup target add
 //!    wasm32-unknown-unknown`);
-//! 2. it has not: Debian's `rustc-web`, `cargo-web` and `rust-web-src` build
+//! 2. otherwise with Debian's `rustc-web`, `cargo-web` and `rust-web-src`, which build
 //!    the standard library from source, and the linker of the toolchain in use
-//!    (`rust-lld`) links.
+//!    (`rust-lld`).
 
 use std::env;
 use std::error::Error;
@@ -15,52 +15,52 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Any failure, in words for whoever builds.
+/// Result with an error for the developer.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A package of the workspace that is a component.
+/// Package of the workspace that is compiled to a component.
 pub struct Guest {
     /// Cargo package; also the component's name.
     pub package: &'static str,
-    /// For example `rules.compliance`.
+    /// Slot, for example `rules.compliance`.
     pub slot: &'static str,
-    /// What it begins with.
+    /// Memory layout.
     pub memory: Memory,
 }
 
 /// Stack and initial memory of a guest.
 #[derive(Clone, Copy)]
 pub enum Memory {
-    /// 16 KiB of stack, 64 KiB in all at the start. Every call ends with these
-    /// being reset, which costs more than the checks themselves; a record with
-    /// dozens of parties makes the memory grow.
+    /// 16 KiB of stack, 64 KiB of memory. Small because the host resets the memory after every
+    /// call, which costs more than the checks themselves. Records with
+    /// dozens of parties make the memory grow.
     Rules,
-    /// 64 KiB of stack, 256 KiB in all at the start: what the host keeps
+    /// 64 KiB of stack, 256 KiB of memory: the amount that the host keeps
     /// resident, so that a call makes no system call.
     Plugin,
-    /// For work on whole documents: 1 MiB of stack, grows as needed.
+    /// For work on whole documents: 1 MiB of stack, 4 MiB of memory, which grows as needed.
     Documents,
 }
 
-/// Builds a workspace's guests.
+/// Builder for the guests of a workspace.
 pub struct Builder {
     workspace: PathBuf,
     target: PathBuf,
     toolchain: Toolchain,
 }
 
-/// A guest as a component.
+/// Guest compiled to a component.
 pub struct Built {
-    /// Of its package.
+    /// Version of the package.
     pub version: String,
-    /// The component, with a custom section that says what it is.
+    /// Bytes of the component, with its manifest as a custom section.
     pub component: Vec<u8>,
 }
 
 impl Builder {
-    /// For a build script of a package in `workspace`. Its `OUT_DIR` is `out`.
+    /// Creates a builder for the build script of a package in `workspace`; `out` is its `OUT_DIR`.
     pub fn new(workspace: PathBuf, out: &Path) -> Result<Self> {
         for folder in ["wit", "guest-rules", "plugins"] {
             watch(&workspace.join(folder));
@@ -69,7 +69,7 @@ impl Builder {
         Self::at(workspace, guests_target(out)?)
     }
 
-    /// For the guests of any workspace, whose code goes into `target`.
+    /// Creates a builder for any workspace, with the target folder `target`.
     pub fn at(workspace: PathBuf, target: PathBuf) -> Result<Self> {
         Ok(Self {
             toolchain: Toolchain::find()?,
@@ -83,7 +83,7 @@ impl Builder {
         self.toolchain.build(&self.workspace, &self.target, guest)
     }
 
-    /// Compiles one guest.
+    /// Compiles one guest to a component.
     pub fn build(&self, guest: &Guest) -> Result<Built> {
         let version = package_version(&self.workspace, guest.package)?;
         let module = self.module(guest)?;
@@ -93,12 +93,12 @@ impl Builder {
     }
 }
 
-/// Has cargo run the build script again when something there changes.
+/// Makes cargo run the build script again after a change of `path`.
 pub fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-/// `<target>/guests`: `OUT_DIR` is `<target>/<profile>/build/<package>/out`.
+/// Returns `<target>/guests`; `OUT_DIR` is `<target>/<profile>/build/<package>/out`.
 fn guests_target(out: &Path) -> Result<PathBuf> {
     let target = out
         .ancestors()
@@ -107,7 +107,7 @@ fn guests_target(out: &Path) -> Result<PathBuf> {
     Ok(target.join("guests"))
 }
 
-/// A component's version is that of its package.
+/// Returns the version of a package from the lock file.
 fn package_version(workspace: &Path, package: &str) -> Result<String> {
     let lock = fs::read_to_string(workspace.join("Cargo.lock"))?;
     let name_line = format!("name = \"{package}\"");
@@ -119,7 +119,7 @@ fn package_version(workspace: &Path, package: &str) -> Result<String> {
         .ok_or_else(|| format!("{package} is not in Cargo.lock").into())
 }
 
-/// Core module to component, with a custom section that says what it is.
+/// Encodes a core module as a component, with its manifest as a custom section.
 fn encode(module: &[u8], guest: &Guest, version: &str) -> Result<Vec<u8>> {
     let mut component = wit_component::ComponentEncoder::default()
         .module(module)?
@@ -133,7 +133,7 @@ fn encode(module: &[u8], guest: &Guest, version: &str) -> Result<Vec<u8>> {
     Ok(component)
 }
 
-/// Section id 0, then size, name length, name and bytes (LEB128 lengths).
+/// Appends section id 0, then size, name length, name and bytes (LEB128 lengths).
 fn append_custom_section(component: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     let mut section = leb128(name.len());
     section.extend(name.as_bytes());
@@ -155,7 +155,7 @@ fn leb128(mut value: usize) -> Vec<u8> {
     }
 }
 
-/// What compiles the guests.
+/// Toolchain that compiles the guests.
 enum Toolchain {
     /// The toolchain in use has the target.
     Own { cargo: PathBuf },
@@ -196,9 +196,9 @@ impl Toolchain {
             Self::Own { cargo } => Command::new(cargo),
             Self::Debian { .. } => Command::new("/usr/bin/cargo"),
         };
-        // A build script inherits cargo's view of the host build, which would
-        // bend this one (clippy's wrapper, coverage flags, another compiler).
-        // What is said to rustup stays: without it, it may change toolchains.
+        // A build script inherits cargo's settings of the host build, which would
+        // affect this one (clippy's wrapper, coverage flags, another compiler).
+        // Variables of rustup stay: without them, it may select another toolchain.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             let kept = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_NET_OFFLINE"].contains(&&*text)
@@ -268,7 +268,7 @@ impl Toolchain {
     }
 }
 
-/// One sentence for whoever lacks a tool.
+/// Returns one sentence that names the missing tool and how to install it.
 fn what_to_install(missing: &Path) -> String {
     format!(
         "the components need the {TARGET} target and {} is missing: run `rustup target add {TARGET}`, \
@@ -277,9 +277,9 @@ fn what_to_install(missing: &Path) -> String {
     )
 }
 
-/// No source of randomness exists in a guest, and no path of the machine that
-/// built it may end up in its bytes: neither the dependencies' folder nor that
-/// of the standard library's source, where a toolchain has it.
+/// Returns the compiler flags: a guest has no source of randomness, and its bytes must not
+/// contain paths of the build machine, neither the folder of dependencies nor that
+/// of the standard library's source, if the toolchain has it.
 fn guest_flags() -> Result<String> {
     let home = match env::var("CARGO_HOME") {
         Ok(home) => home,

@@ -33,50 +33,50 @@ use crate::tls;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// A folder with a component of one's own that builds, and its tests.
+    /// Create a folder with a new component that builds, and its tests.
     New(NewComponent),
-    /// Make a component of a core module that a compiler has written.
+    /// Convert a core module from a compiler to a component.
     Encode {
         module: PathBuf,
-        /// Where the component goes.
+        /// Output file.
         component: PathBuf,
     },
-    /// Whether a component would be admitted, and why not. Needs no installation.
+    /// Check whether a component would be admitted. Needs no installation.
     Check {
         file: PathBuf,
-        /// What a provider's vendor is asked and answers: JSON, see the plugin guide.
+        /// Script of a provider's external service: JSON, see the plugin guide.
         /// Can be given several times.
         #[arg(long, value_name = "FILE")]
         script: Vec<PathBuf>,
     },
-    /// Admit a component: for one organization, or for everybody.
+    /// Admit a component for one organization, or for all.
     Upload(UploadFile),
     /// List components, newest first.
     List {
         #[command(flatten)]
         whose: Whose,
     },
-    /// What is active in every slot, and what was.
+    /// Show the present and past activations of every slot.
     Slots {
         #[command(flatten)]
         whose: Whose,
     },
-    /// Who decided what about components, when and why.
+    /// Show the component ledger: all changes of components, with actor and reason.
     History {
         #[command(flatten)]
         whose: Whose,
     },
-    /// Put a component into its slot. Every node follows within two seconds.
+    /// Activate a component in its slot. All nodes follow within two seconds.
     Activate(ActivateComponent),
-    /// Take the current activation back: what was active before it is again.
+    /// Roll back the current activation: the previous component is active again.
     Rollback(RollBackSlot),
-    /// Ask an organization's last records again, of a candidate and of the active
-    /// component, and list every difference. Changes nothing.
+    /// Evaluate an organization's latest records again with a candidate and with the
+    /// active component, and list all differences. Changes nothing.
     Shadow {
         component: String,
         #[arg(long, value_parser = org_id)]
         org: OrgId,
-        /// How many of the last records.
+        /// Number of records.
         #[arg(long, default_value_t = 1000)]
         records: i64,
     },
@@ -84,7 +84,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Whose {
-    /// An organization's own; without it, the installation's.
+    /// Organization; without it, the installation.
     #[arg(long, value_parser = org_id)]
     org: Option<OrgId>,
 }
@@ -109,15 +109,15 @@ pub struct ActivateComponent {
     #[arg(value_parser = slot)]
     slot: Slot,
     component: String,
-    /// A provider's instance; the built-in one when absent.
+    /// Provider instance; the built-in one if absent.
     #[arg(long)]
     instance: Option<String>,
-    /// What an organization's own instance is set up with: a JSON file.
+    /// JSON file with the configuration of an organization's own instance.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     #[arg(long)]
     reason: Option<String>,
-    /// From when on it counts, for example 2027-01-01T05:00:00Z; at once when absent.
+    /// Start of the activation, for example 2027-01-01T05:00:00Z; now if absent.
     #[arg(long, value_parser = time)]
     at: Option<Timestamp>,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub struct RollBackSlot {
     instance: Option<String>,
     #[arg(long)]
     reason: Option<String>,
-    /// Another activation than the current one.
+    /// Activation to roll back, if not the current one.
     #[arg(long)]
     activation: Option<String>,
     #[command(flatten)]
@@ -153,7 +153,7 @@ fn time(text: &str) -> Result<Timestamp, String> {
 }
 
 impl Whose {
-    /// An organization that there is, or the installation.
+    /// Returns the organization, which must exist, or the installation.
     async fn owner(&self, app: &App) -> Result<Owner, Failure> {
         if let Some(org) = &self.org {
             organizations_check(app, org).await?;
@@ -173,7 +173,7 @@ async fn organizations_check(app: &App, org: &OrgId) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command. Exit status 1 when a component is not admitted.
+/// Runs a command. Exit status 1 if a component is refused.
 pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let command = match command {
         Command::New(new) => return scaffold::new(&new, output),
@@ -312,7 +312,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// A refusal with everything that its caller has to know.
+/// Converts a service error, with its details.
 fn told(error: ServiceError) -> Failure {
     match error {
         ServiceError::Invalid(issues) => issues
@@ -405,7 +405,7 @@ async fn check(
     }
 }
 
-/// What an upload does before it keeps anything, in a folder of its own.
+/// Runs the checks of an upload in a temporary folder, and stores nothing.
 async fn examined(
     bytes: Bytes,
     scripts: &[Script],
@@ -432,7 +432,7 @@ async fn examined(
         components
             .keep_native(artifact.slot, &artifact.identity, native)
             .await?;
-        // What is told is what matters of the calls that failed.
+        // The report has the failed calls; their log lines would repeat it.
         let examined = components
             .examine(artifact.clone())
             .with_subscriber(NoSubscriber::new());
@@ -458,7 +458,7 @@ fn read_script(file: &Path) -> Result<Script, Failure> {
     Script::parse(&text).map_err(|why| format!("{} is no script: {why}", file.display()).into())
 }
 
-/// Makes a component of a core module, as `wasm-tools component new` does.
+/// Converts a core module to a component, like `wasm-tools component new`.
 fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let bytes = wit_component::ComponentEncoder::default()
         .module(&disk::read(module)?)
@@ -480,11 +480,11 @@ fn encode(module: &Path, component: &Path, output: &Output) -> Result<ExitCode, 
 
 #[derive(Args)]
 pub struct Replay {
-    /// An envelope's id.
+    /// Id of the envelope.
     envelope: String,
 }
 
-/// Asks everything that rules decided about an envelope again.
+/// Repeats all decisions of rules about an envelope.
 pub async fn replay(replay: Replay, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let id = EnvelopeId::parse(&replay.envelope).ok_or("not an envelope's id (env_…)")?;
     let app = start::start(config).await?;

@@ -14,33 +14,33 @@ use crate::service::access::credentials;
 use crate::start;
 use crate::store::{Store, StoreError, Tx, api_keys};
 
-/// Requests per minute of a key for which nothing was said.
+/// Default rate limit of a key in requests per minute.
 const DEFAULT_RPM: i64 = 100;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Create a key. It is shown this once.
+    /// Create a key. It is shown only once.
     Create {
         #[arg(long, value_parser = org_id)]
         org: OrgId,
-        /// Comma-separated.
+        /// Scopes, separated by commas.
         #[arg(long, value_delimiter = ',', value_parser = scope, required = true)]
         scopes: Vec<Scope>,
-        /// Requests per minute.
+        /// Rate limit in requests per minute.
         #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
         rpm: Option<i64>,
         #[arg(long)]
         name: Option<String>,
-        /// Custodian of what is created with this key.
+        /// E-mail address of the custodian of envelopes created with this key.
         #[arg(long)]
         owner_email: Option<String>,
     },
-    /// Replace a key: the old one stops working at once. The new one is shown this once.
+    /// Replace a key: the old one stops working at once. The new one is shown only once.
     Rotate {
         #[arg(value_parser = key_id)]
         key: KeyId,
     },
-    /// Change what a key may do; the key stays the same.
+    /// Change scopes or limits of a key; the key stays the same.
     Update {
         #[arg(value_parser = key_id)]
         key: KeyId,
@@ -49,7 +49,7 @@ pub enum Command {
         #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
         rpm: Option<i64>,
     },
-    /// Refuse a key from the next request on.
+    /// Revoke a key. The next request with it is refused.
     Deactivate {
         #[arg(value_parser = key_id)]
         key: KeyId,
@@ -134,7 +134,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
     Ok(())
 }
 
-/// Records what was done, with what the key may do from then on.
+/// Records an action on a key, with the key's resulting permissions.
 async fn audit(tx: &mut Tx, record: &ApiKeyRecord, action: &str) -> Result<(), StoreError> {
     let mut details = view(record, None);
     if let Value::Object(members) = &mut details {
@@ -187,7 +187,7 @@ fn line(record: &ApiKeyRecord) -> String {
     )
 }
 
-/// `{key_id, api_key, scopes, rate_limit_rpm, …}`; `api_key` only when it is new.
+/// JSON view: `{key_id, api_key, scopes, rate_limit_rpm, …}`; `api_key` only for a new key.
 fn view(record: &ApiKeyRecord, key: Option<&ApiKey>) -> Value {
     let mut view = json!({
         "key_id": record.id,

@@ -1,4 +1,4 @@
-//! `holdfast ledger`: watching a log from outside.
+//! `holdfast ledger`: monitoring a log from outside.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,33 +17,33 @@ use crate::domain::succession::BelievedKeys;
 use crate::evidence::formats::LogHead;
 use crate::tls;
 
-/// More than any head.
+/// Maximum response size in bytes, more than any head has.
 const ANSWER_LIMIT: usize = 1024 * 1024;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Ask a log for its head, and whether it goes on from the last one seen.
+    /// Fetch the head of a log, and check that it extends the last one seen.
     Monitor(Monitor),
 }
 
 #[derive(Args)]
 pub struct Monitor {
-    /// The log's `{base_url}`, for example https://vault.example/api/v2.
+    /// Base URL of the log, for example https://vault.example/api/v2.
     #[arg(long)]
     url: Url,
-    /// Where the last head is kept; made by the first look.
+    /// File with the last head seen; created by the first run.
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
-    /// The log's public key, as you know it. Without it the first look believes
-    /// the log, and later ones the first.
+    /// Public key of the log that you trust. Without it the first run trusts
+    /// the log's key, and later runs require the same key.
     #[arg(long)]
     key: Option<String>,
-    /// Look again and again, so often; once without it.
+    /// Interval for repeating the check; without it, check once.
     #[arg(long, value_parser = super::duration)]
     every: Option<Duration>,
 }
 
-/// What a look found.
+/// Result of checking the head of a log.
 enum Look {
     First,
     Same,
@@ -60,7 +60,7 @@ pub async fn run(command: Command, output: &Output) -> Result<ExitCode, Failure>
     loop {
         let (head, look) = match (monitor.look(&http).await, monitor.every) {
             (Ok(seen), _) => seen,
-            // Out of reach for a while is no reason to stop watching.
+            // A log that is unreachable for a while is no reason to stop monitoring.
             (Err(error), Some(period)) if error.is::<reqwest::Error>() => {
                 output.failure(error.as_ref());
                 tokio::time::sleep(period).await;
@@ -119,7 +119,7 @@ impl Monitor {
                 }
             }
         };
-        // What is kept is what was signed, and the key that is believed.
+        // The file keeps the signed note and the trusted key.
         head.public_key = key.to_string();
         head.origin = checkpoint.origin.clone();
         head.tree_size = checkpoint.size;
@@ -177,7 +177,7 @@ fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Fa
     .into())
 }
 
-/// Written beside and renamed: a head that was seen is never lost.
+/// Writes a temporary file and renames it, so that a crash does not lose the last head.
 fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let folder = path
         .parent()

@@ -1,7 +1,7 @@
-//! The operator's commands.
+//! Commands for operators.
 //!
-//! Each prints for people, or with `--json` one JSON value on stdout. Logs go
-//! to stderr. Exit status 0, or a clear error and 1.
+//! Each command prints text, or with `--json` one JSON value, on stdout. Logs go
+//! to stderr. The exit status is 0, or 1 with an error message.
 
 mod component;
 mod keys;
@@ -54,63 +54,63 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve HTTP and do the background work.
+    /// Serve HTTP and run background jobs.
     Serve,
-    /// Bring the database's schema up to date.
+    /// Migrate the database schema.
     Migrate,
-    /// Organizations and their settings.
+    /// Manage organizations and their settings.
     #[command(subcommand)]
     Org(organizations::Command),
-    /// API keys.
+    /// Manage API keys.
     #[command(subcommand)]
     Key(keys::Command),
-    /// Web-app bearer tokens.
+    /// Manage web-app bearer tokens.
     #[command(subcommand)]
     Token(tokens::Command),
-    /// The keys of this installation.
+    /// Rotate the keys of this installation.
     #[command(subcommand)]
     Keys(rotation::Command),
-    /// Check a released bundle (folder or zip), or an envelope of this installation.
+    /// Verify a released bundle (folder or zip), or an envelope of this installation.
     Verify(verify::Verify),
-    /// What is in the vault.
+    /// Check the contents of the vault.
     #[command(subcommand)]
     Vault(vault::Command),
-    /// The log of all custody ledgers, watched from outside.
+    /// Monitor the log of all custody ledgers from outside.
     #[command(subcommand)]
     Ledger(ledger::Command),
-    /// Components: admitting, activating, rolling back.
+    /// Manage components: check, admit, activate, roll back.
     #[command(subcommand)]
     Component(component::Command),
-    /// Ask everything that rules decided about an envelope again, of exactly the
-    /// components that decided.
+    /// Repeat all decisions of rules about an envelope, with exactly the components
+    /// that decided.
     Replay(component::Replay),
     /// Back up the data folder, whether its server runs or not.
     Backup {
-        /// A folder that is empty or not there yet.
+        /// A folder that is empty or does not exist yet.
         to: PathBuf,
     },
-    /// Put a backup into an empty data folder.
+    /// Restore a backup into an empty data folder.
     Restore {
-        /// The backup's folder.
+        /// Folder of the backup.
         from: PathBuf,
     },
-    /// What is billed.
+    /// Show billed usage.
     #[command(subcommand)]
     Usage(usage::Command),
     /// List every setting with its default and meaning.
     Settings,
-    /// Look at each dependency.
+    /// Check each dependency.
     Doctor,
     /// Compile the component on standard input.
     #[command(name = COMPILE, hide = true)]
     Compile {
-        /// Show how this machine confines it instead.
+        /// Show how this machine confines the compiler instead.
         #[arg(long)]
         confinement: bool,
     },
 }
 
-/// Any failure of a command, in words for the operator.
+/// Failure of a command, with a message for the operator.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the command line and returns the exit status.
@@ -126,10 +126,10 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
-    // Keys, documents and the database are for this user only, whatever the shell allows.
+    // Keys, documents and the database are readable by this user only, even with a laxer umask.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     let output = Output::new(cli.json);
-    // Needs no settings: it helps to mend those that cannot be read.
+    // Runs without loading the settings, because it helps to repair invalid ones.
     if let Command::Settings = cli.command {
         let settings = json!(config::settings());
         output.one(&settings, config::reference().trim_end());
@@ -214,7 +214,7 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let app = start::start(config).await?;
     let components = app.components.clone();
     tokio::task::spawn_blocking(move || components.load_documents()).await?;
-    // A running server has looked through the log when it started.
+    // A running server has checked the log at its start.
     let _ = log::check(&app, &app.vault).await;
     let checks = doctor::checks(&app).await;
     let lines: Vec<String> = checks
@@ -237,9 +237,9 @@ async fn look(config: Config, output: &Output) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Logs go to stderr; commands other than `serve` log warnings only. A thread
-/// writes them, so that no request waits for whoever reads; nothing is left out,
-/// and dropping what is returned writes the rest.
+/// Starts logging to stderr; commands other than `serve` log warnings only. A separate thread
+/// writes the lines, so that no request waits for a slow reader. No line is dropped,
+/// and dropping the returned guard flushes the rest.
 fn start_logging(
     config: &Config,
     serving: bool,
@@ -268,7 +268,7 @@ fn start_logging(
     Ok((exporter, guard))
 }
 
-/// SIGTERM or SIGINT.
+/// Waits for SIGTERM or SIGINT.
 async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
@@ -279,7 +279,7 @@ async fn termination() {
             }
         }
         Err(error) => {
-            tracing::error!(%error, "SIGTERM cannot be waited for");
+            tracing::error!(%error, "the handler for SIGTERM could not be installed");
             let _ = tokio::signal::ctrl_c().await;
         }
     }

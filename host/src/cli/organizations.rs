@@ -34,16 +34,17 @@ pub enum Command {
         #[arg(required = true)]
         settings: Vec<String>,
     },
-    /// How the organization looks to its signers.
+    /// Change the branding that signers see.
     Brand(ChangeBrand),
-    /// What operators did with its API keys and web-app tokens.
+    /// List the changes of API keys and web-app tokens by operators.
     Audit {
         #[arg(value_parser = org_id)]
         org: OrgId,
     },
 }
 
-/// Longest name of an organization or brand, in characters: it stands in every mail's `From`.
+/// Maximum length in characters of the name of an organization or brand, which is part of every
+/// mail's `From`.
 const NAME_LIMIT: usize = 100;
 
 #[derive(Args)]
@@ -51,7 +52,7 @@ const NAME_LIMIT: usize = 100;
 pub struct ChangeBrand {
     #[arg(value_parser = org_id)]
     org: OrgId,
-    /// Shown instead of the organization's name.
+    /// Display name that replaces the organization's name.
     #[arg(long, value_parser = one_line)]
     name: Option<String>,
     /// Colour of buttons and lines, as #rrggbb.
@@ -60,7 +61,7 @@ pub struct ChangeBrand {
     /// A PNG or JPEG of at most 64 KiB.
     #[arg(long, value_name = "FILE")]
     logo: Option<PathBuf>,
-    /// Go back to no brand.
+    /// Remove the brand.
     #[arg(long, conflicts_with_all = ["name", "color", "logo"])]
     clear: bool,
 }
@@ -121,7 +122,7 @@ pub async fn run(command: Command, config: &Config, output: &Output) -> Result<(
     Ok(())
 }
 
-/// What is not named stays as it is.
+/// Applies a change to a brand. Options that are not given keep their value.
 fn rebranded(brand: Brand, change: &ChangeBrand) -> Result<Brand, Failure> {
     if change.clear {
         return Ok(Brand::default());
@@ -155,14 +156,14 @@ fn one_line(text: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// The organization, or an error that names it.
+/// Returns the organization, or an error with its id.
 pub async fn existing(store: &Store, org: &OrgId) -> Result<Organization, Failure> {
     let mut connection = store.read().await?;
     let found = organizations::get(&mut connection, org).await?;
     found.ok_or_else(|| format!("there is no organization {org}").into())
 }
 
-/// `{org_id, name, …settings}`; of a logo only what it is.
+/// JSON view: `{org_id, name, …settings}`, with the type of a logo but not its bytes.
 fn view(organization: &Organization) -> Value {
     let mut members = Map::new();
     members.insert("org_id".into(), organization.id.as_str().into());

@@ -1,8 +1,8 @@
-//! Printing for people or for programs.
+//! Output for people or for programs.
 
 use serde_json::{Value, json};
 
-/// How a command prints.
+/// Output format of a command.
 pub struct Output {
     json: bool,
 }
@@ -17,7 +17,7 @@ impl Output {
         Self { json }
     }
 
-    /// A result: the JSON value, or the text.
+    /// Prints a result: the JSON value, or the text.
     pub fn one(&self, value: &Value, text: &str) {
         if self.json {
             println!("{value}");
@@ -26,8 +26,8 @@ impl Output {
         }
     }
 
-    /// A result, and what else an operator should know about it: on stderr, so that
-    /// `$(holdfast …)` is the result alone.
+    /// Prints a result, and a note for the operator. The note goes to stderr, so that
+    /// `$(holdfast …)` captures only the result.
     pub fn with_note(&self, value: &Value, text: &str, note: &str) {
         self.one(value, text);
         if !self.json {
@@ -35,7 +35,7 @@ impl Output {
         }
     }
 
-    /// A failure, with its causes.
+    /// Prints a failure with its causes.
     pub fn failure(&self, error: &(dyn std::error::Error + 'static)) {
         let mut text = error.to_string();
         let mut cause = error.source();

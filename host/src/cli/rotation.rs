@@ -17,18 +17,18 @@ use crate::store::log;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make the next master key, which nodes can read from their next start on. Needed
-    /// before a rotation where several nodes restart one after the other.
+    /// Create the next master key, which nodes can read from their next start on. Needed
+    /// before a rotation if several nodes restart one after the other.
     Prepare,
-    /// Replace the master key. The one before stays readable; servers take the new one
-    /// with their next start.
+    /// Replace the master key. Data sealed with the previous key stays readable; servers use
+    /// the new key from their next start on.
     Rotate {
-        /// The key that signs the head of the log, instead of the master key.
+        /// Replace the key that signs the head of the log, instead of the master key.
         #[arg(long)]
         log: bool,
     },
-    /// Seal with the current master key what the one before has sealed. Needed between two
-    /// rotations, once every server runs with the current key.
+    /// Reseal data of the previous master key with the current one. Needed between two
+    /// rotations, once all servers run with the current key.
     Reseal,
 }
 
@@ -78,8 +78,8 @@ async fn rotate(config: &Config, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The old key and the new one sign the succession, which is published with the log's head.
-/// A run that broke off is finished by the next.
+/// Replaces the log's key. Both keys sign the succession, which is published with the log's head.
+/// The next run finishes an interrupted one.
 async fn rotate_log(config: &Config, output: &Output) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     let old = start::keys(config)?;

@@ -1,5 +1,5 @@
-//! `holdfast component new`: a folder with a component of one's own that builds, and its
-//! tests. The files are those of `plugins/examples`.
+//! `holdfast component new`: creates a folder with a component that builds, and its
+//! tests. The files are copies of `plugins/examples`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::domain::component::Slot;
 
 #[derive(Args)]
 pub struct NewComponent {
-    /// The world that it is for.
+    /// World of the component.
     #[arg(long, value_enum)]
     world: World,
-    /// What it is written in.
+    /// Programming language.
     #[arg(long, value_enum)]
     lang: Language,
-    /// A folder that is not there yet. Its name becomes the component's.
+    /// A folder that does not exist yet. Its name becomes the component's.
     folder: PathBuf,
 }
 
-/// Worlds that there are beginnings for.
+/// World with an example.
 #[derive(Clone, Copy, ValueEnum)]
 enum World {
     SigningProvider,
@@ -41,7 +41,7 @@ enum Language {
 /// Name and text of a file.
 type File = (&'static str, &'static str);
 
-/// What the examples call themselves.
+/// Name of the examples, which is replaced by the component's.
 const EXAMPLE: &str = "example-sign";
 
 macro_rules! example {
@@ -70,7 +70,7 @@ impl Language {
         }
     }
 
-    /// What is built and is not to be kept.
+    /// Returns the content of `.gitignore`: build output.
     fn ignored(self) -> &'static str {
         match self {
             Self::Rust => "/target\n*.wasm\n",
@@ -79,7 +79,7 @@ impl Language {
         }
     }
 
-    /// How one goes on.
+    /// Returns the next step for the author.
     fn next(self) -> &'static str {
         match self {
             Self::Rust => "rustup target add wasm32-unknown-unknown && make test",
@@ -92,7 +92,7 @@ impl Language {
 /// Writes the files.
 ///
 /// # Errors
-/// When the folder is there already, or its name cannot be a component's.
+/// The folder exists, or its name is no valid name of a component.
 pub fn new(new: &NewComponent, output: &Output) -> Result<ExitCode, Failure> {
     let folder = &new.folder;
     let name = folder
@@ -119,7 +119,7 @@ pub fn new(new: &NewComponent, output: &Output) -> Result<ExitCode, Failure> {
         .collect();
     files.push((folder.join(".gitignore"), new.lang.ignored().to_owned()));
     for (file, text) in worlds::sources(slot) {
-        // Packages that the world needs lie in folders of their own beside it.
+        // Packages that the world depends on need a separate folder each.
         let place = match file.strip_suffix(".wit") {
             Some("host") => folder.join("wit/deps/host").join(file),
             _ => folder.join("wit").join(file),
@@ -141,7 +141,7 @@ pub fn new(new: &NewComponent, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What cargo, npm and the registry all take.
+/// Whether cargo, npm and the component registry all accept a name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name

@@ -16,21 +16,21 @@ use crate::service::access::{self, credentials};
 use crate::start;
 use crate::store::{Store, tokens};
 
-/// What the issuing of a token is called in the organization's record of credentials.
+/// Action that records the issuing of a token in the organization's credential ledger.
 const ISSUED: &str = "token.issued";
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Issue a bearer token for a web-app user.
     Issue(Issue),
-    /// Refuse a token from the next request on, on every node.
+    /// Revoke a token on all nodes. The next request with it is refused.
     Revoke {
-        /// The token itself, or its id (tok_…) together with --org.
+        /// The token, or its id (tok_…) together with --org.
         token: String,
         #[arg(long, value_parser = org_id)]
         org: Option<OrgId>,
     },
-    /// List the tokens of an organization that have not ended.
+    /// List the valid tokens of an organization.
     List {
         #[arg(long, value_parser = org_id)]
         org: OrgId,
@@ -43,10 +43,10 @@ pub struct Issue {
     org: OrgId,
     #[arg(long)]
     email: String,
-    /// admin, compliance or member.
+    /// Role: admin, compliance or member.
     #[arg(long, value_parser = role)]
     role: Role,
-    /// For example 30m or 8h; at most `auth.max_token_ttl`.
+    /// Lifetime, for example 30m or 8h; at most `auth.max_token_ttl`.
     #[arg(long, default_value = "8h", value_parser = duration)]
     ttl: Duration,
 }
@@ -137,7 +137,7 @@ async fn revoke(
     Ok(())
 }
 
-/// When a token ends, by the record of its issuing.
+/// Returns the expiry of a token from the record of its issuing.
 async fn end_of(
     store: &Store,
     org: &OrgId,
@@ -150,7 +150,7 @@ async fn end_of(
     end.ok_or_else(|| format!("{org} has no token {id} that has not ended").into())
 }
 
-/// The tokens of an organization that have not ended, as they were issued.
+/// Returns the records of an organization's valid tokens.
 async fn unended(store: &Store, org: &OrgId, now: Timestamp) -> Result<Vec<Value>, Failure> {
     let mut connection = store.read().await?;
     let history = credentials::history(&mut connection, Some(org)).await?;

@@ -1,4 +1,4 @@
-//! `holdfast usage`: what is billed.
+//! `holdfast usage`: billed usage.
 
 use std::collections::BTreeMap;
 
@@ -18,21 +18,21 @@ use crate::store::kba::{self, Usage};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Identity questions of a calendar month, by organization.
+    /// Show the identity question sessions of a calendar month, by organization.
     Kba(Kba),
 }
 
 #[derive(Args)]
 pub struct Kba {
-    /// For example 2026-11, in UTC.
+    /// Calendar month in UTC, for example 2026-11.
     #[arg(long, value_parser = month)]
     month: Date,
-    /// This organization only.
+    /// Show only this organization.
     #[arg(long, value_parser = org_id)]
     org: Option<OrgId>,
 }
 
-/// The month's first day.
+/// Parses a month and returns its first day.
 fn month(text: &str) -> Result<Date, String> {
     let shape = text.len() == 7 && text.as_bytes().get(4) == Some(&b'-');
     let first = shape.then(|| format!("{text}-01").parse().ok()).flatten();

@@ -1,4 +1,4 @@
-//! `holdfast vault`: looking after what is in the vault.
+//! `holdfast vault`: integrity checks of the vault.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -15,24 +15,24 @@ use crate::service::vault::integrity::{self, Looked};
 use crate::service::vault::orphans;
 use crate::start;
 
-/// Tenths of a second that others may take with what they have in hand.
+/// Maximum wait for documents that other processes have claimed, in tenths of a second.
 const OTHERS: u32 = 600;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Re-read every vaulted document and its ledger, now. A server does this by
-    /// itself, spread over each week.
+    /// Re-read all vaulted documents and their ledgers now. A running server does this
+    /// every week, spread over the week.
     Sweep {
-        /// Go on with a sweep that was interrupted.
+        /// Continue an interrupted sweep.
         #[arg(long)]
         resume: bool,
-        /// Then remove stored bytes older than a day that nothing points to.
+        /// Then remove stored objects that are older than a day and that no record refers to.
         #[arg(long)]
         orphans: bool,
     },
 }
 
-/// Runs a command. Exit status 1 when something does not hold.
+/// Runs a command. Exit status 1 if a check fails.
 pub async fn run(command: Command, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let Command::Sweep { resume, orphans } = command;
     let app = start::start(config).await?;
@@ -58,7 +58,7 @@ pub async fn run(command: Command, config: Config, output: &Output) -> Result<Ex
             unread.extend(looked.into_iter().filter_map(failed));
             continue;
         }
-        // A server at work on the same vault has taken its share.
+        // A running server may have claimed a part of the same sweep.
         let checked = integrity::progress(&app, started).await?.checked;
         let checked = checked.unsigned_abs();
         idle += 1;

@@ -20,13 +20,13 @@ use crate::store::organizations;
 
 #[derive(Args)]
 pub struct Verify {
-    /// A folder, a zip, or the id of a vaulted or released envelope.
+    /// Folder or zip, or the id of a vaulted or released envelope.
     subject: String,
     #[command(flatten)]
     arguments: Arguments,
 }
 
-/// Checks a bundle without anything of this installation, or an envelope of it.
+/// Verifies a bundle without data of this installation, or an envelope of this installation.
 pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<ExitCode, Failure> {
     let (subject, path) = (verify.subject.as_str(), Path::new(&verify.subject));
     let is_envelope = EnvelopeId::parse(subject).is_some() && !path.exists();
@@ -50,7 +50,7 @@ pub async fn run(verify: Verify, config: Config, output: &Output) -> Result<Exit
     Ok(ExitCode::from(report.verdict.exit_code()))
 }
 
-/// What the reader trusts, and the bundle unless the subject is an envelope.
+/// Returns the trust anchors, and the bundle unless the subject is an envelope.
 fn given(
     verify: &Verify,
     path: &Path,
@@ -72,7 +72,7 @@ async fn verify_envelope(
     config: Config,
 ) -> Result<Report, Failure> {
     let app = start::start(config).await?;
-    // Where no server runs, as in a backup just restored, this process extends the log.
+    // Without a running server, for example after a restore, this process extends the log.
     if let Err(error) = log::catch_up(&app, &app.vault).await {
         tracing::warn!(%error, "the log could not be extended");
     }

@@ -1,6 +1,6 @@
-//! What `bindgen!` makes of `wit/`: one module per world. Nothing outside
-//! `components/` names these modules; the types that other code needs are
-//! re-exported where the calls are.
+//! `bindgen!` output for `wit/`: one module per world. No code outside
+//! `components/` names these modules; the files that make the calls re-export the types that
+//! other code needs.
 
 #![allow(missing_docs, clippy::all, reason = "generated from wit/")]
 
@@ -27,7 +27,7 @@ pub mod room {
     });
 }
 
-/// What is lent is the same for every kind of provider.
+/// Defines the bindings of a kind of provider. All kinds share the host interfaces.
 macro_rules! provider {
     ($module:ident, $package:literal, $world:literal) => {
         pub mod $module {

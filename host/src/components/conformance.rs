@@ -1,9 +1,9 @@
-//! Questions with known answers that a candidate must get right before it is
-//! admitted. The data lies beside the WIT package that it belongs to.
+//! Conformance test vectors that a candidate must pass before it is
+//! admitted. The data is next to the WIT package that it belongs to.
 //!
 //! Rules may be stricter than the specification and never looser: a record that
-//! fails one of its checks is never compliant, a move that it refuses is never
-//! made, and the way from creation to release stays open.
+//! fails a check of the specification is never compliant, a transition that the specification
+//! refuses stays refused, and the path from creation to release stays open.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -34,7 +34,7 @@ use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::component::{Conformance, Slot};
 
-/// What was asked and how it went.
+/// Test run of a candidate.
 struct Examination {
     version: String,
     asked: u32,
@@ -42,11 +42,11 @@ struct Examination {
     memory: usize,
     fuel: u64,
     slowest: Duration,
-    /// Functions that were called, and whether one of their calls ended well.
+    /// Functions that were called, and whether a call of each succeeded.
     functions: BTreeMap<String, bool>,
 }
 
-/// After so many wrong answers nobody wants to read more.
+/// Maximum number of failures in a report.
 const SHOWN: usize = 20;
 
 impl Examination {
@@ -62,12 +62,12 @@ impl Examination {
         }
     }
 
-    /// Notes that a function was called.
+    /// Records the call of a function.
     fn called(&mut self, function: &str, ended_well: bool) {
         *self.functions.entry(function.to_owned()).or_default() |= ended_well;
     }
 
-    /// One question. None when there was no answer, which is noted.
+    /// Runs one vector. `None` if the call failed, which is recorded.
     fn ask<P: World, R>(
         &mut self,
         active: &Active<P>,
@@ -96,8 +96,8 @@ impl Examination {
         }
     }
 
-    /// Expects a function that was called to have given what was asked for. None: it gave
-    /// no answer, which is noted already.
+    /// Records whether a function gave the expected result. `None` is a failed call, which is
+    /// recorded already.
     fn reaches(&mut self, function: &str, name: &str, given: Option<bool>) {
         let Some(given) = given else {
             return;
@@ -132,11 +132,11 @@ impl Examination {
     }
 }
 
-/// Puts every question of its slot to a rules component whose native code is in
-/// the cache. Takes a while; not for async threads.
+/// Runs all vectors of its slot against a rules component with cached native code.
+/// Blocks for a while, so callers run it off the async threads.
 ///
 /// # Errors
-/// That it does not fit its slot, or every wrong answer.
+/// The component does not fit its slot, or the failed vectors.
 pub(super) fn examine(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -177,7 +177,7 @@ pub(super) fn examine(
 #[derive(Deserialize)]
 struct ComplianceVectors {
     version: String,
-    /// The specification's checks in their order.
+    /// Checks in the order of the specification.
     requirements: Vec<String>,
     vectors: Vec<ComplianceVector>,
 }
@@ -186,7 +186,7 @@ struct ComplianceVectors {
 struct ComplianceVector {
     name: String,
     facts: compliance::EnvelopeFacts,
-    /// Numbers of the checks that fail, from 1.
+    /// Numbers of the failing checks, from 1.
     failed: Vec<usize>,
 }
 
@@ -243,7 +243,7 @@ fn compliance_vectors(active: &Active<CompliancePre>) -> Result<Conformance, Vec
     examination.end(true)
 }
 
-/// What an evaluation says in several places must be the same.
+/// Checks that the parts of an evaluation do not contradict each other.
 fn consistent(examination: &mut Examination, name: &str, evaluation: &compliance::Evaluation) {
     let (total, missing): (usize, Vec<&str>) = (
         evaluation.checks.len(),
@@ -318,7 +318,7 @@ struct LifecycleVectors {
     way: Vec<(usize, String, String)>,
 }
 
-/// Facts, and where each trigger leads from each status: a status, or `!` and the
+/// Facts with the transition table: for each trigger and status the next status, or `!` and the
 /// reason of the refusal.
 #[derive(Deserialize)]
 struct LifecycleFacts {
@@ -403,8 +403,8 @@ fn lifecycle_vectors(
     examination.end(true)
 }
 
-/// Every move of a batch: one that the default refuses is not made, and one that is made
-/// leads where the default leads.
+/// Checks all transitions of a batch: a transition that the default refuses must be refused, and
+/// an allowed one must lead to the same status.
 fn batches(
     examination: &mut Examination,
     active: &Active<LifecyclePre>,
@@ -455,7 +455,7 @@ fn batches(
     }
 }
 
-/// By the names that the API has for them.
+/// Statuses by their names in the API.
 const STATUSES: [(&str, lifecycle::EnvelopeStatus); 11] = [
     ("pending", lifecycle::EnvelopeStatus::Pending),
     ("uploaded", lifecycle::EnvelopeStatus::Uploaded),
@@ -477,7 +477,7 @@ fn status_name(status: lifecycle::EnvelopeStatus) -> &'static str {
         .map_or("", |(name, _)| name)
 }
 
-/// `-` is before there is one.
+/// Parses a status; `-` stands for no status yet.
 fn status_named(name: &str) -> Result<Option<lifecycle::EnvelopeStatus>, ()> {
     if name == "-" {
         return Ok(None);
@@ -512,9 +512,9 @@ fn trigger_named(name: &str) -> Option<lifecycle::EnvelopeTrigger> {
     })
 }
 
-/// Version of what is asked about documents.
+/// Version of the vectors for the document slots.
 const DOCUMENT_VECTORS: &str = "1.0.0";
-/// Four pages with text.
+/// Document of four pages with text.
 const CONTRACT: &[u8] = include_bytes!("../../../tests/fixtures/retail-installment-contract.pdf");
 
 fn placement_vectors(active: &Active<PlacementPre>) -> Result<Conformance, Vec<Reason>> {
@@ -646,7 +646,7 @@ fn documents_vectors(active: &Active<DocumentsPre>) -> Result<Conformance, Vec<R
     examination.end(true)
 }
 
-/// The functions that give a whole document.
+/// Checks the functions that return a whole document.
 fn further_documents(examination: &mut Examination, active: &Active<DocumentsPre>, png: Vec<u8>) {
     type Given = Result<Vec<u8>, documents::DocumentError>;
     let gives = |function: &str, answer: Option<Given>| {
@@ -745,12 +745,12 @@ fn custody_facts() -> documents::CustodyFacts {
     }
 }
 
-/// The host that stands for every far end.
+/// Host name of the simulated external services.
 const FAR_END: &str = "far-end.invalid";
 
-/// Puts a provider beside far ends that fail in every way there is: whatever they
-/// say, each call must end with an error of its world, within its limits. What its
-/// vendor's API is like, this host cannot know.
+/// Runs a provider against simulated external services that fail in many ways. For any of their
+/// responses, each call must return an error of its world, within its limits. Success cannot be
+/// tested, because the host does not know the API of the provider's vendor.
 pub(super) async fn examine_provider(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -763,7 +763,7 @@ pub(super) async fn examine_provider(
     }
 }
 
-/// A kind of provider: everything that one can be asked.
+/// Kind of provider, with calls of all its functions.
 trait Kind: Provider + World {
     fn ask_all(
         examination: &mut Examination,
@@ -797,7 +797,7 @@ async fn examine_kind<P: Kind>(
     examination.end(false)
 }
 
-/// A provider that is ready to be called.
+/// Loads a candidate from cached native code.
 pub(super) async fn loaded<P: World>(
     engines: &Engines,
     cache: &NativeCodeCache,
@@ -810,10 +810,12 @@ pub(super) async fn loaded<P: World>(
         .map_err(|error| vec![Reason::new("type_mismatch", error.kind.to_string())])
 }
 
-/// Nobody else is examined meanwhile: how long a provider may take for one question, and
-/// for those to come until no further are put; and after how many wrong answers.
+// Candidates are examined one at a time, so one examination must not take long.
+/// Time limit of one call of a provider.
 const PER_QUESTION: Duration = Duration::from_secs(5);
+/// Time limit of the examination: after it no further service is tried.
 const IN_ALL: Duration = Duration::from_secs(60);
+/// Number of failures after which the examination stops.
 const ENOUGH: usize = 8;
 
 const PROVIDER_VECTORS: &str = include_str!("../../../wit/host/vectors.json");
@@ -824,20 +826,20 @@ struct ProviderVectors {
     far_ends: Vec<FarEnd>,
 }
 
-/// What a far end answers, whatever it is asked.
+/// Simulated external service that gives the same response to all requests.
 #[derive(Clone, Deserialize)]
 struct FarEnd {
     name: String,
     status: u16,
     body: String,
-    /// How often the body is repeated.
+    /// Number of repetitions of the body.
     #[serde(default = "once")]
     times: usize,
-    /// What is gone already may count as done.
+    /// The service reports that the object is gone, which may count as archived.
     #[serde(default)]
     gone: bool,
-    /// More than the runtime of some languages bears: that the call breaks off is as
-    /// good as an error.
+    /// The response is too large for the runtime of some languages: a trap counts as an
+    /// error.
     #[serde(default)]
     may_break: bool,
 }
@@ -868,7 +870,7 @@ impl FarEnd {
     }
 }
 
-/// Notes how a call ended that could not end well, unless it may.
+/// Records the result of a call. Success is a failure of the vector, unless `may_do` allows it.
 fn note(
     examination: &mut Examination,
     far_end: &FarEnd,
@@ -891,7 +893,7 @@ fn note(
     }
 }
 
-/// A callback that nobody has signed.
+/// Returns headers and body of an unsigned callback.
 fn unsigned() -> (Vec<(String, String)>, Vec<u8>) {
     (
         vec![("content-type".into(), "application/json".into())],
@@ -933,7 +935,7 @@ impl Kind for SigningPre {
             .clone_template(lease(), "1", "Copy", "tmpl_copy")
             .await;
         note("clone-template", began, ended.map(drop), false);
-        // What is answered beside the status is of no use where something is archived.
+        // Archiving needs only the status of the response, so it may succeed with any body.
         let done = far_end.gone || (200..300).contains(&far_end.status);
         let began = Instant::now();
         let ended = plugin.archive_template(lease(), "1").await;

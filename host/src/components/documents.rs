@@ -1,4 +1,4 @@
-//! Calls into the slots that read and write documents: off the async threads, a
+//! Calls of the slots that read and write documents: off the async threads, a
 //! few at a time.
 
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::fair_queue::{FairQueue, Owner};
 
 pub(super) use crate::rules::rules::{DocumentsPre, PlacementPre};
 
-/// The turns of calls: each may use hundreds of MiB, so that there are few at once.
+/// Queue position of a caller. Only a few calls run at once, because each may use hundreds of MiB.
 #[derive(Clone)]
 pub(super) struct Turns {
     pub queue: FairQueue,
@@ -25,19 +25,19 @@ pub(super) struct Turns {
     pub priority: Priority,
 }
 
-/// Result of a call: the component's answer, or its error about the document.
+/// Result of a call: the component's result, or its error about the document.
 pub type Answer<T, E> = Result<Result<T, E>, ComponentError>;
 
-/// One component of a slot that works on documents.
+/// Component of a slot that works on documents.
 #[derive(Clone)]
 pub struct OnDocuments<P> {
     slot: Handle<P>,
     turns: Turns,
 }
 
-/// One component of slot `rules.placement`.
+/// Component of slot `rules.placement`.
 pub type Placement = OnDocuments<PlacementPre>;
-/// One component of slot `rules.documents`.
+/// Component of slot `rules.documents`.
 pub type Documents = OnDocuments<DocumentsPre>;
 
 impl<P: World> OnDocuments<P> {
@@ -45,14 +45,13 @@ impl<P: World> OnDocuments<P> {
         Self { slot, turns }
     }
 
-    /// The same component at work for an organization, on one of its envelopes or
-    /// documents.
+    /// Sets the organization, and the envelope or document, that the work is for.
     pub(crate) fn for_owner(mut self, owner: Owner) -> Self {
         self.turns.owner = owner;
         self
     }
 
-    /// Which component answers.
+    /// Returns the identity of the component.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
@@ -62,7 +61,7 @@ impl<P: World> OnDocuments<P> {
         work: impl FnOnce(&mut Store<Limited<()>>, &P) -> wasmtime::Result<R> + Send + 'static,
     ) -> Result<R, ComponentError> {
         let held = self.slot.ready().await?;
-        // A default that is still to be loaded is loaded below, off the async threads.
+        // A default component that is not loaded yet is loaded below, off the async threads.
         if let Some(Err(error)) = LazyLock::get(&held) {
             return Err(error.again());
         }
@@ -114,22 +113,22 @@ macro_rules! calls {
 
 impl Placement {
     calls! { holdfast_placement_placement:
-        /// What an upload is; a document that cannot be read is a typed error.
+        /// Inspects an upload. An unreadable document gives a typed error.
         fn inspect = call_inspect(pdf: Bytes => &pdf)
             -> placement::DocumentFacts, placement::ReadError;
-        /// The lines of one page.
+        /// Returns the text lines of one page.
         fn text = call_text(pdf: Bytes => &pdf, page: u32 => page)
             -> Vec<placement::TextLine>, placement::ReadError;
         /// Resolves requested fields to rectangles.
         fn place = call_place(pdf: Bytes => &pdf, fields: Vec<placement::FieldRequest> => &fields)
             -> Vec<placement::ResolvedField>, placement::PlaceError;
-        /// Every place where an anchor text occurs, in document order.
+        /// Returns all occurrences of an anchor text, in document order.
         fn occurrences = call_occurrences(
             pdf: Bytes => &pdf,
             text: String => &text,
             page: Option<u32> => page
         ) -> Vec<placement::Area>, placement::ReadError;
-        /// The fields written into the document as tags.
+        /// Returns the fields that the document contains as tags.
         fn tags = call_tags(pdf: Bytes => &pdf)
             -> Vec<placement::ResolvedField>, placement::PlaceError;
     }
@@ -139,33 +138,33 @@ impl Documents {
     calls! { holdfast_documents_documents:
         /// Removes tags from the pages.
         fn strip_tags = call_strip_tags(pdf: Bytes => &pdf) -> Vec<u8>, documents::DocumentError;
-        /// Writes values at their places.
+        /// Writes field values onto the pages.
         fn fill = call_fill(pdf: Bytes => &pdf, fields: Vec<documents::FilledField> => &fields)
             -> Vec<u8>, documents::DocumentError;
         /// Marks every page as the authoritative or a non-authoritative copy.
         fn mark = call_mark(pdf: Bytes => &pdf, request: documents::MarkRequest => &request)
             -> documents::Marked, documents::DocumentError;
-        /// A document with an empty place for a signature.
+        /// Adds an empty placeholder for the signature.
         fn prepare_seal = call_prepare_seal(
             pdf: Bytes => &pdf,
             request: documents::SealRequest => &request
         ) -> documents::SealSpace, documents::DocumentError;
-        /// A one-page document that shows the picture.
+        /// Converts a picture to a one-page document.
         fn picture_to_pdf = call_picture_to_pdf(picture: documents::Picture => &picture)
             -> Vec<u8>, documents::DocumentError;
-        /// One document with the pages of all, in this order.
+        /// Merges documents in this order.
         fn merge = call_merge(pdfs: Vec<Bytes> => &copied(&pdfs))
             -> Vec<u8>, documents::DocumentError;
-        /// A page as a picture, `width` pixels wide.
+        /// Renders a page as a picture, `width` pixels wide.
         fn page_image = call_page_image(pdf: Bytes => &pdf, page: u32 => page, width: u32 => width)
             -> documents::PageImage, documents::DocumentError;
-        /// The custody record as PDF/A-3b.
+        /// Writes the custody record as PDF/A-3b.
         fn custody_record = call_custody_record(facts: documents::CustodyFacts => &facts)
             -> Vec<u8>, documents::DocumentError;
     }
 }
 
-/// Copies the documents into the lists that the call takes.
+/// Copies the documents into the lists that the binding takes.
 fn copied(pdfs: &[Bytes]) -> Vec<Vec<u8>> {
     pdfs.iter().map(|pdf| pdf.to_vec()).collect()
 }

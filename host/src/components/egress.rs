@@ -1,8 +1,8 @@
-//! How a provider's request leaves the host, and where it may go.
+//! Outgoing requests of providers.
 //!
-//! First the instance's allow-list of hosts, then the address guard, then
-//! limits on number, time and size. Secrets are put into headers here, after
-//! the component is done with the request, and only for allowed hosts.
+//! A request passes the instance's allow-list of hosts, the address guard, and
+//! limits of number, time and size. Secrets are inserted into headers here: after
+//! the component has passed the request on, and only for allowed hosts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,37 +27,37 @@ use crate::traces;
 
 use wit::http::{BlobResponse, BodyPart, HeaderValue, HttpError, Request, Response};
 
-/// Largest answer that goes into a component's memory.
+/// Maximum size in bytes of a response that is copied into a component's memory.
 const ANSWER_LIMIT: usize = 4 * 1024 * 1024;
-/// Largest answer that stays with the host.
+/// Maximum size in bytes of a response that stays with the host as a blob.
 pub(super) const BLOB_LIMIT: usize = 64 * 1024 * 1024;
-/// Blobs are encoded and sent in pieces of this size; a multiple of 3, so that
+/// Size in bytes of the pieces in which blobs are encoded and sent. A multiple of 3, so that
 /// the pieces of base64 join without padding in between.
 const PIECE: usize = 48 * 1024;
 
-/// Answers in a vendor's place, in tests of plugins.
+/// Function that replaces the external service in tests of plugins.
 pub type FarEnd = Arc<dyn Fn(http::Request<Bytes>) -> http::Response<Bytes> + Send + Sync>;
 
-/// Where one provider instance may send requests, and how they get there.
+/// Network access of one provider instance.
 #[derive(Clone)]
 pub struct Egress {
     allow_hosts: Vec<String>,
     allow_insecure: bool,
     timeout: Duration,
     transport: Transport,
-    /// Shows whether the far end could be reached when it was last asked.
+    /// Metric: 1 if the last request reached the external service, otherwise 0.
     reachable: Option<Gauge>,
 }
 
 #[derive(Clone)]
 enum Transport {
     Network(reqwest::Client),
-    /// A far end whose answers are known beforehand.
+    /// Function in place of the network.
     Scripted(FarEnd),
 }
 
 impl Egress {
-    /// Over the network, to `allow_hosts` only.
+    /// Allows requests over the network to `allow_hosts` only.
     pub fn network(
         client: reqwest::Client,
         allow_hosts: Vec<String>,
@@ -73,13 +73,13 @@ impl Egress {
         }
     }
 
-    /// Notes there whether the far end can be reached.
+    /// Sets the metric that shows whether the external service can be reached.
     pub fn noting(mut self, reachable: Gauge) -> Self {
         self.reachable = Some(reachable);
         self
     }
 
-    /// To `far_end`, which stands for `host`.
+    /// Sends all requests for `host` to `far_end`.
     pub fn scripted(far_end: FarEnd, host: &str) -> Self {
         Self {
             allow_hosts: vec![host.into()],
@@ -109,12 +109,12 @@ impl Egress {
         Ok(url)
     }
 
-    /// How long an exchange may take, the answer's body included.
+    /// Returns the time limit of an exchange, including the body of the response.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of the response.
     pub(super) async fn open(&self, request: Outgoing) -> Result<Incoming, HttpError> {
         let host = request.url.host_str().unwrap_or_default();
         let span = traces::span!(
@@ -188,7 +188,7 @@ impl Egress {
     }
 }
 
-/// A request with its secrets filled in and its body ready to be streamed.
+/// Request with its secrets inserted and its body ready to be streamed.
 pub(super) struct Outgoing {
     pub method: http::Method,
     pub url: Url,
@@ -196,15 +196,15 @@ pub(super) struct Outgoing {
     pub body: Body,
 }
 
-/// A request's body.
+/// Body of a request.
 pub(super) struct Body {
-    /// In bytes, where it is known.
+    /// Length in bytes, if known.
     pub length: Option<usize>,
     pub pieces: BoxStream<'static, Result<Bytes, std::io::Error>>,
 }
 
 impl Body {
-    /// One that is there already.
+    /// Creates a body from bytes that are in memory.
     pub fn whole(bytes: Bytes) -> Self {
         Self {
             length: Some(bytes.len()),
@@ -213,20 +213,20 @@ impl Body {
     }
 }
 
-/// An answer, whose body is still to come.
+/// Response with a body that is still to be read.
 pub(super) struct Incoming {
     pub status: http::StatusCode,
     pub headers: http::HeaderMap,
     pub body: BoxStream<'static, Result<Bytes, HttpError>>,
 }
 
-/// What one call may send: where to, with which secrets, how often.
+/// Outgoing requests of one call: network access, secrets, and a counter.
 pub(super) struct Outbound {
-    /// For log lines: component, instance.
+    /// Component and instance, for log lines.
     pub label: String,
     pub egress: Egress,
     pub secrets: Arc<BTreeMap<String, SecretText>>,
-    /// Requests sent so far.
+    /// Number of requests so far, including refused ones.
     requests: u32,
     most_requests: u32,
 }
@@ -247,10 +247,10 @@ impl Outbound {
         }
     }
 
-    /// Counts a request, and says whether it may go where it wants to.
+    /// Counts a request and checks its method and URL.
     pub fn admit(&mut self, method: &http::Method, url: &str) -> Result<Url, HttpError> {
         self.requests = self.requests.saturating_add(1);
-        // One echoes the secrets back, the other is for proxies.
+        // TRACE echoes the secrets back; CONNECT is for proxies.
         if [http::Method::TRACE, http::Method::CONNECT].contains(method) {
             return Err(HttpError::InvalidRequest(format!("method {method}")));
         }
@@ -263,12 +263,12 @@ impl Outbound {
         self.egress.check(url)
     }
 
-    /// Whether requests were refused for their number before the last.
+    /// Whether a request before the last one was refused because of the number of requests.
     pub fn is_over(&self) -> bool {
         self.requests > self.most_requests.saturating_add(1)
     }
 
-    /// Sends a request and takes its whole answer, while there is room for it.
+    /// Sends a request and reads the whole response, as long as `has_room` allows.
     async fn send(
         &self,
         request: Outgoing,
@@ -351,7 +351,7 @@ impl Lent {
     }
 }
 
-/// Headers that say where a request goes and where it ends: the host's to write.
+/// Whether only the host may set a header, because it affects routing or framing of a request.
 pub(super) fn is_ours(name: &str) -> bool {
     const OURS: [&str; 10] = [
         "connection",
@@ -369,7 +369,7 @@ pub(super) fn is_ours(name: &str) -> bool {
     OURS.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 
-/// Cuts `bytes` into pieces, encoding each when it is asked for and not before.
+/// Splits `bytes` into pieces, each encoded lazily.
 fn pieces(bytes: Bytes, base64: bool) -> BoxStream<'static, Result<Bytes, std::io::Error>> {
     let count = bytes.len().div_ceil(PIECE);
     stream::iter((0..count).map(move |index| {
@@ -422,7 +422,8 @@ fn query(url: &Url) -> String {
         .unwrap_or_default()
 }
 
-/// An error and its causes, without the URL, which may hold a credential.
+/// Formats the causes of an error. Omits the error itself: its text has the URL, which can contain
+/// a credential.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();

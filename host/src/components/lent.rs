@@ -1,4 +1,4 @@
-//! What the host lends to a provider component during one call.
+//! Host interfaces of a provider component during one call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,51 +19,51 @@ use crate::config::SecretText;
 use crate::domain::clock::Clock;
 use crate::domain::hash::hmac_sha256;
 
-/// How much of a blob one `read` gives.
+/// Maximum number of bytes that one `read` of a blob returns.
 const READ_LIMIT: usize = 64 * 1024;
-/// How much of a log message is kept.
+/// Maximum length of a log message in bytes; the rest is cut off.
 const LOG_LIMIT: usize = 4 * 1024;
-/// Handles that a component may hold at once: blobs, secrets, streams.
+/// Maximum number of handles of a component: blobs, secrets, streams.
 const HANDLES: usize = 1_000;
-/// Bytes of all documents that one call fetches.
+/// Maximum total size of the documents that one call fetches, in bytes.
 pub(super) const FETCHED: usize = 2 * BLOB_LIMIT;
-/// Most that is given of randomness at once, in bytes.
+/// Maximum number of random bytes that one call of the host returns.
 const RANDOM_LIMIT: u32 = 1024;
 
-/// A document that passes through a component as a handle.
+/// Document that a component holds as a handle.
 #[derive(Clone, Debug)]
 pub struct Blob(pub Bytes);
 
-/// A secret that a component may use and never read.
+/// Secret that a component can use but not read.
 pub struct Secret(pub SecretText);
 
-/// Which provider instance a call is for, and what it may use.
+/// Provider instance of a call, with the settings, secrets and network access it may use.
 #[derive(Clone)]
 pub struct Lease {
-    /// For log lines: component, instance.
+    /// Component and instance, for log lines.
     pub label: String,
     pub settings: Arc<BTreeMap<String, String>>,
     pub secrets: Arc<BTreeMap<String, SecretText>>,
     pub egress: Egress,
-    /// Records of the signing room, for its component.
+    /// Records of the signing room; only its component has them.
     pub room: Option<Arc<dyn RoomRecords>>,
     pub clock: Clock,
 }
 
-/// The store data of one provider call.
+/// Store data of one provider call.
 pub struct Lent {
     pub table: ResourceTable,
     pub(super) outbound: Outbound,
     settings: Arc<BTreeMap<String, String>>,
     pub(super) room: Option<Arc<dyn RoomRecords>>,
     clock: Clock,
-    /// Made when it is first asked for.
+    /// WASI context, created at its first use.
     wasi: Option<Box<Wasi>>,
-    /// How often the host may still be asked for something.
+    /// Remaining host calls.
     calls_left: u32,
-    /// Bytes of documents that may still be fetched.
+    /// Remaining bytes of documents to fetch.
     pub fetch_left: usize,
-    /// Covers them in the share of the organization whose component runs.
+    /// Reservation for fetched documents in the memory share of the component's owner.
     pub(super) fetched: Option<Reservation>,
 }
 
@@ -84,7 +84,7 @@ impl Lent {
         }
     }
 
-    /// What WASI works with.
+    /// Returns the WASI context and the parts that its traits need.
     pub(super) fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Outbound) {
         let wasi = self
             .wasi
@@ -92,7 +92,7 @@ impl Lent {
         (wasi, &mut self.table, &mut self.outbound)
     }
 
-    /// Counts one call of the host; one too many ends the component's call.
+    /// Counts one host call. Fails above the limit, which ends the call of the component.
     pub fn count(&mut self) -> wasmtime::Result<()> {
         match self.calls_left.checked_sub(1) {
             Some(left) => {
@@ -106,7 +106,7 @@ impl Lent {
 
 impl wit::blobs::Host for Lent {}
 
-/// The types of the worlds need nothing from the host.
+/// `types` interfaces have no functions.
 impl super::bindings::signing::holdfast::signing::types::Host for Lent {}
 impl super::bindings::payment::holdfast::payment::types::Host for Lent {}
 impl super::bindings::kba::holdfast::kba::types::Host for Lent {}
@@ -177,6 +177,7 @@ impl wit::secrets::HostSecret for Lent {
         candidate: String,
     ) -> wasmtime::Result<bool> {
         self.count()?;
+        // In constant time: callbacks can be sent by anyone, with any candidate.
         let secret = self.table.get(&secret)?.0.reveal().as_bytes();
         Ok(secret.ct_eq(candidate.as_bytes()).into())
     }
@@ -195,7 +196,7 @@ impl wit::log::Host for Lent {
     }
 }
 
-/// Puts a line of a component into the host's log.
+/// Writes a component's message to the host's log.
 pub(super) fn note(component: &str, level: wit::log::Level, mut message: String) {
     message.truncate(message.floor_char_boundary(LOG_LIMIT));
     match level {

@@ -1,21 +1,21 @@
-//! WebAssembly and nothing else: typed calls, what is active for whom, and what providers
-//! are lent. Engines, artifacts and rules are in the crate `holdfast-rules`.
+//! Typed calls of WebAssembly components, activations, and the host interfaces of providers.
+//! Engines, artifacts and rules are in the crate `holdfast-rules`.
 //!
 //! | File | Holds |
 //! |---|---|
-//! | `bindings.rs` | what `bindgen!` makes of `wit/` |
-//! | `registry.rs` | which of them is active for whom, since when |
-//! | `documents.rs` | calls into the slots that work on documents |
-//! | `providers/` | calls into provider plugins, a file for each kind |
-//! | `lent.rs` | what the host lends to a provider: blobs, secrets, settings, clock, log |
-//! | `room.rs` | what the component of the signing room is lent beside |
-//! | `wasi.rs` | what WASI asks for, for languages that cannot do without |
-//! | `egress.rs` | how a provider's request leaves, and where it may go |
-//! | `conformance.rs` | questions with known answers that a candidate must get right |
-//! | `script.rs` | a far end as a plugin's author writes it down |
+//! | `bindings.rs` | `bindgen!` output for the provider worlds of `wit/` |
+//! | `registry.rs` | all components of this process, and the active ones by organization |
+//! | `documents.rs` | calls of the slots that work on documents |
+//! | `providers/` | calls of provider plugins, a file for each kind |
+//! | `lent.rs` | host interfaces for providers: blobs, secrets, settings, clock, log |
+//! | `room.rs` | host interface for the component of the signing room |
+//! | `wasi.rs` | WASI, for languages that require it |
+//! | `egress.rs` | outgoing requests of providers, and their allow-list |
+//! | `conformance.rs` | test vectors that a candidate must pass |
+//! | `script.rs` | scripted external services, written by plugin authors |
 //!
-//! Every call runs in a fresh instance, so that no state passes between
-//! organizations and a trap harms one call alone.
+//! Every call runs in a fresh instance: no state passes between
+//! organizations, and a trap affects only one call.
 
 mod bindings;
 mod conformance;

@@ -1,4 +1,4 @@
-//! Which component is active for whom, since when.
+//! All components of this process, and the active ones by organization and time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
@@ -32,13 +32,13 @@ use crate::domain::priority::Priority;
 use crate::fair_queue::{Capacity, FairQueue, Owner};
 use crate::rules::metrics::ComponentMetrics;
 
-/// Calls that wait for document work, in all, of one organization, and about one document:
-/// a browser asks for many pages at once.
+/// Maximum number of calls that wait for document work: in total, of one organization, and about
+/// one document. A browser requests many pages at once.
 const WAITING: usize = 2_048;
 const WAITING_OF_ORGANIZATION: usize = 256;
 const WAITING_OF_ITEM: usize = 64;
 
-/// Every component of this process.
+/// All components of this process.
 pub struct Components {
     pub(super) engines: Engines,
     pub(super) cache: NativeCodeCache,
@@ -50,30 +50,30 @@ pub struct Components {
     placement: Arc<Loaded<PlacementPre>>,
     documents: Arc<Loaded<DocumentsPre>>,
     signing: Arc<Loaded<SigningPre>>,
-    /// Behind the signing instance `embedded`.
+    /// Component of the signing instance `embedded`.
     room: Deferred<SigningPre>,
     payment: Arc<Loaded<PaymentPre>>,
     kba: Arc<Loaded<KbaPre>>,
-    /// Readers and writers of documents share theirs.
+    /// Queue for document work, shared by the slots for reading and writing.
     document_turns: FairQueue,
-    /// Providers of all kinds share an engine, and its room.
+    /// Concurrent calls of all providers, which share one engine.
     provider_permits: Arc<Semaphore>,
-    /// Of those, what components of organizations may take together.
+    /// Part of them that organizations' own components may use together.
     own_provider_permits: Arc<Semaphore>,
     own_provider_memory: Arc<Semaphore>,
-    /// Reading callbacks, which anyone can send; beside the others.
+    /// Concurrent calls that read callbacks. Separate, because anyone can send callbacks.
     callback_permits: Arc<Semaphore>,
-    /// Calls of organizations' own compliance rules at once.
+    /// Concurrent calls of organizations' own compliance rules.
     own_rules_permits: Arc<Semaphore>,
     of_organization: Mutex<HashMap<OrgId, Arc<Shares>>>,
     of_callbacks: Mutex<HashMap<(Slot, String), Arc<Semaphore>>>,
-    /// Candidates are asked one at a time, and in nobody's place.
+    /// Candidates are examined one at a time, and take no permit from other calls.
     candidates: Arc<Semaphore>,
     candidates_turns: FairQueue,
     active: ArcSwap<Activations>,
 }
 
-/// What one organization may use of this node's pools.
+/// Shares of one organization in this node's pools.
 struct Shares {
     providers: Arc<Semaphore>,
     memory: Arc<MemoryShare>,
@@ -81,41 +81,41 @@ struct Shares {
     plugins: Arc<TimeSlice>,
 }
 
-/// Callbacks of one instance that are read at once.
+/// Maximum number of callbacks of one instance that are read concurrently.
 const CALLBACKS_OF_INSTANCE: usize = 4;
-/// Callbacks of all instances that are read at once. The engine has room for these
-/// beside all other calls.
+/// Maximum number of callbacks of all instances that are read concurrently. The engine has room
+/// for them in addition to all other calls.
 const CALLBACKS: usize = 16;
 
-/// A component that is, or will be, active.
+/// Component that is active now or from a later time on.
 #[derive(Clone, Debug)]
 pub struct Live {
     pub activation: ActivationId,
     pub effective_at: Timestamp,
     pub component: ComponentId,
     pub identity: ComponentIdentity,
-    /// What a provider's instance is set up with, sealed.
+    /// Sealed configuration of the provider instance.
     pub config: Option<String>,
 }
 
-/// Slot, organization (none: the installation) and instance (empty for rules).
+/// Slot, organization (`None` for the installation) and instance (empty for rules).
 type Place = (Slot, Option<OrgId>, String);
 
-/// Everything that is active now or from a later time on.
+/// Snapshot of all present and future activations.
 #[derive(Clone, Debug, Default)]
 pub struct Activations {
     by_place: BTreeMap<Place, Vec<Live>>,
 }
 
 impl Activations {
-    /// Adds one; of two with the same time the later added counts.
+    /// Adds a component. Of two with the same time, the one added later is active.
     pub fn add(&mut self, slot: Slot, org: Option<OrgId>, instance: String, live: Live) {
         let there = self.by_place.entry((slot, org, instance)).or_default();
         let position = there.partition_point(|other| other.effective_at <= live.effective_at);
         there.insert(position, live);
     }
 
-    /// Adds one as it is recorded.
+    /// Adds a recorded activation.
     pub fn take(&mut self, activation: &Activation, identity: &ComponentIdentity) {
         let live = Live {
             activation: activation.id.clone(),
@@ -128,9 +128,8 @@ impl Activations {
         self.add(activation.slot, org, instance, live);
     }
 
-    /// What counts at a time: the organization's own, else the installation's,
-    /// else none, which is the default component. The built-in instance always has
-    /// the default: earlier releases let others be activated for it.
+    /// Returns the component that is active at a time, and whether it is the organization's own:
+    /// the organization's, or else the installation's. `None` is the default component.
     pub fn at(
         &self,
         slot: Slot,
@@ -138,6 +137,8 @@ impl Activations {
         instance: &str,
         now: Timestamp,
     ) -> Option<(&Live, bool)> {
+        // The built-in instance always runs the default. Earlier releases accepted activations
+        // for it, so there can be some.
         if instance == EMBEDDED {
             return None;
         }
@@ -153,7 +154,7 @@ impl Activations {
             .or_else(|| of(None).map(|live| (live, false)))
     }
 
-    /// The instance that an organization set up last, of those with settings.
+    /// Returns the instance with settings that the organization set up last.
     pub fn newest_instance(&self, slot: Slot, org: &OrgId, now: Timestamp) -> Option<&str> {
         let own = self
             .by_place
@@ -186,9 +187,9 @@ fn turns_of(limits: &Limits) -> Capacity {
 }
 
 impl Components {
-    /// Loads the default components: the small ones are ready on return, the
-    /// document ones when they are first needed. `cache` is a folder only this
-    /// service writes, `cache_key` a secret of this node.
+    /// Loads the default components. The small ones are ready on return; those for documents are
+    /// loaded at their first use. Only this service may write to the folder `cache`;
+    /// `cache_key` is a secret of this node.
     pub fn load(
         cache: PathBuf,
         cache_key: [u8; 32],
@@ -245,29 +246,29 @@ impl Components {
         Ok(components)
     }
 
-    /// The default components, with the limits they have when nobody changes them.
+    /// Loads the default components with default limits.
     pub fn with_defaults(cache: PathBuf, cache_key: [u8; 32]) -> Result<Self, ComponentError> {
         Self::load(cache, cache_key, AllLimits::default(), Clock::default())
     }
 
-    /// Limits how much native code is kept on disk, in bytes.
+    /// Sets the size limit of the native code cache in bytes.
     pub fn limit_native_code(&mut self, most: u64) {
         self.cache = self.cache.clone().limited_to(most);
     }
 
-    /// What they did.
+    /// Returns the metrics of all components.
     pub fn metrics(&self) -> ComponentMetrics {
         self.engines.metrics.clone()
     }
 
-    /// None while the default document components are still being loaded.
+    /// Returns the result of loading the default document components; `None` until it is finished.
     pub fn document_components_ready(&self) -> Option<Result<(), ComponentError>> {
         let placement = self.placement.state()?;
         let documents = self.documents.state()?;
         Some(placement.and(documents))
     }
 
-    /// Returns when the default document components are loaded, or have failed to.
+    /// Loads the default document components. Logs failures.
     pub fn load_documents(&self) {
         for error in [self.placement.force(), self.documents.force()] {
             if let Err(error) = error {
@@ -276,7 +277,7 @@ impl Components {
         }
     }
 
-    /// Sets what loads a component that a call needs and that this node does not hold.
+    /// Sets the callback that loads a component which a call needs and this node lacks.
     pub fn load_with<F>(&self, load: impl Fn(Slot, ComponentIdentity) -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), ComponentError>> + Send + 'static,
@@ -285,8 +286,8 @@ impl Components {
         self.loader.set(Box::new(load));
     }
 
-    /// The rules that decide for an organization; none: for the installation, where
-    /// what is found is shown to several.
+    /// Returns the active compliance rules of an organization; without one, those of the
+    /// installation, for results that several organizations see.
     pub fn compliance(&self, org: Option<&OrgId>) -> Compliance {
         let (identity, own) = self.at(Slot::Compliance, org);
         Compliance::new(
@@ -296,7 +297,7 @@ impl Components {
         )
     }
 
-    /// The rules of its envelopes' moves.
+    /// Returns the active lifecycle rules of an organization.
     pub fn lifecycle(&self, org: Option<&OrgId>) -> Lifecycle {
         let (identity, own) = self.at(Slot::Lifecycle, org);
         Lifecycle::new(
@@ -306,7 +307,7 @@ impl Components {
         )
     }
 
-    /// What reads its documents.
+    /// Returns the active placement rules of an organization, which read documents.
     pub fn placement(&self, org: Option<&OrgId>, priority: Priority) -> Placement {
         let (identity, _) = self.at(Slot::Placement, org);
         Placement::new(
@@ -315,7 +316,7 @@ impl Components {
         )
     }
 
-    /// What writes its documents.
+    /// Returns the active document rules of an organization, which write documents.
     pub fn documents(&self, org: Option<&OrgId>, priority: Priority) -> Documents {
         let (identity, _) = self.at(Slot::Documents, org);
         Documents::new(
@@ -324,7 +325,8 @@ impl Components {
         )
     }
 
-    /// Turns of document work. Every component takes part, whoever owns it.
+    /// Returns the queue position for document work. All components share one queue, regardless
+    /// of their owners.
     fn turns(&self, org: Option<&OrgId>, priority: Priority) -> Turns {
         Turns {
             queue: self.document_turns.clone(),
@@ -333,20 +335,19 @@ impl Components {
         }
     }
 
-    /// The writer of documents that came with the program, whatever is active.
+    /// Returns the built-in document rules, regardless of activations.
     pub fn embedded_documents(&self, org: &OrgId, priority: Priority) -> Documents {
         Documents::new(self.documents.get(None), self.turns(Some(org), priority))
     }
 
-    /// The reader of documents that came with the program, whatever is active.
+    /// Returns the built-in placement rules, regardless of activations.
     pub fn embedded_placement(&self, org: &OrgId, priority: Priority) -> Placement {
         Placement::new(self.placement.get(None), self.turns(Some(org), priority))
     }
 
-    /// The plugin of a signing provider's instance. A plain name is one of the
-    /// installation's, which no organization's component answers for. The built-in
-    /// instances are always run by the components that came with the program: the signing
-    /// room has one of its own.
+    /// Returns the plugin of a signing provider instance. A plain name is an instance of the
+    /// installation, which never runs an organization's component. The built-in
+    /// instance `embedded` always runs the built-in component of the signing room.
     pub fn signing(&self, org: Option<&OrgId>, instance: &str) -> SigningPlugin {
         match instance {
             EMBEDDED => Plugin::new(
@@ -357,22 +358,22 @@ impl Components {
         }
     }
 
-    /// The same of a payment provider.
+    /// Returns the plugin of a payment provider instance.
     pub fn payment(&self, org: Option<&OrgId>, instance: &str) -> PaymentPlugin {
         self.provider(&self.payment, org, instance)
     }
 
-    /// The same of a provider of identity questions.
+    /// Returns the plugin of an instance of an identity question provider.
     pub fn kba(&self, org: Option<&OrgId>, instance: &str) -> KbaPlugin {
         self.provider(&self.kba, org, instance)
     }
 
-    /// A signing plugin that reads what an unauthenticated caller sent.
+    /// Returns a signing plugin for reading callbacks, which can come from anyone.
     pub fn signing_callbacks(&self, instance: &str) -> SigningPlugin {
         self.callbacks(self.signing(None, instance), instance)
     }
 
-    /// The same of a payment provider.
+    /// Returns a payment plugin for reading callbacks, which can come from anyone.
     pub fn payment_callbacks(&self, instance: &str) -> PaymentPlugin {
         self.callbacks(self.payment(None, instance), instance)
     }
@@ -404,13 +405,14 @@ impl Components {
         Plugin::new(loaded.get(identity), gate)
     }
 
-    /// Calls to providers on behalf of an organization, by its own component or by one
-    /// that all use.
+    /// Returns the gate for provider calls on behalf of an organization. `own` tightens it for the
+    /// organization's own component.
     fn provider_gate(&self, org: Option<&OrgId>, own: bool) -> Gate {
         let Some(org) = org else {
             return Gate::of(self.provider_permits.clone());
         };
         let shares = self.shares(org);
+        // Narrowest first: see `Gate::permits`.
         let mut permits = vec![shares.providers.clone()];
         permits.extend(own.then(|| self.own_provider_permits.clone()));
         permits.push(self.provider_permits.clone());
@@ -445,7 +447,7 @@ impl Components {
         shares
     }
 
-    /// Which component of a rules slot counts, and whether it is the organization's own.
+    /// Returns the active component of a rules slot, and whether it is the organization's own.
     fn at(&self, slot: Slot, org: Option<&OrgId>) -> (Option<ComponentIdentity>, bool) {
         let active = self.active.load();
         if active.is_empty() {
@@ -457,12 +459,12 @@ impl Components {
         }
     }
 
-    /// What is active, as of the last look.
+    /// Returns the snapshot of activations that this node uses.
     pub fn active(&self) -> Arc<Activations> {
         self.active.load_full()
     }
 
-    /// Whether a component can be called.
+    /// Whether a component is loaded.
     pub fn has(&self, slot: Slot, identity: &ComponentIdentity) -> bool {
         match slot {
             Slot::Compliance => self.compliance.has(identity),
@@ -475,8 +477,8 @@ impl Components {
         }
     }
 
-    /// Makes a component ready to be called, off the async threads. Its native
-    /// code is taken from the cache, or made.
+    /// Loads a component: takes its native code from the cache, or compiles it. Blocks, so callers
+    /// run it off the async threads.
     pub fn add(&self, artifact: &Artifact) -> Result<(), ComponentError> {
         let (engines, cache) = (&self.engines, &self.cache);
         match artifact.slot {
@@ -491,8 +493,8 @@ impl Components {
         Ok(())
     }
 
-    /// Makes a component ready to be called from the native code that this node keeps.
-    /// None where it keeps none. Off the async threads.
+    /// Loads a component from cached native code; `None` if the cache has none. Blocks, so callers
+    /// run it off the async threads.
     pub fn add_kept(
         &self,
         slot: Slot,
@@ -515,23 +517,23 @@ impl Components {
         })
     }
 
-    /// Whether native code for it is kept on this node.
+    /// Whether the cache has valid native code of the component.
     pub fn is_compiled(&self, artifact: &Artifact) -> bool {
         self.cache.has(self.engines.of(artifact.slot), artifact)
     }
 
-    /// Whether there seems to be native code for these bytes, which a look at the code
-    /// itself may show to be none.
+    /// Whether the cache has a file for this SHA-256. Loading it can still show that it is
+    /// invalid.
     pub fn keeps_native(&self, slot: Slot, sha256: &str) -> bool {
         self.cache.keeps(self.engines.of(slot), sha256)
     }
 
-    /// Forgets the native code of a component that was not admitted.
+    /// Removes the native code of a refused component.
     pub fn forget_native(&self, artifact: &Artifact) {
         self.cache.forget(self.engines.of(artifact.slot), artifact);
     }
 
-    /// Keeps its native code, as [`Compiler`](super::compiler::Compiler) made it.
+    /// Caches native code from the [`Compiler`](super::compiler::Compiler).
     pub async fn keep_native(
         &self,
         slot: Slot,
@@ -540,16 +542,16 @@ impl Components {
     ) -> Result<(), ComponentError> {
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
         let of = identity.clone();
-        // Tens of megabytes are written, read and hashed.
+        // On a background thread: tens of megabytes are written, read and hashed.
         let task = background::run(move || cache.put(engines.of(slot), &of, &native));
         let kept = task.await.unwrap_or_else(|error| Err(error.into()));
         kept.map_err(|error| ComponentError::unfit(identity, &error))
     }
 
-    /// Puts the questions of its slot to a candidate whose native code is kept.
+    /// Runs the test vectors of its slot against a candidate with cached native code.
     ///
     /// # Errors
-    /// Every wrong answer.
+    /// The failed vectors.
     pub async fn examine(&self, artifact: Artifact) -> Result<Conformance, Vec<Reason>> {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (self.engines.clone(), self.cache.clone());
@@ -561,10 +563,10 @@ impl Components {
             .unwrap_or_else(|error| Err(vec![Reason::new("conformance", error.to_string())]))
     }
 
-    /// Puts a provider beside a far end that its author has written down.
+    /// Runs a provider against the external service that its author has scripted.
     ///
     /// # Errors
-    /// Everything that it did otherwise.
+    /// All deviations from the script.
     pub async fn rehearse(&self, artifact: Artifact, script: &Script) -> Result<(), Vec<Reason>> {
         let _turn = self.candidates.acquire().await;
         let (engines, cache) = (&self.engines, &self.cache);
@@ -588,10 +590,9 @@ impl Components {
         }
     }
 
-    /// Switches to other activations at once. Calls under way end with the
-    /// component they began with. What is named neither now nor by the activations
-    /// before, which somebody may be reading still, is forgotten.
+    /// Switches to other activations at once. Running calls keep the component they started with.
     pub fn switch(&self, activations: Activations) {
+        // Components of the previous snapshot stay loaded too: a call may still be using it.
         let now = Arc::new(activations);
         let before = self.active.swap(now.clone());
         let wanted: HashSet<&ComponentIdentity> = [&before, &now]
@@ -609,22 +610,21 @@ impl Components {
         self.kba.keep(wanted);
     }
 
-    /// A particular component of slot `rules.compliance`, to ask it again what it
-    /// was asked before.
+    /// Loads a particular component of slot `rules.compliance` to repeat earlier calls.
     pub fn compliance_from(&self, artifact: &Artifact) -> Result<Compliance, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = Handle::Held(slot::ready(active));
         Ok(Compliance::new(handle, self.baselines.clone(), None))
     }
 
-    /// The same of slot `rules.placement`.
+    /// Loads a particular component of slot `rules.placement` to repeat earlier calls.
     pub fn placement_from(&self, artifact: &Artifact) -> Result<Placement, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = Handle::Held(slot::ready(active));
         Ok(Placement::new(handle, self.candidates_turns()))
     }
 
-    /// The same of slot `rules.documents`.
+    /// Loads a particular component of slot `rules.documents` to repeat earlier calls.
     pub fn documents_from(&self, artifact: &Artifact) -> Result<Documents, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = Handle::Held(slot::ready(active));
@@ -639,7 +639,7 @@ impl Components {
         }
     }
 
-    /// The same of slot `rules.lifecycle`.
+    /// Loads a particular component of slot `rules.lifecycle` to repeat earlier calls.
     pub fn lifecycle_from(&self, artifact: &Artifact) -> Result<Lifecycle, ComponentError> {
         let active = slot::load(&self.engines, &self.cache, artifact)?;
         let handle = Handle::Held(slot::ready(active));
@@ -712,8 +712,8 @@ mod tests {
         assert_eq!(found(&activations, &oak, 500).unwrap(), "law");
     }
 
-    /// An organization's own instance may have the name of one of the operator's: the
-    /// operator's is never run by the organization's component.
+    /// An organization can give its own instance the name of one of the operator's. The
+    /// operator's instance never runs the organization's component.
     #[test]
     fn an_unprefixed_instance_name_is_the_operators() {
         let folder = tempfile::tempdir().unwrap();

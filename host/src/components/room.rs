@@ -16,7 +16,7 @@ use super::lent::{Blob, Lent};
 pub use super::error::RoomFailure;
 pub use wit::{Area, Field, Invitation, NewSubmission, Submission, Submitter, Template};
 
-/// The room's records of one organization, during one unit of work.
+/// Signing room records of one organization during one unit of work.
 pub trait RoomRecords: Send + Sync {
     fn find_template(&self, id: u64) -> Answer<'_, Option<Template>>;
     fn find_template_of<'a>(&'a self, external_id: &'a str) -> Answer<'a, Option<Template>>;
@@ -29,16 +29,16 @@ pub trait RoomRecords: Send + Sync {
     fn executed_document(&self, id: u64) -> Answer<'_, Option<Bytes>>;
 }
 
-/// The future of a call.
+/// Future result of reading or storing a record.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, RoomFailure>>;
 
-/// Gives a component the interface.
+/// Adds the interface to a linker.
 pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<Lent>>(linker, |limited| &mut limited.data)
 }
 
 impl Lent {
-    /// Counts a call of the room.
+    /// Counts a host call and returns the records.
     fn room(&mut self) -> wasmtime::Result<Arc<dyn RoomRecords>> {
         self.count()?;
         let room = self.room.clone();

@@ -1,8 +1,8 @@
-//! A scripted far end: what a provider is asked, what it must then ask its vendor for,
-//! and what it must answer. Written by the plugin's author and kept beside the plugin;
+//! Scripted external services: calls of a provider, the requests that it must then send to its
+//! vendor, and the results that it must return. Plugin authors write scripts, because
 //! the vectors of [`super::conformance`] know no vendor.
 //!
-//! Values are written as JSON, under the names that they have in the WIT package:
+//! Values are JSON, under their names in the WIT package:
 //! a record is an object, in which an option may be left out; a variant is the name of
 //! its case, or an object with it and its value; bytes are text, or
 //! `{ "base64": "…" }`; a result is `{ "ok": … }` or `{ "err": … }`.
@@ -33,15 +33,15 @@ use super::worlds;
 use crate::config::SecretText;
 use crate::domain::clock::{Clock, Timestamp};
 
-/// Calls of one provider instance, in their order.
+/// Script of calls of one provider instance, in order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Settings of the instance; `base_url` is where the far end is.
+    /// Settings of the instance; `base_url` is the URL of the external service.
     settings: BTreeMap<String, String>,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
-    /// The time that it is; the present when absent.
+    /// Time of the clock; the present if absent.
     now: Option<Timestamp>,
     calls: Vec<Call>,
 }
@@ -50,15 +50,15 @@ pub struct Script {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
-    /// The function, as the WIT package names it.
+    /// Name of the function in the WIT package.
     call: String,
-    /// Its parameters.
+    /// Parameters.
     #[serde(default)]
     with: Map<String, Value>,
-    /// What passes between the provider and its vendor meanwhile.
+    /// Requests of the provider during the call, with their responses.
     #[serde(default)]
     exchanges: Vec<Exchange>,
-    /// What the provider must answer.
+    /// Result that the provider must return.
     answer: Value,
 }
 
@@ -69,12 +69,12 @@ struct Exchange {
     response: Scripted,
 }
 
-/// A request as it must be. Headers that are not named may be there.
+/// Expected request. It may have headers that are not listed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     method: String,
-    /// With the query.
+    /// Path with the query.
     path: String,
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -82,7 +82,7 @@ struct Expected {
     body: Content,
 }
 
-/// What the far end answers.
+/// Response of the external service.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scripted {
@@ -93,7 +93,7 @@ struct Scripted {
     body: Content,
 }
 
-/// A body; at most one of these.
+/// Body, with at most one of the members.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -103,10 +103,10 @@ struct Content {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// Where it is no script.
+    /// A message with the position of the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let script: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match script.host() {
@@ -115,7 +115,7 @@ impl Script {
         }
     }
 
-    /// How many calls it has.
+    /// Returns the number of calls.
     pub fn calls(&self) -> usize {
         self.calls.len()
     }
@@ -145,7 +145,7 @@ impl Script {
     }
 }
 
-/// The vendor, as far as the script has it.
+/// Scripted external service during one call.
 #[derive(Clone, Default)]
 struct FarEnd {
     left: Arc<Mutex<VecDeque<Exchange>>>,
@@ -189,12 +189,12 @@ impl FarEnd {
         refused
     }
 
-    /// What was asked wrongly, or not at all.
+    /// Returns the wrong and the missing requests.
     fn end(&self) -> Vec<String> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wrong = std::mem::take(&mut *wrong);
-        // What came after a wrong request says nothing.
+        // After a wrong request, missing ones are only a consequence.
         if wrong.is_empty() {
             wrong.extend(left.front().map(|exchange| {
                 let expected = &exchange.request;
@@ -216,7 +216,7 @@ impl Content {
         self.text.clone().unwrap_or_default().into_bytes()
     }
 
-    /// A body that the script says nothing of may be anything.
+    /// Compares a body with the script. A body that the script does not define matches anything.
     fn compare(&self, body: &[u8]) -> Result<(), String> {
         let shown = String::from_utf8_lossy(body);
         if let Some(value) = &self.json {
@@ -256,7 +256,7 @@ impl Scripted {
     }
 }
 
-/// Goes through a script, each call in an instance of its own.
+/// Runs a script, each call in a fresh instance.
 pub(super) async fn rehearse<P: Provider + World>(
     active: &Active<P>,
     script: &Script,
@@ -277,7 +277,7 @@ pub(super) async fn rehearse<P: Provider + World>(
             )),
             Err(why) => wrong.push(why),
         }
-        tracing::debug!(call = call.call, elapsed = ?began.elapsed(), "a call of a script");
+        tracing::debug!(call = call.call, elapsed = ?began.elapsed(), "script call finished");
         reasons.extend(wrong.into_iter().map(|what| {
             let name = &call.call;
             Reason::new("script", format!("call {number}, \"{name}\": {what}"))
@@ -342,7 +342,7 @@ fn parameters(
         .collect()
 }
 
-/// A value of a type, from JSON.
+/// Parses a value of a type from JSON.
 fn read(store: &mut ProviderStore, ty: &Type, value: &Value) -> Result<Val, String> {
     let unfit = || format!("{value} does not fit");
     let whole = || value.as_u64().ok_or_else(unfit);
@@ -428,7 +428,7 @@ fn read(store: &mut ProviderStore, ty: &Type, value: &Value) -> Result<Val, Stri
     })
 }
 
-/// Text, or `{ "base64": "…" }`.
+/// Parses bytes: text, or `{ "base64": "…" }`.
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::String(text) => Some(text.clone().into_bytes()),
@@ -443,7 +443,7 @@ fn written_bytes(bytes: Vec<u8>) -> Value {
     }
 }
 
-/// A value as JSON. What is absent is left out of records.
+/// Converts a value to JSON. Absent options are left out of records.
 fn written(store: &mut ProviderStore, value: &Val) -> Result<Value, String> {
     let payload = |store: &mut ProviderStore, payload: &Option<Box<Val>>| match payload {
         Some(payload) => written(store, payload),

@@ -1,7 +1,7 @@
-//! What WASI 0.2 asks for, for providers in languages whose runtimes cannot do without:
+//! WASI 0.2 for providers in languages with a runtime that requires it:
 //! clocks, randomness, standard output, an empty file system, and HTTP. There are no
-//! sockets. `wasi:http` leaves through [`super::egress`] as the host's own interface does,
-//! so that one allow-list and one address guard hold for both.
+//! sockets. Requests of `wasi:http` go through [`super::egress`] like those of the host's own
+//! interface, so one allow-list and one address guard apply to both.
 
 use std::future::Future;
 use std::mem;
@@ -31,17 +31,17 @@ use super::bindings::signing::holdfast::host as wit;
 use wit::http::HttpError;
 use wit::log::Level;
 
-/// Of a request's body, so much is waited for, so that its length can be told.
+/// Maximum size in bytes of a request body that is buffered to send its length.
 const BUFFERED: usize = 1024 * 1024;
-/// What one call may print.
+/// Maximum number of bytes that one call may print.
 const PRINTED: usize = 64 * 1024;
-/// Of a set of headers, of what is given of randomness at once, and of what waits of a
-/// request's body, in bytes: each of these exists as often as a call has handles.
+/// Maximum sizes in bytes: of a set of headers, of random bytes returned at once, and of buffered
+/// chunks of a request's body. They are small because each exists once for each handle of a call.
 const FIELDS: usize = 32 * 1024;
 const RANDOM: u64 = 64 * 1024;
 const WAITING: usize = 64 * 1024;
 
-/// Gives a provider everything of [`INTERFACES`](super::worlds::WASI).
+/// Adds all interfaces of [`WASI`](super::worlds::WASI) to a linker.
 pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
     use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
     use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
@@ -64,7 +64,7 @@ pub(super) fn link(linker: &mut Linker<Limited<Lent>>) -> wasmtime::Result<()> {
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
 }
 
-/// What a call that uses WASI has; others never ask for it.
+/// WASI context of a call. Calls that do not use WASI have none.
 pub(super) struct Wasi {
     ctx: WasiCtx,
     http: WasiHttpCtx,
@@ -117,7 +117,7 @@ impl WasiHttpView for Lent {
     }
 }
 
-/// The service's own clock, which rehearsals move.
+/// Clock of the service, which can be moved for rehearsals.
 struct WallClock(Clock);
 
 impl HostWallClock for WallClock {
@@ -130,7 +130,7 @@ impl HostWallClock for WallClock {
     }
 }
 
-/// Standard output or standard error: lines for the host's log.
+/// Standard output or standard error: writes lines to the host's log.
 struct Printer {
     line: Arc<Mutex<Line>>,
 }
@@ -139,7 +139,7 @@ struct Line {
     label: String,
     level: Level,
     text: Vec<u8>,
-    /// Bytes that the call may still print.
+    /// Bytes that the call may still print, shared by both streams.
     left: Arc<Mutex<usize>>,
 }
 
@@ -179,7 +179,7 @@ impl IsTerminal for Printer {
 }
 
 impl StdoutStream for Printer {
-    /// Of WASI 0.3, which is not lent.
+    /// WASI 0.3 is not supported.
     fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }
@@ -254,7 +254,7 @@ impl WasiHttpHooks for Outbound {
                     Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>,
                 )),
                 Err(error) => {
-                    // The component is only told of what kind it is.
+                    // The component only gets the kind of the error, so the log has the rest.
                     if !told_before {
                         lent::note(&label, Level::Warn, format!("no answer: {error}"));
                     }
@@ -266,7 +266,7 @@ impl WasiHttpHooks for Outbound {
 }
 
 impl Outbound {
-    /// The headers with their secrets filled in: `{{secret:NAME}}` in a value.
+    /// Returns the headers with `{{secret:NAME}}` in values replaced by secrets.
     fn headers(&self, headers: &http::HeaderMap) -> Result<Vec<(String, String)>, HttpError> {
         headers
             .iter()
@@ -294,13 +294,14 @@ impl Outbound {
             };
             filled += before;
             filled += secret.reveal();
+            // Continues behind the placeholder: an inserted secret is not searched again.
             rest = after;
         }
         Ok(filled + rest)
     }
 }
 
-/// A body with its length where that is soon known, and in pieces where it is not.
+/// Buffers a body to find its length. Streams a larger one in chunks without a length.
 async fn outgoing_body(body: WasiBody) -> Result<Body, HttpError> {
     let broken = |error: Error| HttpError::InvalidRequest(format!("its body broke off: {error}"));
     let mut pieces = body.into_data_stream();
@@ -329,7 +330,7 @@ async fn outgoing_body(body: WasiBody) -> Result<Body, HttpError> {
     Ok(Body::whole(begin.freeze()))
 }
 
-/// The answer, whose body ends by the deadline and within the limit.
+/// Converts a response. Its body fails after the deadline and above the size limit.
 fn incoming(answer: Incoming, deadline: tokio::time::Instant) -> http::Response<WasiBody> {
     let open = Some((answer.body, BLOB_LIMIT));
     let frames = stream::unfold(open, move |open| async move {
@@ -386,7 +387,7 @@ mod tests {
             ("plain", "plain"),
             ("Bearer {{secret:api_key}}", "Bearer k-1"),
             ("{{secret:api_key}}:{{secret:api_key}}", "k-1:k-1"),
-            // What a secret says is not read again.
+            // Placeholders within a secret are not replaced.
             ("{{secret:other}}", "{{secret:api_key}}"),
             ("}} {{ secret:api_key }}", "}} {{ secret:api_key }}"),
         ] {

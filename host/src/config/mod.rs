@@ -56,7 +56,9 @@ pub struct Config {
     /// `{signing_host}`; default: `/sign` under the public URL.
     #[schemars(with = "Option<String>")]
     pub signing_url: Option<Url>,
-    /// Networks of trusted reverse proxies; `X-Forwarded-For` is honoured only from these.
+    /// Exact addresses or networks of the reverse proxies in front (`["10.42.7.3/32"]`), whose
+    /// `X-Forwarded-For` states where a signer comes from. Every other machine in such a network
+    /// can write any address into the evidence.
     #[schemars(with = "Vec<String>")]
     pub trusted_proxies: Vec<IpNet>,
     /// `sqlite://…` or `postgres://…`; default: a file in the data folder.
@@ -67,8 +69,9 @@ pub struct Config {
     pub storage: Storage,
     /// Folder of the embedded database, objects, outbox and generated keys.
     pub data_dir: PathBuf,
-    /// Mail server: `smtps://…`, or `smtp://…?tls=required`. Without one, mails are written as
-    /// files to the outbox.
+    /// Mail server: `smtps://user:password@host`, `smtp://…?tls=required` or
+    /// `smtp://…?tls=opportunistic`; a password is sent only over TLS. Without a server, mails are
+    /// written as files to the outbox.
     pub smtp_url: Option<SecretText>,
     /// Additional trusted certificate authorities for the mail server, in PEM.
     pub smtp_ca_file: Option<PathBuf>,

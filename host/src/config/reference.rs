@@ -80,8 +80,12 @@ fn collect(all: &mut Vec<SettingReference>, section: &str, schema: &Map<String, 
     let (nested, plain): (Vec<_>, Vec<_>) = members(schema)
         .into_iter()
         .partition(|(_, member)| !members(member).is_empty());
+    let required = schema.get("required").and_then(Value::as_array);
     for (key, member) in plain {
-        let meaning = [description(&member), choices(&member)];
+        let is_required =
+            required.is_some_and(|required| required.contains(&Value::from(key.as_str())));
+        let note = is_required.then(|| "Required.".to_owned());
+        let meaning = [description(&member), choices(&member), note];
         let meaning: Vec<String> = meaning.into_iter().flatten().collect();
         all.push(SettingReference {
             section: section.to_owned(),

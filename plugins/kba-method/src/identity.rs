@@ -37,6 +37,7 @@ pub(crate) fn declared(setting: Option<&str>) -> Vec<Field> {
     let Some(setting) = setting else {
         return FIELDS.to_vec();
     };
+    // Names unknown to Method are ignored; the order of the form stays that of `FIELDS`.
     let named: Vec<&str> = setting.split(',').map(str::trim).collect();
     FIELDS
         .into_iter()

@@ -53,6 +53,7 @@ impl Guest for Component {
         }
         let secret = secrets::open("webhook_secret")
             .ok_or_else(|| unverified("no secret webhook_secret is configured"))?;
+        // The host computes the HMAC, so that the secret never enters this memory.
         let digest = secret.hmac_sha256(&callback::signed_message(&signature, &callback.body));
         if !callback::matches(&signature, &digest) {
             return Err(unverified("the signature does not match"));

@@ -36,6 +36,7 @@ pub(crate) fn create(request: &SubmissionRequest) -> Result<Submission> {
     });
     let submission = match call("POST", "/submissions", json(&body)).and_then(created) {
         Ok(submission) => submission,
+        // The request may have succeeded although its response was lost.
         Err(ProviderError::Unreachable(why)) => find(&request.external_id)
             .ok()
             .flatten()
@@ -74,6 +75,7 @@ fn as_requested(submission: Submission, request: &SubmissionRequest) -> Result<S
     if request.submitters.iter().all(invited) {
         return Ok(submission);
     }
+    // Archived, so that no signer can complete the wrong submission.
     archive(&submission.submission_id)?;
     Err(ProviderError::Rejected(
         "a submitter was given another role than the requested one".into(),

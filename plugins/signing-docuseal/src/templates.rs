@@ -122,6 +122,7 @@ fn private(template: wire::Template) -> Result<wire::Template> {
     let _: Value = call("PUT", &format!("/templates/{id}"), json(&body))?;
     let template = fetch(&id)?;
     if template.shared_link == Some(true) {
+        // A template that stays shared must not be usable at all.
         archive(&id)?;
         return Err(ProviderError::Rejected(
             "the template cannot be kept from being shared".into(),

@@ -1,27 +1,132 @@
-//! The nouns. This crate knows no I/O and nothing of the host.
+//! Domain types: records, ids, ledgers and the log. No I/O, and no dependency on the host.
 //!
-//! | Word | Meaning |
+//! # Glossary
+//!
+//! One term for one thing. Code, comments, logs and documentation use these terms.
+//!
+//! **Actors**
+//!
+//! | Term | Meaning |
+//! |---|---|
+//! | installation | all nodes that share one database, one object store and one set of keys |
+//! | node | one running server process of an installation |
+//! | operator | person who runs the installation and its commands |
+//! | organization | tenant: the owner of envelopes, templates, keys and settings |
+//! | bucket | one of 64 partitions of tenant data, derived from the organization's id |
+//! | partner | program of an organization that calls the API with an API key |
+//! | user | person of an organization who uses the web app; has a role such as `admin` |
+//! | caller | authenticated sender of a request: an API key, a user or an embed token |
+//! | scope | permission of an API key |
+//! | customer | business contact of an organization that an envelope is for; *client* in batches |
+//!
+//! **Signing**
+//!
+//! | Term | Meaning |
 //! |---|---|
 //! | envelope | one document sent for signature (`esign`) or uploaded already signed (`paper`) |
-//! | signer | a person who signs; a *submitter* in the records and at providers |
-//! | role | the part a signer plays in a template (`Buyer`), the party it defines |
+//! | status, transition | state of an envelope or batch; a change of it, which a trigger requests |
+//! | signer | person who signs an envelope; *submitter* at signing providers |
+//! | role | part of a signer in a template, for example `Buyer`; *party* in contracts |
+//! | payer | signer who makes the payment that is requested at signing |
+//! | template | document with fields and roles, from which envelopes are made |
+//! | package | templates that are sent together as one document |
+//! | field | value or signature that a role fills in; it has one or more areas |
+//! | area | rectangle of a field on a page |
+//! | anchor | text in a document that determines the position of a field |
+//! | tag | field definition written into the text of a document, as `{{…}}` |
+//! | builder | editor of fields in the browser |
+//! | submission | an envelope at a signing provider |
+//! | signing room | built-in signing provider, instance `embedded` |
+//! | executed document | document with all signatures, from the signing provider |
+//! | signing link | unguessable URL with which a signer opens an envelope |
+//! | embed token | short-lived token for a widget in a partner's page |
+//! | identity questions | knowledge-based authentication (KBA) of a signer by a provider |
+//! | KBA session | one attempt of a signer to pass the identity questions |
+//! | payment intent | a requested payment at a payment provider |
+//! | batch, item | bulk send of one document to many clients; the part for one client |
+//! | master template | template of a batch, cloned for each item |
+//! | prefill | filling fields of a batch from the attributes of a client |
+//!
+//! **Vault and evidence**
+//!
+//! | Term | Meaning |
+//! |---|---|
+//! | vault | storage of authoritative copies |
 //! | authoritative copy | the one stored copy that is the contract (UCC §9-105) |
-//! | non-authoritative copy | a marked copy, stored apart, free to hand out |
-//! | vault in, vault out | storing the authoritative copy; releasing it for good |
-//! | custodian | who keeps the authoritative copy for the secured party |
-//! | custody ledger | the hash-chained history of an envelope |
-//! | log | the Merkle tree of the entries of all custody ledgers |
-//! | checkpoint | the log's head, signed |
-//! | event | something a webhook receiver may want to know |
-//! | endpoint | where an organization has its events delivered |
-//! | delivery | one event on its way to one endpoint, with its attempts |
-//! | package | templates that go out together, as one document |
-//! | batch, item | one document for many clients; one of them |
-//! | master template | what a batch's document is cloned from for each client |
-//! | slot | what a component is for: `rules.compliance`, `provider.signing` … |
-//! | activation | a component put into a slot, from a time on |
-//! | instance | a provider that is set up, by its name |
-//! | job | work that has to be done after a change was committed |
+//! | non-authoritative copy | marked copy for anyone who needs to read the document |
+//! | vault-in, vault-out | storing the authoritative copy; releasing it to its new keeper |
+//! | archive | storage of released authoritative copies |
+//! | secured party | party that the contract is assigned to |
+//! | custodian | person who keeps the authoritative copy for the secured party |
+//! | facts | all data of a record that rules evaluate |
+//! | check, requirement | one test of the compliance rules; the provision that it tests |
+//! | certificate | result of the compliance rules about a vaulted envelope |
+//! | custody record | PDF with the history of an envelope |
+//! | seal | signature of the installation over a whole document (PAdES) |
+//! | time stamp | statement of an independent authority about the time of a seal (RFC 3161) |
+//! | ledger, entry | append-only hash chain; one link of it |
+//! | custody ledger | ledger of an envelope |
+//! | component ledger | ledger of the component changes of an organization or the installation |
+//! | log | Merkle tree over the entries of all ledgers (RFC 6962) |
+//! | head, checkpoint | size and root hash of the log; a signed head (C2SP) |
+//! | tile | stored group of 256 neighbouring hashes of the log |
+//! | succession | replacement of a log key, signed with the old and the new key |
+//! | evidence, bundle | files that prove an envelope; the folder or zip that contains them |
+//! | verifier | person or program that checks evidence |
+//! | trust anchor | key or head of the log that the verifier got independently of the evidence |
+//! | re-evaluation | repeating a decision with the component that made it |
+//! | integrity sweep | regular check of all stored documents and ledgers |
+//!
+//! **Components**
+//!
+//! | Term | Meaning |
+//! |---|---|
+//! | component | WebAssembly component behind a WIT interface |
+//! | world, interface | WIT contract of a slot; a set of functions in it |
+//! | slot | purpose of a component: `rules.compliance`, `provider.signing` … |
+//! | rules | component that decides; it sees only its arguments |
+//! | provider, plugin | external service for signing, payment or KBA; the component that calls it |
+//! | instance | configured provider, by its name |
+//! | default component | built-in component of a slot without an activation |
+//! | pack | built-in compliance rules of one edition of the law |
+//! | baseline | pack that the result of other compliance rules is compared with |
+//! | own component | component that an organization uploaded for itself |
+//! | candidate | component that is being examined |
+//! | admission | checks of an uploaded component, and storing it |
+//! | inspection | admission check of slot, imports and types |
+//! | test vector, conformance | call with a known result; the admission check with test vectors |
+//! | canary | test call whenever a component is loaded |
+//! | script | simulated external service for the tests of a plugin |
+//! | activation, rollback | making a component active in a slot from a time on; its reversal |
+//! | shadow | candidate that runs beside the active component, without effect |
+//! | decision | stored result of rules, with facts and component |
+//! | artifact, native code | bytes of a component; machine code compiled from them |
+//! | fuel | deterministic measure of the work of rules |
+//! | gate, turn | limit of concurrent calls; permission for one call |
+//! | time slice, memory share | limits for all calls of one organization's own components |
+//! | lease of a provider call | settings, secrets and network access for one provider call |
+//!
+//! **Delivery and background work**
+//!
+//! | Term | Meaning |
+//! |---|---|
+//! | event | notification about a change, written to the outbox with the change |
+//! | outbox | events and jobs that are committed with the change that causes them |
+//! | endpoint | URL that receives events of an organization |
+//! | selector | pattern of event types that an endpoint receives |
+//! | delivery, attempt | one event for one endpoint; one request that sends it |
+//! | callback | request from a provider that reports a change |
+//! | job | background work that is committed with the change that needs it |
+//! | kind of a job | name, payload, queue and retry policy |
+//! | worker | task of a node that runs jobs or deliveries |
+//! | claim, lease | taking a job, item or delivery; the time-limited right to work on it |
+//! | fencing token | counter that invalidates the writes of a worker that lost its lease |
+//! | intent to vault | recorded steps of a vault-in, from which a job continues after a crash |
+//! | wake-up | hint to other nodes that there is work; it may be lost |
+//! | idempotency key | key with which a repeated request gets the first response |
+//! | sealed value | text encrypted for the database (AES-256-GCM) |
+//! | master key, log key | key that seals values; key that signs the head of the log |
+//! | sandbox provider | simulated payment or KBA provider for development |
 
 #![allow(missing_docs, reason = "plain records; each type says what it is")]
 

@@ -98,7 +98,7 @@ pub fn values(
             _ => false,
         };
         let value = datum(&field.name).and_then(&known).filter(takes);
-        // Several fields can share a name; providers take one value for each name.
+        // Fields with the same name share one value.
         if let Some(value) = value
             && !values.iter().any(|(name, _)| *name == field.name)
         {

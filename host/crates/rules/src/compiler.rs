@@ -85,7 +85,7 @@ impl Compiler {
     /// Waits for the permit to compile.
     pub async fn turn(&self, owner: Option<&OrgId>) -> Turn {
         // The owner's semaphore first: only one component of each owner waits for the shared one,
-        // so nobody waits behind all components of another owner.
+        // so no owner waits behind all components of another.
         let of_owner = self.queue(owner).turn.clone().acquire_owned().await.ok();
         Turn {
             _turn: self.turn.clone().acquire_owned().await.ok(),
@@ -196,7 +196,7 @@ fn compiled(bytes: &[u8]) -> Result<(Inspected, Vec<u8>), Vec<Reason>> {
         Slot::Placement | Slot::Documents => settings::documents(),
         Slot::Signing | Slot::Payment | Slot::Kba => settings::providers_for(1),
     };
-    // One thread: requests keep a processor whose caches the compiler does not fill.
+    // One thread, so that request threads have processors with undisturbed caches.
     config.parallel_compilation(false);
     let native = wasmtime::Engine::new(&config)
         .and_then(|engine| engine.precompile_component(bytes))

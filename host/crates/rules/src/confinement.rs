@@ -15,8 +15,8 @@ use super::settings::MIB;
 
 /// Memory limit in bytes. A component of 18 MB takes a tenth of it.
 const MEMORY: u64 = 4096 * MIB as u64;
-/// Limit of processor time. The parent enforces a shorter timeout; this limit ends a child that
-/// has lost its parent.
+/// Limit of processor time in seconds. The parent enforces a timeout; this limit ends a child
+/// that has lost its parent.
 const CPU_SECONDS: u64 = 900;
 
 /// Measures in force in a child.
@@ -35,7 +35,7 @@ pub struct Confinement {
     filtered: bool,
 }
 
-/// User and group id of `nobody` on every distribution.
+/// Id of the unprivileged user and group that exist on every distribution.
 const NOBODY: u32 = 65_534;
 
 /// System calls that compiling needs: memory, threads, pipes and the clock. Others fail
@@ -123,7 +123,7 @@ fn runs_when_idle() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
 }
 
-/// Changes the user to `nobody` if the server runs as the superuser.
+/// Changes to an unprivileged user if the server runs as the superuser.
 fn leave_superuser() -> bool {
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));

@@ -97,7 +97,7 @@ impl ComponentError {
 
     /// Copies the error of loading a component for the next caller.
     pub fn again(&self) -> Self {
-        // Wasmtime errors cannot be cloned; only kinds that callers distinguish are kept.
+        // `Absent` stays a temporary failure; any other means that the component does not fit.
         Self {
             component: self.component.clone(),
             kind: match &self.kind {

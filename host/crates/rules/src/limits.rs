@@ -41,19 +41,30 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
+    /// Linear memory of one call, in bytes.
     memory_bytes: Option<usize>,
+    /// Units of deterministic CPU time (Wasmtime fuel) of one call; rules only.
     fuel: Option<u64>,
+    /// Wall-clock time of one call.
     #[serde(deserialize_with = "some_duration")]
     #[schemars(with = "Option<String>")]
     deadline: Option<Duration>,
+    /// CPU time of one call; providers only.
     #[serde(deserialize_with = "some_duration")]
     #[schemars(with = "Option<String>")]
     cpu: Option<Duration>,
+    /// Bytes that a component may return in one call.
     output_bytes: Option<usize>,
+    /// Calls of host functions in one call; providers only.
     host_calls: Option<u32>,
+    /// HTTP requests that one call may send; providers only.
     requests: Option<u32>,
+    /// Calls at the same time. Further calls wait.
     instances: Option<usize>,
+    /// Calls at the same time for one organization.
     instances_of_organization: Option<usize>,
+    /// Bytes of memory and fetched documents that all calls of one organization's components
+    /// hold together; providers only.
     memory_of_organization_bytes: Option<usize>,
 }
 

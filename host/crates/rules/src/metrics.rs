@@ -17,7 +17,7 @@ pub struct ComponentLabels {
 pub struct ComponentMetrics {
     /// Calls that trapped or used up their budget.
     pub failures: Family<ComponentLabels, Counter>,
-    /// Most linear memory that a call has had, in bytes.
+    /// Peak linear memory of a call, in bytes.
     pub memory_peak: Family<ComponentLabels, Gauge>,
 }
 

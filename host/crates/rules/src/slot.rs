@@ -67,8 +67,8 @@ pub struct Loaded<P> {
 type LoadOnDemand =
     dyn Fn(Slot, ComponentIdentity) -> BoxFuture<'static, Result<(), ComponentError>> + Send + Sync;
 
-/// Callback that loads a component which a call needs and this node lacks. It is set late,
-/// because it needs the store and the store needs the slots.
+/// Callback that loads a component which a call needs and this node lacks. It is set after the
+/// slots are created, because the service that implements it needs them.
 #[derive(Clone, Default)]
 pub struct Loader(Arc<OnceLock<Box<LoadOnDemand>>>);
 

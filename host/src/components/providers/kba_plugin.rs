@@ -1,5 +1,5 @@
-//! Calls into plugins of identity-challenge providers. What a signer enters passes
-//! through here and is kept nowhere.
+//! Calls of identity question plugins. The data that a signer enters is passed
+//! on and never stored.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -10,22 +10,22 @@ use crate::components::lent::Lease;
 
 pub use crate::components::bindings::kba::holdfast::kba::types as kba;
 
-/// An identity provider during one unit of work.
+/// Identity question provider during one unit of work.
 pub trait KbaProvider: Send + Sync {
-    /// What has to be known of a signer before there can be questions.
+    /// Returns the identity fields that the signer must fill in before there can be questions.
     fn required_identity(&self) -> BoxFuture<'_, Result<Vec<kba::IdentityField>, ComponentError>>;
 
-    /// Begins a session with what the signer entered, by field.
+    /// Starts a session with the values that the signer entered, by field.
     fn start(&self, identity: Vec<(String, String)>) -> Step<'_>;
 
-    /// The code that was sent to the signer's phone.
+    /// Submits the code that was sent to the signer's phone.
     fn submit_code<'a>(&'a self, state: &'a str, code: &'a str) -> Step<'a>;
 
-    /// Question id and the id of the chosen answer.
+    /// Submits the chosen answers: pairs of question id and answer id.
     fn submit_answers<'a>(&'a self, state: &'a str, answers: Vec<(String, String)>) -> Step<'a>;
 }
 
-/// One step of a session.
+/// Future result of one step of a session.
 pub type Step<'a> = BoxFuture<'a, Result<kba::Progress, ProviderError>>;
 
 impl KbaProvider for Leased<KbaPlugin> {
@@ -48,11 +48,11 @@ impl KbaProvider for Leased<KbaPlugin> {
     }
 }
 
-/// One component of slot `provider.kba`, with the right to be called.
+/// Component of slot `provider.kba`.
 pub type KbaPlugin = Plugin<KbaPre>;
 
 impl KbaPlugin {
-    /// What has to be known of a signer before there can be questions.
+    /// Returns the identity fields that the signer must fill in before there can be questions.
     pub async fn required_identity(
         &self,
         lease: Lease,
@@ -68,7 +68,7 @@ impl KbaPlugin {
         .await
     }
 
-    /// Begins a session with what the signer entered, by field.
+    /// Starts a session with the values that the signer entered, by field.
     pub async fn start(
         &self,
         lease: Lease,
@@ -81,7 +81,7 @@ impl KbaPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// The code that was sent to the signer's phone.
+    /// Submits the code that was sent to the signer's phone.
     pub async fn submit_code(
         &self,
         lease: Lease,
@@ -101,7 +101,7 @@ impl KbaPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Question id and the id of the chosen answer.
+    /// Submits the chosen answers: pairs of question id and answer id.
     pub async fn submit_answers(
         &self,
         lease: Lease,

@@ -1,5 +1,5 @@
-//! Calls into provider plugins: asynchronous, in a fresh instance each, with
-//! exactly what their world grants.
+//! Calls of provider plugins: asynchronous, each in a fresh instance, with
+//! exactly the imports that their world grants.
 
 mod kba_plugin;
 mod payment_plugin;
@@ -26,22 +26,22 @@ pub use kba_plugin::{KbaPlugin, KbaProvider, kba};
 pub use payment_plugin::{PaymentPlugin, PaymentProvider, payment};
 pub use signing_plugin::{SigningPlugin, signing};
 
-/// Why a provider did not do what was asked.
+/// Error of a provider.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// A setting or secret is missing.
     #[error("the provider is not configured: {0}")]
     NotConfigured(String),
-    /// The provider said no.
+    /// The provider rejected the request.
     #[error("the provider refused: {0}")]
     Rejected(String),
-    /// The provider does not know it.
+    /// The provider does not know the object.
     #[error("the provider does not know it")]
     NotFound,
-    /// No answer; later may be better.
+    /// The provider did not respond; a later attempt can succeed.
     #[error("the provider could not be reached: {0}")]
     Unreachable(String),
-    /// Asked too often; seconds to wait when it said so.
+    /// Too many requests, with the seconds to wait if the provider states them.
     #[error("the provider limits the rate{}", .0.map_or(String::new(), |seconds| format!(" for {seconds} seconds")))]
     RateLimited(Option<u32>),
     /// The plugin failed.
@@ -49,7 +49,7 @@ pub enum ProviderError {
     Component(#[from] ComponentError),
 }
 
-/// The same errors in the words of each world.
+/// Converts the provider errors of each world.
 macro_rules! provider_errors {
     ($($types:path => { $($not_found:ident)? };)+) => {$(
         const _: () = {
@@ -76,15 +76,15 @@ provider_errors! {
     bindings::kba::holdfast::kba::types => {};
 }
 
-/// A world whose components speak to a far end.
+/// World of components that call an external service.
 pub trait Provider: Send + Sync + 'static {
-    /// Its exports, ready to be called.
+    /// Exports of an instance.
     type Exports: Send + Sync;
 
-    /// What it is instantiated from.
+    /// Returns the linked component.
     fn instance_pre(&self) -> &InstancePre<Limited<Lent>>;
 
-    /// A fresh instance.
+    /// Creates an instance.
     fn fresh(
         &self,
         store: &mut Store<Limited<Lent>>,
@@ -93,7 +93,7 @@ pub trait Provider: Send + Sync + 'static {
 
 macro_rules! provider_worlds {
     ($($slot:ident: $pre:ident = $module:ident :: $made:ident of $exports:ident;)+) => {$(
-        /// What is instantiated for a call.
+        /// Linked component, instantiated for each call.
         pub type $pre = bindings::$module::$made<Limited<Lent>>;
 
         impl Provider for $pre {
@@ -125,7 +125,8 @@ macro_rules! provider_worlds {
                 Self::new(linker.instantiate_pre(component)?)
             }
 
-            /// What a provider does depends on its far end: see [`super::conformance`].
+            /// Does nothing: the behaviour of a provider depends on its external service. See
+            /// [`super::conformance`].
             fn canary(&self, _: &Probe<'_>) -> Result<(), ComponentError> {
                 Ok(())
             }
@@ -139,13 +140,13 @@ provider_worlds! {
     Kba: KbaPre = kba::KbaProviderPre of KbaProvider;
 }
 
-/// A plugin with what its calls may use.
+/// Plugin with the lease for its calls.
 pub struct Leased<P> {
     pub plugin: P,
     pub lease: ProviderLease,
 }
 
-/// One component of a provider slot, with the right to be called.
+/// Component of a provider slot, with the gate that limits its calls.
 pub struct Plugin<P> {
     slot: Handle<P>,
     gate: Gate,
@@ -171,12 +172,12 @@ impl<P: Provider> Plugin<P> {
         &self.gate
     }
 
-    /// The same component behind another gate.
+    /// Replaces the gate.
     pub(super) fn with_gate(self, gate: Gate) -> Self {
         Self { gate, ..self }
     }
 
-    /// The most linear memory that a call of the component has had, in bytes.
+    /// Returns the peak linear memory of a call of the component, in bytes.
     pub(super) fn memory_peak(&self) -> usize {
         self.slot
             .held()
@@ -185,7 +186,7 @@ impl<P: Provider> Plugin<P> {
             .unwrap_or_default()
     }
 
-    /// Which component answers.
+    /// Returns the identity of the component.
     pub fn identity(&self) -> Result<ComponentIdentity, ComponentError> {
         self.slot.identity()
     }
@@ -228,7 +229,7 @@ impl<P: Provider> Plugin<P> {
             Err(_) => ComponentError::new(&active.identity, Failure::Timeout),
         };
         match error.kind {
-            // The signing room's disk: not the component's fault.
+            // The signing room's disk is full: not a fault of the component, so not counted.
             Failure::DiskFull => Err(error),
             _ => Err(error.reported(&active.meter)),
         }

@@ -1,4 +1,4 @@
-//! Calls into plugins of payment providers.
+//! Calls of payment plugins.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -9,25 +9,25 @@ use crate::components::lent::Lease;
 
 pub use crate::components::bindings::payment::holdfast::payment::types as payment;
 
-/// A payment provider during one unit of work.
+/// Payment provider during one unit of work.
 pub trait PaymentProvider: Send + Sync {
-    /// Asks for a payment; safe to repeat with the same payment id.
+    /// Requests a payment. Idempotent: the payment id is the idempotency key.
     fn create_intent(
         &self,
         request: payment::IntentRequest,
     ) -> BoxFuture<'_, Result<payment::Intent, ProviderError>>;
 
-    /// Where a payment stands.
+    /// Reads the present state of a payment.
     fn read_intent<'a>(
         &'a self,
         intent: &'a str,
     ) -> BoxFuture<'a, Result<payment::Intent, ProviderError>>;
 
-    /// Verifies a callback and says what it is about.
+    /// Verifies a callback and returns its subject.
     fn read_callback(&self, callback: payment::Callback) -> BoxFuture<'_, Callback>;
 }
 
-/// What a callback is about.
+/// Subject of a verified callback, or the reason for refusing it.
 pub type Callback =
     Result<Result<payment::CallbackSubject, payment::CallbackError>, ComponentError>;
 
@@ -53,11 +53,11 @@ impl PaymentProvider for Leased<PaymentPlugin> {
     }
 }
 
-/// One component of slot `provider.payment`, with the right to be called.
+/// Component of slot `provider.payment`.
 pub type PaymentPlugin = Plugin<PaymentPre>;
 
 impl PaymentPlugin {
-    /// Asks for a payment; safe to repeat with the same payment id.
+    /// Requests a payment. Idempotent: the payment id is the idempotency key.
     pub async fn create_intent(
         &self,
         lease: Lease,
@@ -75,7 +75,7 @@ impl PaymentPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Where a payment stands.
+    /// Reads the present state of a payment.
     pub async fn read_intent(
         &self,
         lease: Lease,
@@ -94,7 +94,7 @@ impl PaymentPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Verifies a callback and says what it is about.
+    /// Verifies a callback and returns its subject.
     pub async fn read_callback(&self, lease: Lease, callback: payment::Callback) -> Callback {
         self.call(lease, move |store, plugin| {
             Box::pin(async move {

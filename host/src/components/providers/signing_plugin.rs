@@ -1,4 +1,4 @@
-//! Calls into plugins of signing providers.
+//! Calls of signing plugins.
 
 use bytes::Bytes;
 use wasmtime::component::Resource;
@@ -9,11 +9,11 @@ use crate::components::lent::{Blob, Lease};
 
 pub use crate::components::bindings::signing::holdfast::signing::types as signing;
 
-/// One component of slot `provider.signing`, with the right to be called.
+/// Component of slot `provider.signing`.
 pub type SigningPlugin = Plugin<SigningPre>;
 
 impl SigningPlugin {
-    /// Reads a template back.
+    /// Reads a template.
     pub async fn read_template(
         &self,
         lease: Lease,
@@ -32,7 +32,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// A template with one PDF and these fields; safe to repeat with the same `external_id`.
+    /// Creates a template with one PDF and these fields. Idempotent by `external_id`.
     pub async fn create_template(
         &self,
         lease: Lease,
@@ -56,7 +56,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Adds fields to those a template has.
+    /// Adds fields to a template.
     pub async fn add_fields(
         &self,
         lease: Lease,
@@ -76,7 +76,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// A copy of a template; safe to repeat with the same `external_id`.
+    /// Copies a template. Idempotent by `external_id`.
     pub async fn clone_template(
         &self,
         lease: Lease,
@@ -98,7 +98,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Makes a template one that nothing more is sent of; safe to repeat.
+    /// Archives a template: nothing more can be sent of it. Idempotent.
     pub async fn archive_template(
         &self,
         lease: Lease,
@@ -117,7 +117,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Invites submitters; safe to repeat with the same external id.
+    /// Creates a submission, which invites the signers. Idempotent by external id.
     pub async fn create_submission(
         &self,
         lease: Lease,
@@ -135,7 +135,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// The provider's view of a submission.
+    /// Reads a submission.
     pub async fn read_submission(
         &self,
         lease: Lease,
@@ -154,7 +154,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Makes a submission unsignable.
+    /// Archives a submission: it can no longer be signed.
     pub async fn archive_submission(
         &self,
         lease: Lease,
@@ -173,7 +173,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// The executed PDF of a completed submission.
+    /// Returns the executed document of a completed submission.
     pub async fn signed_document(
         &self,
         lease: Lease,
@@ -196,7 +196,7 @@ impl SigningPlugin {
         .map_err(ProviderError::from)
     }
 
-    /// Verifies a callback and says what it is about.
+    /// Verifies a callback and returns its subject.
     pub async fn read_callback(
         &self,
         lease: Lease,
@@ -214,7 +214,7 @@ impl SigningPlugin {
     }
 }
 
-/// The table's handle of a resource the component gave up.
+/// Returns the table handle of a resource that the component passed to the host.
 fn owned(blob: &Resource<Blob>) -> Resource<Blob> {
     Resource::new_own(blob.rep())
 }
