@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
     println!("Where to look next");
     println!("  readiness         {}/readyz", server.url);
     println!("  the API           {}/docs", server.url);
-    println!("  settings, map     README.md, ARCHITECTURE.md");
+    println!("  settings, map     docs/configuration.md, ARCHITECTURE.md");
     if keep {
         println!("  API key           {}", demo.key);
         println!("  a contract that waits for your signature:");
