@@ -19,19 +19,19 @@ use crate::config::RateLimitSettings;
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => "Not well-formed: broken JSON, a missing part, an invalid parameter",
-        401 => "No credential, or one that is not valid",
-        403 => "The credential does not allow this",
-        404 => "Unknown, or of another organization",
-        409 => "Its state does not allow this",
+        401 => "The credential is missing or not valid",
+        403 => "The credential does not allow this operation",
+        404 => "Unknown id, or an id of another organization",
+        409 => "The state of the object does not allow this operation",
         410 => "Used up or expired",
         413 => "Larger than allowed",
-        415 => "A file type that is not taken here",
-        422 => "Well-formed, and breaks these rules; details lists every issue",
-        429 => "Too many requests; Retry-After says when to come back",
-        500 => "Our fault; X-Request-Id finds it in the log",
+        415 => "The file type is not accepted here",
+        422 => "Well-formed, but not valid; details lists every issue",
+        429 => "Too many requests; Retry-After is the waiting time in seconds",
+        500 => "Internal error; X-Request-Id identifies it in the log",
         502 => "The provider refused or could not be reached",
         503 => {
-            "Not configured; or the database or the document store cannot be reached, or too much work waits: then Retry-After says when to come back"
+            "Not configured, or temporarily unavailable: database, document store or a full queue. Retry-After is the waiting time in seconds"
         }
         _ => "Error",
     }
@@ -143,7 +143,7 @@ fn description(limits: &RateLimitSettings) -> String {
 pub fn head(base_url: &str, limits: &RateLimitSettings) -> OpenApi {
     let error = json_schema!({
         "type": "object",
-        "description": "What every error answer looks like.",
+        "description": "Body of every error.",
         "required": ["error"],
         "properties": {
             "error": { "type": "string" },

@@ -96,8 +96,8 @@ fn providers_of_every_supported_wit_version_load() {
         text
     };
     let lacking = host.replace(
-        "    /// None when the operator configured no secret",
-        "    forge: func() -> u32;\n\n    /// None when the operator configured no secret",
+        "    /// Returns none if the operator configured no secret",
+        "    forge: func() -> u32;\n\n    /// Returns none if the operator configured no secret",
     );
     let ungranted = signing.replace(
         "world signing-provider {",

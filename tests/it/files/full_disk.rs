@@ -57,7 +57,7 @@ async fn a_signer_sees_an_error_page_when_the_server_is_unavailable() {
     assert!(page.headers.contains_key("retry-after"));
     let content_type = page.headers["content-type"].to_str().unwrap();
     assert!(content_type.starts_with("text/html"), "{content_type}");
-    assert!(page.text().contains("Your link is good"));
+    assert!(page.text().contains("Your link is valid"));
     let request = Request::get(url[url.find("/sign/").unwrap()..].to_owned())
         .header("accept", "application/json");
     let script = app.send(request.body(Body::empty()).unwrap()).await;

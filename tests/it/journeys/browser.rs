@@ -664,7 +664,7 @@ async fn a_signer_passes_the_sandboxes_on_a_desktop() {
     app.wait_for_event(id, "payment.succeeded").await;
     browser.click("a.button").await;
     browser.see(".sheet img").await;
-    assert!(!browser.text().await.contains("To be paid"));
+    assert!(!browser.text().await.contains("Amount due"));
     browser.type_into("[name=Sign]", "Jordan Lee").await;
     browser.click("#consent").await;
     browser.click("button[value=finish]").await;

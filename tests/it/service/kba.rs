@@ -542,7 +542,7 @@ async fn a_signer_is_identified_by_phone_and_questions() {
     assert!(open(&app, &url).await.text().contains("Enter your code"));
     let wrong = enter(&app, &url, &[("code", "000000")]).await;
     assert!(
-        wrong.text().contains("Another one was sent"),
+        wrong.text().contains("We sent you a new one"),
         "{}",
         wrong.text()
     );
@@ -574,11 +574,11 @@ async fn every_provider_outcome_has_a_page() {
         (
             "Manycodes",
             "person",
-            "Too many codes were asked for",
+            "Too many codes were requested",
             vec![],
         ),
-        ("Unacceptable", "person", "was not accepted", vec![]),
-        ("Slow", "answers", "The time was over", vec![]),
+        ("Unacceptable", "person", "were not accepted", vec![]),
+        ("Slow", "answers", "The time limit has passed", vec![]),
         (
             "Wrong",
             "answers",
@@ -611,7 +611,7 @@ async fn a_signer_can_correct_mistyped_identity_data() {
     let (_method, app) = with_method(|_| {}).await;
     let (id, url) = sent_to(&app, "kim@birch.example").await;
     for (name, seen) in [
-        ("Nomethods", "enter it again"),
+        ("Nomethods", "enter them again"),
         ("Wrong", "You can try twice more"),
     ] {
         let mut last = enter(&app, &url, &person(name)).await;
@@ -652,7 +652,7 @@ async fn an_unreachable_identity_provider_can_be_retried() {
     method.be_down(true);
     let away = enter_owned(&app, &url, &answered("b")).await;
     assert!(
-        away.text().contains("There was no answer"),
+        away.text().contains("The identity service did not answer"),
         "{}",
         away.text()
     );
@@ -670,7 +670,7 @@ async fn a_pass_with_a_lost_response_is_recovered() {
     method.lose_answers(true);
     let lost = enter_owned(&app, &url, &answered("b")).await;
     assert!(
-        lost.text().contains("There was no answer"),
+        lost.text().contains("The identity service did not answer"),
         "{}",
         lost.text()
     );
@@ -688,7 +688,7 @@ async fn the_number_of_wrong_codes_is_limited() {
     for _ in 0..2 {
         let wrong = enter(&app, &url, &[("code", "000000")]).await;
         assert!(
-            wrong.text().contains("Another one was sent"),
+            wrong.text().contains("We sent you a new one"),
             "{}",
             wrong.text()
         );

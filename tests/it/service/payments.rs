@@ -166,7 +166,7 @@ async fn only_the_payer_is_asked_for_a_payment() {
         !form::open(&app, &links[0])
             .await
             .text()
-            .contains("To be paid")
+            .contains("Amount due")
     );
 
     let voided = format!("/partner/envelopes/{id}/void");
@@ -388,15 +388,15 @@ async fn the_form_links_to_the_payment_and_back() {
     let paid = page(&app, Request::post(elsewhere), "pay=pay").await;
     assert!(!paid.text().contains("evil"), "{}", paid.text());
     wait_until_paid(&app, &token).await;
-    assert!(!form::open(&app, &url).await.text().contains("To be paid"));
+    assert!(!form::open(&app, &url).await.text().contains("Amount due"));
     form::sign(&app, &url).await;
     let done = form::open(&app, &url).await.text();
-    assert!(done.contains("You have signed") && !done.contains("To be paid"));
+    assert!(done.contains("You have signed") && !done.contains("Amount due"));
     app.wait_for(&id, "completed").await;
 
     let (_, url, _) = asked(&app).await;
     form::sign(&app, &url).await;
-    assert!(form::open(&app, &url).await.text().contains("To be paid"));
+    assert!(form::open(&app, &url).await.text().contains("Amount due"));
 }
 
 /// Contract, "Sandboxes for development" and "Production without a payment or KBA provider".

@@ -47,15 +47,15 @@ areas! {
         get "/partner/envelopes/{id}", envelopes::read => getEnvelope []
             "Read an envelope";
         get "/partner/envelopes/{id}/status", envelopes::status => getEnvelopeStatus []
-            "Where an envelope stands";
+            "Read the status of an envelope";
         post "/partner/envelopes/{id}/upload", envelopes::upload => uploadDocument [409]
             "Attach or replace the document";
         post "/partner/envelopes/{id}/void", envelopes::void => voidEnvelope [409, 502, 503]
             "Void an envelope";
         post "/partner/envelopes/{id}/remind", envelopes::remind => remindSigners [409]
-            "Mail a fresh link to who has not signed";
+            "Mail a new link to signers who have not signed";
         get "/partner/envelopes/{id}/signing-links", envelopes::signing_links => getSigningLinks [409]
-            "A short-lived link for each signer";
+            "Create a short-lived link for each signer";
     }
 
     partner_vault {
@@ -65,24 +65,24 @@ areas! {
         post "/partner/envelopes/{id}/vault-in-upload", vault::vault_in_upload => vaultInUpload [409, 422]
             "Vault an uploaded document";
         get "/partner/envelopes/{id}/vault/signed-url", vault::signed_url => getAuthoritativeLink [409]
-            "A single-use link to the authoritative copy";
+            "Create a single-use link to the authoritative copy";
         get "/partner/envelopes/{id}/vault/copy/signed-url", vault::copy_signed_url => getCopyLink [409]
-            "A link to the non-authoritative copy";
+            "Create a link to the non-authoritative copy";
         get "/partner/envelopes/{id}/vault/certificate", vault::certificate => getCertificate []
-            "The compliance certificate";
+            "Read the compliance certificate";
         get "/partner/envelopes/{id}/compliance", vault::compliance => getCompliance []
             "Evaluate the eight checks now";
         get "/partner/envelopes/{id}/custody", vault::custody => getCustodyLedger []
-            "The custody ledger";
+            "Read the custody ledger";
         post "/partner/envelopes/{id}/vault-out", vault::vault_out => vaultOut [409]
-            "Release the authoritative copy for good";
+            "Release the authoritative copy permanently";
         get "/partner/envelopes/{id}/bundle", vault::bundle => getEvidenceBundle [409]
             "The evidence bundle of a released envelope";
     }
 
     partner_templates {
         post "/partner/templates", templates::create => createTemplate [502, 503]
-            "Make a template of a PDF";
+            "Create a template from a PDF";
         post "/partner/templates/{id}/fields", templates::add_fields => addTemplateFields [409, 502, 503]
             "Add fields to a template";
     }
@@ -96,61 +96,61 @@ areas! {
 
     partner_webhook {
         patch "/partner/webhook", webhooks::set_legacy => setWebhook [422]
-            "The key's own webhook endpoint";
+            "Set the webhook endpoint of the key";
     }
 
     embed_widgets {
         post "/embed/token", embed::token => issueEmbedToken [404, 409]
-            "A token by which a page shows a widget of one envelope";
+            "Create a token that shows a widget of one envelope";
         post "/embed/payment-intent", payments::intent => createPaymentIntent [502, 503]
-            "What the payer's browser needs to pay, if whoever holds the token has to";
+            "Create the payment intent of the payer who holds the token";
         post "/embed/payment-status", payments::status => getPaymentStatus [502, 503]
-            "Where the payment stands";
+            "Read the status of the payment";
     }
 
     public_ledger {
         get "/ledger/head", ledger::head => getLedgerHead [404]
-            "The signed head of the log of all custody ledgers";
+            "Read the signed head of the log of all custody ledgers";
     }
 
     web_envelopes {
         get "/envelopes/{id}", web::envelope => readEnvelope []
-            "Read an envelope, as its organization";
+            "Read an envelope of the organization";
         get "/envelopes/{id}/bundle", web::bundle => getBundle [409]
             "The evidence bundle of a released envelope";
         post "/envelopes/{id}/send", web::send => sendEnvelope [409, 502, 503]
-            "Send an envelope that waits: a template, some or all of a package, several templates, or its own document";
+            "Send a pending envelope with a template, several templates, a package or its own document";
         get "/envelopes/{id}/signing-links", web::signing_links => readSigningLinks [409]
-            "A short-lived link for each signer";
+            "Create a short-lived link for each signer";
         post "/envelopes/{id}/payment-intent", payments::collect => collectPayment [502, 503]
-            "What is needed to collect an envelope's payment, whoever owes it";
+            "Create the payment intent of an envelope on behalf of its payer";
         get "/envelopes/{id}/kba", kba::results => listKbaResults []
-            "What the signers' identity questions came to, oldest first";
+            "List results of identity questions, oldest first";
         post "/envelopes/{id}/vault-consent", web::vault_consent => consentToVaulting [409]
-            "Accept that an envelope is vaulted unattended, or take it back";
+            "Give or withdraw consent to automatic vaulting of an envelope";
     }
 
     web_templates_and_packages {
         get "/templates", web::templates::list => listTemplates []
             "List the template library, newest first";
         post "/templates", web::templates::create => createLibraryTemplate [502, 503]
-            "Make a template, with its PDF or without";
+            "Create a template, with or without a PDF";
         get "/templates/{id}", web::templates::read => getTemplate []
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
-            "Change what a template is called";
+            "Change the name or external id of a template";
         delete "/templates/{id}", web::templates::delete => deleteTemplate []
-            "Delete a template; what was sent of it stays";
+            "Delete a template; envelopes already sent stay";
         get "/document-packages", packages::list => listPackages []
             "List packages, newest first";
         post "/document-packages", packages::create => createPackage [404, 409, 502, 503]
-            "Put templates into a package";
+            "Create a package of templates";
         get "/document-packages/{id}", packages::read => getPackage []
             "Read a package";
         patch "/document-packages/{id}", packages::change => changePackage [409, 502, 503]
             "Change a package";
         post "/esign/builder-session", web::builder_session => startBuilderSession [404, 409, 502, 503]
-            "A session of the field builder: for a template, an envelope's document or a batch's master";
+            "Start a field builder session for a template, a document or a batch";
     }
 
     web_customers {
@@ -168,25 +168,25 @@ areas! {
         get "/bulk-send", bulk::list => listBatches []
             "List bulk batches, newest first";
         post "/bulk-send", bulk::create => createBatch [404, 409]
-            "Set a bulk batch up";
+            "Create a bulk batch";
         get "/bulk-send/{id}", bulk::read => getBatch []
-            "A batch with its counts and items";
+            "Read a batch with its counts and items";
         patch "/bulk-send/{id}", bulk::change => changeBatch [409]
             "Change a batch before it is submitted";
         delete "/bulk-send/{id}", bulk::delete => deleteBatch [409]
             "Delete a batch that was not submitted";
         post "/bulk-send/{id}/vault-consent", bulk::consent => consentToBulkVaulting [409]
-            "Accept that a batch's envelopes are vaulted unattended, or take it back";
+            "Give or withdraw consent to automatic vaulting of a batch";
         post "/bulk-send/{id}/items", bulk::set_clients => setClients [409]
             "Set the clients of a batch";
         post "/bulk-send/{id}/submit", bulk::submit => submitBatch [409, 422, 502, 503]
             "Submit a batch";
         post "/bulk-send/{id}/cancel", bulk::cancel => cancelBatch [409]
-            "Cancel a running batch; what was sent stays";
+            "Cancel a running batch; envelopes already sent stay";
         post "/bulk-send/{id}/retry", bulk::retry => retryBatch [409, 503]
-            "Try the failed items of a batch again";
+            "Retry the failed items of a batch";
         get "/bulk-send/{id}/events", bulk::events => watchBatch [503]
-            "The progress of a batch as server-sent events";
+            "Follow the progress of a batch as server-sent events";
     }
 
     component_library {
@@ -195,27 +195,27 @@ areas! {
         post "/components", components::upload => uploadComponent [409]
             "Upload a component; it is admitted when it fits a world and passes its vectors";
         get "/components/{id}", components::read => getComponent []
-            "What is known of a component";
+            "Read a component";
         get "/components/{id}/artifact", components::artifact => getComponentArtifact []
             "Download a component";
         post "/components/{id}/shadow", components::shadow => shadowComponent []
-            "Ask the last records again, of this component and the active one; changes nothing";
+            "Compare a component with the active one on stored records; changes nothing";
         get "/component-slots", components::slots => listComponentSlots []
-            "The active component of every slot, and what was active before";
+            "List slots with their active component and history";
         post "/component-slots/{slot}/activate", components::activate => activateComponent [409]
-            "Put a component into a slot, now or at a time to come";
+            "Activate a component in a slot, now or on an effective date";
         post "/component-slots/{slot}/rollback", components::roll_back => rollBackComponent [409]
-            "Take an activation back: what was active before it is again";
+            "Roll back to the previous activation";
         get "/component-slots/{slot}/shadow", components::live => getLiveShadow []
-            "What a candidate says beside the active component";
+            "Read the results of a live comparison";
         post "/component-slots/{slot}/shadow", components::start_shadow => startLiveShadow []
-            "Ask a candidate beside the active component, on real traffic";
+            "Start comparing a candidate with the active component on live traffic";
         delete "/component-slots/{slot}/shadow", components::stop_shadow => stopLiveShadow []
-            "End it; what it found stays";
+            "Stop a live comparison; its results stay";
         get "/component-ledger", components::history => getComponentLedger []
-            "Who decided what about components, when and why, as a hash chain";
+            "List decisions about components as a hash chain";
         get "/component-worlds", components::worlds => listComponentWorlds []
-            "The WIT worlds that components can target";
+            "List the WIT worlds that components can target";
     }
 
     webhook_endpoints {
@@ -228,24 +228,24 @@ areas! {
         delete "/webhooks/endpoints/{id}", webhooks::delete => deleteWebhookEndpoint []
             "Delete a webhook endpoint; its log stays";
         post "/webhooks/endpoints/{id}/rotate-secret", webhooks::rotate => rotateWebhookSecret []
-            "A new secret; the one before signs for 48 hours more";
+            "Rotate the secret; the previous one signs for another 48 hours";
         post "/webhooks/endpoints/{id}/test", webhooks::test => testWebhookEndpoint []
             "Send a webhook.test event";
         get "/webhooks/endpoints/{id}/deliveries", webhooks::deliveries => listWebhookDeliveries []
-            "The delivery log, newest first";
+            "List deliveries, newest first";
         get "/webhooks/deliveries/{id}", webhooks::delivery => getWebhookDelivery []
-            "One delivery with its payload and attempts";
+            "Read a delivery with its payload and attempts";
         post "/webhooks/deliveries/{id}/redeliver", webhooks::redeliver => redeliver [409]
-            "Deliver the event again";
+            "Repeat a delivery";
         get "/webhooks/events", webhooks::catalog => listEventTypes []
-            "The event catalog";
+            "List event types";
     }
 
     provider_callbacks {
         post "/callbacks/signing/{instance}", callbacks::signing => signingCallback [404, 502, 503]
-            "A signing provider's callback";
+            "Receive a callback of a signing provider";
         post "/callbacks/payment/{instance}", callbacks::payment => paymentCallback [404, 502, 503]
-            "A payment provider's callback";
+            "Receive a callback of a payment provider";
     }
 
     download_links {
