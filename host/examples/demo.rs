@@ -45,7 +45,10 @@ async fn main() -> Result<()> {
     println!("  the API           {}/docs", server.url);
     println!("  settings, map     docs/configuration.md, ARCHITECTURE.md");
     if keep {
-        println!("  for curl          export BASE_URL={} API_KEY={}", demo.api, demo.key);
+        println!(
+            "  for curl          export BASE_URL={} API_KEY={}",
+            demo.api, demo.key
+        );
         println!("  a contract that waits for your signature:");
         println!("                    {}", demo.second_envelope(&pdf).await?);
         println!();

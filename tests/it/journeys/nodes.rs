@@ -273,11 +273,18 @@ async fn a_jumping_clock_only_causes_log_messages() {
     }
     set("+3600");
     let since = Instant::now();
-    while !cluster.nodes[1].server().has_said("clock differs from this node's time") {
+    while !cluster.nodes[1]
+        .server()
+        .has_said("clock differs from this node's time")
+    {
         assert!(since.elapsed() < Duration::from_secs(60));
         cluster.work(Duration::from_millis(200)).await;
     }
-    assert!(!cluster.nodes[0].server().has_said("clock differs from this node's time"));
+    assert!(
+        !cluster.nodes[0]
+            .server()
+            .has_said("clock differs from this node's time")
+    );
     let server = cluster.nodes[0].server.take().unwrap();
     cluster.drill.finish(&server, Instant::now()).await;
     let ended = holdfast::domain::clock::Clock::default().now();
