@@ -86,9 +86,7 @@ impl Drill {
         let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
         let org = org["org_id"].as_str().unwrap().to_owned();
         let scopes = "envelopes:read,envelopes:write,compliance:read,vault:write,vault:release";
-        // A killed node takes its leased share of the limit along; sixty kills in a minute used up
-        // a limit of a million.
-        let limit = ["--rpm", "100000000"];
+        let limit = ["--rpm", "1000000"];
         let create = ["key", "create", "--org", &org, "--scopes", scopes];
         let keys = (0..KEYS).map(|_| {
             let (_, key) = home.operator("0s", &[&create[..], &limit].concat());

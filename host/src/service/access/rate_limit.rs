@@ -76,9 +76,13 @@ impl Window {
         (self.leased >= limit).then(|| self.allowance(limit, true))
     }
 
-    /// Returns the size of the next lease.
+    /// Returns the size of the next lease: a hundredth of the limit, then twice as much each time.
     fn share(&self, limit: i64) -> i64 {
-        ((limit - self.leased) / 8).clamp(1, (limit / 10).max(1))
+        // A node that dies takes its unused share along: it is never more than the node has used.
+        let earned = self.granted.max(limit / 100).max(1);
+        ((limit - self.leased) / 8)
+            .clamp(1, (limit / 10).max(1))
+            .min(earned)
     }
 
     /// Adds a leased share, cut to the rest of the limit.
@@ -228,10 +232,16 @@ mod tests {
             window.grant(share, window.leased + share, 100);
             shares.push(share);
         }
-        assert_eq!(shares[..3], [10, 10, 10]);
+        assert_eq!(shares[..7], [1, 1, 2, 4, 8, 10, 9]);
         assert_eq!(shares[shares.len() - 3..], [1, 1, 1]);
         assert_eq!(shares.iter().sum::<i64>(), 100);
         assert_eq!(Window::new(Timestamp::from_millis(0)).share(1), 1);
+    }
+
+    #[test]
+    fn nodes_that_die_early_leave_most_of_the_limit() {
+        let lost = (0..60).map(|_| Window::new(Timestamp::from_millis(0)).share(6_000));
+        assert_eq!(lost.sum::<i64>(), 3_600);
     }
 
     #[test]
