@@ -7,7 +7,7 @@ CRATES = --workspace --exclude holdfast-bench
 TARGET = $${CARGO_TARGET_DIR:-target}
 # Integration tests that need neither PostgreSQL nor another program beside them.
 ON_SQLITE = kind(lib) | kind(bin) | (binary(it) & test(/^(config|evidence|http|keys|layers|room|service|store)::/) \
-  & not test(/(on_postgresql|on_both_databases|in_a_browser)/))
+  & not test(/(on_postgresql|on_both_databases|in_a_browser|a_burst_at_one_node_does_not_take_the_other_nodes_share|concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy|every_node_follows_an_activation|nodes_share_a_rate_limit_window|two_nodes_share_deliveries_without_duplicates)/))
 
 .PHONY: help demo serve check test lint deny deb verify
 
