@@ -90,7 +90,7 @@ impl Room {
 }
 
 /// Returns one submitter's values with their positions on the pages.
-fn filled(
+pub(super) fn filled(
     fields: &[RoomField],
     submitter: &RoomSubmitter,
 ) -> Vec<Result<FilledField, DocumentError>> {

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Room;
+use super::shown::ShownDocument;
 use super::signature::{Signature, is_picture};
 use crate::components::ComponentError;
+use crate::domain::field::Area;
 use crate::domain::id::OrgId;
 use crate::domain::job::ExecuteSubmission;
 use crate::fair_queue::Owner;
@@ -26,10 +28,12 @@ const HEAD_START: Duration = Duration::from_secs(3);
 pub struct Form {
     pub submission: RoomSubmission,
     pub submitter: RoomSubmitter,
-    /// Signer's fields in document order.
+    /// Signer's fields in reading order.
     pub fields: Vec<RoomField>,
     /// Name of an earlier signer who must finish first.
     pub waits_for: Option<String>,
+    /// The document with the entries of those who have signed.
+    pub document: ShownDocument,
 }
 
 /// Client that made a request; recorded with the signature.
@@ -39,8 +43,19 @@ pub struct Origin {
     pub user_agent: Option<String>,
 }
 
+/// Document that a signer had before them when they signed.
+pub struct SeenDocument {
+    /// [`ShownDocument::version`] of the pages.
+    pub version: String,
+    /// SHA-256 of their text, in hexadecimal; none for a document whose text cannot be read.
+    pub text_sha256: Option<String>,
+}
+
 /// Key of the consent in [`Problems`].
 pub const CONSENT: &str = "consent";
+
+/// Key of the document in [`Problems`].
+pub const DOCUMENT: &str = "document-version";
 
 /// Problems by field name.
 pub type Problems = BTreeMap<String, String>;
@@ -79,6 +94,11 @@ impl Room {
         Ok(Form {
             fields: own_fields(&submission, &submitter),
             waits_for: waits_for(&submission, &submitter, &submitters),
+            document: ShownDocument::new(
+                submission.file(),
+                submission.fields.clone(),
+                submitters.into_iter().filter(has_signed).collect(),
+            ),
             submission,
             submitter,
         })
@@ -125,12 +145,16 @@ impl Room {
 
     /// Signs: all required fields must be filled, with new or saved values, and the signer must
     /// consent. Valid values are saved even if others are rejected.
+    ///
+    /// A document that changed since the signer saw it is not signed: another signer may have signed
+    /// meanwhile when there is no order.
     pub async fn finish(
         &self,
         org: &OrgId,
         submitter: i64,
         values: &BTreeMap<String, String>,
         consent: bool,
+        seen: &SeenDocument,
         origin: &Origin,
     ) -> Result<(), FormError> {
         let form = self.form(org, submitter).await?;
@@ -140,6 +164,17 @@ impl Room {
             problems.insert(CONSENT.into(), why.into());
         }
         let (mut tx, submission, mut submitter) = self.turn(org, submitter).await?;
+        let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
+        let signed = submitters.iter().filter(|other| has_signed(other)).cloned();
+        let document = ShownDocument::new(
+            submission.file(),
+            submission.fields.clone(),
+            signed.collect(),
+        );
+        if document.version() != seen.version {
+            let why = "Another signer has signed since you opened it. Look at the pages again";
+            problems.insert(DOCUMENT.into(), why.into());
+        }
         let changed = take(&form.fields, &mut submitter, valid);
         for field in &form.fields {
             let value = submitter.values.entry(field.name.clone());
@@ -166,16 +201,14 @@ impl Room {
         submitter.opened_at.get_or_insert(now);
         submitter.consented_at = Some(now);
         submitter.completed_at = Some(now);
+        submitter.shown_text_sha256.clone_from(&seen.text_sha256);
         // Keeps the address recorded at opening when this request has none.
         submitter.ip = origin.ip.clone().or(submitter.ip);
         submitter.user_agent = origin.user_agent.clone().or(submitter.user_agent);
         rooms::update_submitter(&mut tx, &submitter).await?;
         self.tell(&mut tx, &submitter).await?;
-        let submitters = rooms::submitters(&mut tx, org, submission.id).await?;
-        if submitters
-            .iter()
-            .all(|submitter| submitter.completed_at.is_some())
-        {
+        let completes = |other: &RoomSubmitter| other.id == submitter.id || has_signed(other);
+        if submitters.iter().all(completes) {
             let job = ExecuteSubmission {
                 submission: submission.id,
             };
@@ -306,6 +339,10 @@ impl Room {
     }
 }
 
+fn has_signed(submitter: &RoomSubmitter) -> bool {
+    submitter.completed_at.is_some()
+}
+
 /// Stores values in the signer's fields; returns whether any value changed.
 fn take(
     fields: &[RoomField],
@@ -317,8 +354,11 @@ fn take(
         let Some(value) = values.get(&field.name) else {
             continue;
         };
-        let before = submitter.values.get(&field.name).map(String::as_str);
-        changed |= value != before.unwrap_or(unset(field));
+        // An unticked box is an answer; an empty text is none.
+        changed |= match submitter.values.get(&field.name) {
+            Some(before) => value != before,
+            None => !value.is_empty(),
+        };
         submitter.values.insert(field.name.clone(), value.clone());
     }
     changed
@@ -327,12 +367,26 @@ fn take(
 fn own_fields(submission: &RoomSubmission, submitter: &RoomSubmitter) -> Vec<RoomField> {
     let own = |field: &&RoomField| field.submitter_uuid == submitter.role;
     let mut fields: Vec<RoomField> = submission.fields.iter().filter(own).cloned().collect();
+    fields.sort_by_key(reading_order);
     let mut signatures = fields.iter_mut().filter(|field| field.is_signature());
     // The only signature field is always required; the page and the browser enforce the same.
     if let (Some(only), None) = (signatures.next(), signatures.next()) {
         only.required = true;
     }
     fields
+}
+
+/// Place of a field for a reader: page, row and distance from the left. Rows are a hundredth of the
+/// page, because fields of one line rarely have exactly the same height. A field with several places
+/// counts where it is first, and one without a place comes last.
+fn reading_order(field: &RoomField) -> (u32, i64, i64) {
+    #[expect(clippy::cast_possible_truncation, reason = "fractions of a page")]
+    let place = |area: &Area| {
+        let row = (area.y * 100.0).round() as i64;
+        (area.page, row, (area.x * 10_000.0).round() as i64)
+    };
+    let first = field.areas.iter().map(place).min();
+    first.unwrap_or((u32::MAX, 0, 0))
 }
 
 /// Returns the first signature or initials field, if the signer has filled none of them.
@@ -441,6 +495,41 @@ mod tests {
             );
         }
         assert!(check_value(&field("text"), &"x".repeat(TEXT_LIMIT + 1)).is_err());
+    }
+
+    #[test]
+    fn fields_are_offered_in_reading_order() {
+        let at = |name: &str, places: &[(u32, f64, f64)]| RoomField {
+            name: name.into(),
+            areas: places
+                .iter()
+                .map(|&(page, x, y)| Area {
+                    page,
+                    x,
+                    y,
+                    w: 0.1,
+                    h: 0.02,
+                })
+                .collect(),
+            ..field("text")
+        };
+        let mut fields = [
+            at("page 4", &[(4, 0.1, 0.1)]),
+            at("nowhere", &[]),
+            at("second column", &[(1, 0.6, 0.501)]),
+            at("first column", &[(1, 0.1, 0.503)]),
+            at("two places", &[(3, 0.1, 0.1), (1, 0.1, 0.2)]),
+        ];
+        fields.sort_by_key(reading_order);
+        let names = fields.map(|field| field.name);
+        let expected = [
+            "two places",
+            "first column",
+            "second column",
+            "page 4",
+            "nowhere",
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::store::{Store, StoreError, Tx, jobs};
 pub mod execute;
 pub mod form;
 mod records;
+pub mod shown;
 pub mod signature;
 
 pub use records::Records;

@@ -131,13 +131,14 @@ async fn a_phone_shows_one_step_at_a_time_and_signs_with_a_typed_name() {
         .await;
     assert_eq!(across, 360, "nothing is wider than the screen");
     browser.is_accessible("the form on a phone").await;
-    browser
-        .type_into("[name='Buyer signature']", "Jordan Lee")
-        .await;
     browser.click(".next").await;
     browser.see("[name='Signed on']").await;
     browser.run("const date = document.querySelector(\"[name='Signed on']\"); date.value = '2026-11-21'; date.dispatchEvent(new Event('input', { bubbles: true }));").await;
     browser.picture("phone-step").await;
+    browser.click(".next").await;
+    browser
+        .type_into("[name='Buyer signature']", "Jordan Lee")
+        .await;
     browser.click(".next").await;
     browser.click("#consent").await;
     browser.picture("phone-review").await;
@@ -324,7 +325,9 @@ async fn a_signer_declines_with_a_reason() {
     let (id, url) = id_and_url(&envelope);
     let browser = Browser::open(Screen::Desktop).await;
     browser.goto(url).await;
-    browser.click(".decline summary").await;
+    browser.click(".decline > summary").await;
+    browser.click(".confirm > summary").await;
+    browser.read("closes this document for all parties").await;
     browser.click("button[value=decline]").await;
     browser.read("Say why you decline").await;
     browser.type_into("#reason", "The price is wrong").await;

@@ -6,4 +6,5 @@ pub mod crash;
 mod examples;
 pub mod main_job;
 mod nodes;
+mod phone;
 mod webhook_drills;

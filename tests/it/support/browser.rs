@@ -18,6 +18,10 @@ pub enum Screen {
     Desktop,
     /// 360 px wide, with touch instead of a mouse.
     Phone,
+    /// The phone turned.
+    Landscape,
+    /// A desktop page at 400 % zoom (WCAG 2.2, 1.4.10).
+    Zoomed,
 }
 
 pub struct Browser {
@@ -67,11 +71,9 @@ impl Browser {
         let mut options = json!({ "args": arguments });
         match screen {
             Screen::Desktop => arguments.push("--window-size=1280,900".into()),
-            Screen::Phone => {
-                let metrics =
-                    json!({ "width": 360, "height": 740, "pixelRatio": 2.0, "touch": true });
-                options["mobileEmulation"] = json!({ "deviceMetrics": metrics });
-            }
+            Screen::Phone => emulate(&mut options, 360, 740),
+            Screen::Landscape => emulate(&mut options, 740, 360),
+            Screen::Zoomed => emulate(&mut options, 320, 256),
         }
         options["args"] = json!(arguments);
         if !javascript {
@@ -278,6 +280,11 @@ impl Browser {
             .collect();
         assert!(serious.is_empty(), "{what}: {serious:#?}");
     }
+}
+
+fn emulate(options: &mut Value, width: u32, height: u32) {
+    let metrics = json!({ "width": width, "height": height, "pixelRatio": 2.0, "touch": true });
+    options["mobileEmulation"] = json!({ "deviceMetrics": metrics });
 }
 
 pub fn screenshots() -> PathBuf {

@@ -7,6 +7,10 @@ use axum::routing::get;
 
 use crate::service::App;
 
+/// The icon of browser tabs.
+const ICON: &str = include_str!("assets/icon.svg");
+const ICON_TYPE: &str = "image/svg+xml";
+
 pub fn routes() -> Router<App> {
     let signing = include_str!("assets/signing.css");
     Router::new()
@@ -24,18 +28,25 @@ pub fn routes() -> Router<App> {
             ),
         ))
         .merge(script("builder", include_str!("assets/builder.js")))
+        .merge(asset("/assets/icon.svg", ICON_TYPE, ICON))
+        // Browsers request this path for pages that name no icon, such as a PDF.
+        .merge(asset("/favicon.ico", ICON_TYPE, ICON))
 }
 
 fn style(name: &str, text: &'static str) -> Router<App> {
-    asset(&format!("{name}.css"), "text/css; charset=utf-8", text)
+    asset(
+        &format!("/assets/{name}.css"),
+        "text/css; charset=utf-8",
+        text,
+    )
 }
 
 fn script(name: &str, text: &'static str) -> Router<App> {
     let kind = "text/javascript; charset=utf-8";
-    asset(&format!("{name}.js"), kind, text)
+    asset(&format!("/assets/{name}.js"), kind, text)
 }
 
-fn asset(name: &str, content_type: &'static str, text: &'static str) -> Router<App> {
+fn asset(path: &str, content_type: &'static str, text: &'static str) -> Router<App> {
     let serve = move || async move {
         let headers = [
             (header::CONTENT_TYPE, content_type),
@@ -44,5 +55,5 @@ fn asset(name: &str, content_type: &'static str, text: &'static str) -> Router<A
         let answer: Response = (headers, text).into_response();
         answer
     };
-    Router::new().route(&format!("/assets/{name}"), get(serve))
+    Router::new().route(path, get(serve))
 }

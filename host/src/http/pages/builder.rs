@@ -79,7 +79,7 @@ async fn picture(
     let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
     let page = page.ok_or_else(not_found)?;
     let document = session.template.document.as_ref().ok_or_else(not_found)?;
-    let picture = pages::picture(&app, &app.pages, document, page).await?;
+    let picture = pages::picture(&app, &app.pages, &document.clone().into(), page).await?;
     let headers = [
         (header::CONTENT_TYPE, "image/png"),
         (header::CACHE_CONTROL, "private, max-age=3600"),

@@ -114,6 +114,7 @@ impl Look {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="robots" content="noindex";
                     title { (title) }
+                    link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                     link rel="stylesheet" href={ "/assets/" (assets) ".css" };
                     @if self.brand.color.is_some() {
                         link rel="stylesheet" href={ (self.path) "/brand.css" };

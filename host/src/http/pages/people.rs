@@ -1,4 +1,4 @@
-//! Errors of signing pages as HTML.
+//! Errors as pages for people, instead of the JSON of the API.
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -10,7 +10,11 @@ use super::look::{Happening, Look};
 use crate::domain::token::LinkToken;
 use crate::service::App;
 
-/// Replaces JSON errors with a page for people who followed a signing link.
+/// Path of the API, whose errors stay JSON for every client.
+const API: &str = "/api/";
+
+/// Replaces JSON errors with a page where a browser displays the response: below a signing link, and
+/// for every request that asks for HTML outside the API.
 pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let shown = is_shown(&app, &request);
     let response = next.run(request).await;
@@ -20,9 +24,9 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let Some((title, text)) = words(response.status()) else {
         return response;
     };
-    let happening = Some(Happening::Error);
-    let mut page =
-        Look::default().notice(response.status(), title, happening, html! { p { (text) } });
+    let look = Look::default();
+    let text = html! { p { (text) } };
+    let mut page = look.notice(response.status(), title, Some(Happening::Error), text);
     if let Some(after) = response.headers().get(header::RETRY_AFTER) {
         page.headers_mut()
             .insert(header::RETRY_AFTER, after.clone());
@@ -34,18 +38,23 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
 
 /// Returns whether a browser displays the answer, as opposed to a request of a script or an image.
 fn is_shown(app: &App, request: &Request) -> bool {
-    let below = request
-        .uri()
-        .path()
+    let path = request.uri().path();
+    let accept = request.headers().get(header::ACCEPT);
+    let accept = accept
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
+    let framed = path.starts_with(app.config.embed_path().as_str());
+    if accept.contains("text/html") && !framed && !path.starts_with(API) {
+        return true;
+    }
+    let below = path
         .strip_prefix(app.config.signing_path().as_str())
         .and_then(|rest| rest.strip_prefix('/'));
     let Some((token, rest)) = below.map(|below| below.split_once('/').unwrap_or((below, "")))
     else {
         return false;
     };
-    let accept = request.headers().get(header::ACCEPT);
-    let by_script = accept.is_some_and(|accept| accept == "application/json");
-    LinkToken::parse(token).is_some() && !by_script && !rest.starts_with("pages/")
+    LinkToken::parse(token).is_some() && accept != "application/json" && !rest.starts_with("pages/")
 }
 
 fn is_json(response: &Response) -> bool {
@@ -55,6 +64,22 @@ fn is_json(response: &Response) -> bool {
 
 fn words(status: StatusCode) -> Option<(&'static str, &'static str)> {
     Some(match status {
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => (
+            "This page does not exist",
+            "Open the link in your e-mail again, or ask the sender for a new one.",
+        ),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::GONE => (
+            "This link does not work",
+            "It may have expired, or it is not complete. Ask the sender for a new one.",
+        ),
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => (
+            "This is not possible right now",
+            "The document has changed in the meantime. Open the link in your e-mail again.",
+        ),
+        StatusCode::BAD_REQUEST => (
+            "Something is missing",
+            "Go back and try again, or open the link in your e-mail again.",
+        ),
         StatusCode::TOO_MANY_REQUESTS => (
             "One moment, please",
             "This link was used very often in a short time. Wait a minute and try again.",

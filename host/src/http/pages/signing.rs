@@ -21,7 +21,7 @@ use super::visit::{Visit, room_error};
 use crate::domain::envelope::{Envelope, SignerStatus};
 use crate::http::error::HttpError;
 use crate::http::middleware::origin::origin;
-use crate::room::form::{FormError, Origin, Problems};
+use crate::room::form::{DOCUMENT, FormError, Origin, Problems, SeenDocument};
 use crate::service::kba::{Given, is_open};
 use crate::service::signing::visits::{self, Renewal};
 use crate::service::signing::{Destination, destination, reconcile};
@@ -97,6 +97,8 @@ struct Sent {
     consent: bool,
     reason: String,
     values: BTreeMap<String, String>,
+    /// Version of the document on the page.
+    document: Option<String>,
     origin: Origin,
     /// Sent by the script that saves while the signer types and displays the answer itself.
     by_script: bool,
@@ -120,6 +122,7 @@ impl Sent {
         Some(Self {
             action,
             consent: values.remove("consent").is_some_and(|value| value == "yes"),
+            document: values.remove(DOCUMENT),
             reason: values
                 .remove("reason")
                 .unwrap_or_default()
@@ -179,7 +182,10 @@ async fn submitted(app: &App, visit: Visit, sent: Sent) -> Response {
     let Some(submitter) = visit.room_submitter() else {
         return elsewhere(app, &visit).await;
     };
-    let done = act(app, &visit.envelope, submitter, &sent).await;
+    let done = match act(app, &visit.envelope, submitter, &sent).await {
+        Ok(done) => done,
+        Err(error) => return HttpError::from(error).into_response(),
+    };
     let ended = sent.action == "finish" || sent.action == "decline";
     // A save changes the envelope only the first time, when the signer becomes `started`.
     if ended {
@@ -220,25 +226,35 @@ async fn act(
     envelope: &Envelope,
     submitter: i64,
     sent: &Sent,
-) -> Result<Problems, FormError> {
+) -> Result<Result<Problems, FormError>, ServiceError> {
     let (org, room) = (&envelope.org, &app.room());
-    match sent.action.as_str() {
+    Ok(match sent.action.as_str() {
         "finish" => {
-            room.finish(org, submitter, &sent.values, sent.consent, &sent.origin)
-                .await?;
-            Ok(Problems::new())
+            let form = match room.form(org, submitter).await {
+                Ok(form) => form,
+                Err(error) => return Ok(Err(error)),
+            };
+            let document = &form.document;
+            let seen = SeenDocument {
+                text_sha256: pages::text_sha256(app, &app.pages, document).await?,
+                // A client that does not say what it saw gets the current document.
+                version: sent.document.clone().unwrap_or_else(|| document.version()),
+            };
+            let (values, origin) = (&sent.values, &sent.origin);
+            room.finish(org, submitter, values, sent.consent, &seen, origin)
+                .await
+                .map(|()| Problems::new())
         }
         "decline" if sent.reason.is_empty() => {
             let why = ("reason".to_owned(), "Say why you decline".to_owned());
             Err(FormError::Invalid(Problems::from([why])))
         }
-        "decline" => {
-            room.decline(org, submitter, &sent.reason, &sent.origin)
-                .await?;
-            Ok(Problems::new())
-        }
+        "decline" => room
+            .decline(org, submitter, &sent.reason, &sent.origin)
+            .await
+            .map(|()| Problems::new()),
         _ => room.save(org, submitter, &sent.values).await,
-    }
+    })
 }
 
 fn back(visit: &Visit) -> Response {
@@ -301,12 +317,11 @@ async fn render(app: &App, visit: &Visit, submitter: i64, outcome: Outcome) -> R
     let read = async {
         let form = app.room().form(&visit.envelope.org, submitter).await;
         let form = form.map_err(room_error)?;
-        let document = form.submission.file();
         if form.waits_for.is_none() {
             // Drawing starts while the page sizes are still being read.
-            pages::draw_first(app, &app.pages, document.clone());
+            pages::draw_first(app, &app.pages, form.document.clone());
         }
-        let pages = pages::facts(app, &app.pages, &document).await?;
+        let pages = pages::facts(app, &app.pages, &form.document.file).await?;
         Ok::<_, ServiceError>((form, pages))
     };
     let (form, pages) = match read.await {

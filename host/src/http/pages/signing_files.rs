@@ -52,7 +52,7 @@ async fn page(
         if form.waits_for.is_some() {
             return Ok(unknown_link());
         }
-        let document = form.submission.file();
+        let document = form.document;
         Ok::<_, ServiceError>(match kind {
             "png" => {
                 let picture = pages::picture(&app, &app.pages, &document, page).await?;

@@ -9,7 +9,7 @@ use super::visit::payment;
 use crate::components::rules::placement::PageFacts;
 use crate::domain::envelope::{Envelope, Signer};
 use crate::domain::field::Area;
-use crate::room::form::{Form, Problems};
+use crate::room::form::{DOCUMENT, Form, Problems};
 use crate::room::signature::is_picture;
 use crate::store::room::RoomField;
 
@@ -47,15 +47,18 @@ impl Shown<'_> {
                 (self.document())
                 section.panel aria-label="Your fields" {
                     (self.progress())
-                    @if let Some(amount) = self.owes {
-                        (payment(self.path, amount))
-                    }
-                    (self.summary_of_problems())
                     form id="form" method="post" action=(self.path) novalidate {
+                        // Without the script, Enter presses the first submit button: it must not sign.
+                        button type="submit" name="action" value="save" hidden {}
+                        input type="hidden" name=(DOCUMENT) value=(self.form.document.version());
+                        (self.summary_of_problems())
                         @for (index, field) in self.form.fields.iter().enumerate() {
                             (self.control(field, index))
                         }
                         div.step.last {
+                            @if let Some(amount) = self.owes {
+                                (payment(self.path, amount))
+                            }
                             (self.review())
                             (self.consent())
                             div.actions {
@@ -78,12 +81,14 @@ impl Shown<'_> {
 
     fn document(&self) -> Markup {
         let count = self.pages.len();
+        // Browsers cache a page; another signer's entries change it.
+        let version: String = self.form.document.version().chars().take(16).collect();
         html! {
             section.document aria-label="Document" {
                 @for (number, facts) in (1..).zip(self.pages) {
                     figure id={ "page-" (number) } data-page=(number) {
                         div.sheet {
-                            img src={ (self.path) "/pages/" (number) ".png" }
+                            img src={ (self.path) "/pages/" (number) ".png?" (version) }
                                 alt={ "Page " (number) " of " (count) }
                                 width=(facts.width.round()) height=(facts.height.round())
                                 loading=(if number == 1 { "eager" } else { "lazy" });
@@ -91,9 +96,9 @@ impl Shown<'_> {
                         }
                         figcaption {
                             "Page " (number) " of " (count)
-                            @if facts.has_text {
+                            @if facts.has_text || self.form.document.has_entries() {
                                 " · "
-                                a href={ (self.path) "/pages/" (number) ".txt" } { "Text of page " (number) }
+                                a href={ (self.path) "/pages/" (number) ".txt?" (version) } { "Text of page " (number) }
                             }
                         }
                     }
@@ -102,7 +107,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Marks the signer's fields on a page, as links to their controls. Hidden from screen readers,
+    /// Marks the signer's fields on a page, as links to their controls, and the entries of earlier
+    /// signers with their names. Hidden from screen readers,
     /// which reach the controls directly.
     fn marks(&self, page: u32, facts: &PageFacts) -> Markup {
         let (width, height) = (facts.width, facts.height);
@@ -110,8 +116,20 @@ impl Shown<'_> {
             let here = |area: &&Area| area.page == page;
             field.areas.iter().filter(here).copied().collect()
         };
+        let earlier = self.form.document.entries();
+        let earlier = earlier.flat_map(|entry| {
+            let here = entry.areas.iter().filter(|area| area.page == page);
+            here.map(move |area| (entry.signer, *area))
+        });
         html! {
             svg viewBox={ "0 0 " (width) " " (height) } aria-hidden="true" focusable="false" {
+                @for (signer, area) in earlier {
+                    g.earlier {
+                        rect x=(area.x * width) y=(area.y * height)
+                            width=(area.w * width) height=(area.h * height) rx="2" {}
+                        text x=(area.x * width) y=((area.y * height) - 2.0) font-size="6" { (signer) }
+                    }
+                }
                 @for (index, field) in self.form.fields.iter().enumerate() {
                     @for area in areas(field) {
                         a href={ "#field-" (index) } tabindex="-1" data-field=(index) {
@@ -138,6 +156,7 @@ impl Shown<'_> {
                 h2 { "Fill in and sign" }
                 p id="progress-text" { (done) " of " (total) " required fields done" }
                 progress max=(total.max(1)) value=(done) aria-labelledby="progress-text" {}
+                button.quiet.collapse type="button" hidden { "Document" }
             }
         }
     }
@@ -148,13 +167,13 @@ impl Shown<'_> {
             Some((format!("#field-{index}"), field.name.clone(), why))
         };
         let fields = self.form.fields.iter().enumerate().filter_map(problem_of);
-        let of_form = [("consent", "Your consent"), ("reason", "Your reason")];
-        let others = of_form.into_iter().filter_map(|(name, label)| {
-            Some((
-                format!("#{name}"),
-                label.to_owned(),
-                self.problems.get(name)?,
-            ))
+        let of_form = [
+            ("consent", "#consent", "Your consent"),
+            ("reason", "#reason", "Your reason"),
+            (DOCUMENT, "#page-1", "The document"),
+        ];
+        let others = of_form.into_iter().filter_map(|(name, link, label)| {
+            Some((link.to_owned(), label.to_owned(), self.problems.get(name)?))
         });
         html! {
             @if !self.problems.is_empty() {
@@ -194,7 +213,8 @@ impl Shown<'_> {
         };
         html! {
             div.step.field.invalid[wrong.is_some()] data-index=(index) data-kind=(field.field_type)
-                data-required[field.required] data-readonly[field.is_locked()] {
+                data-required[field.required] data-readonly[field.is_locked()]
+                data-answered[field.field_type == "checkbox" && !value.is_empty()] {
                 (control.markup())
                 (problem(&id, wrong))
             }
@@ -248,7 +268,15 @@ impl Shown<'_> {
                 textarea id="reason" name="reason" rows="3" maxlength="4000"
                     aria-describedby=[wrong.map(|_| "reason-problem")] { (self.reason) }
                 (problem("reason", wrong))
-                button.danger type="submit" name="action" value="decline" { "Decline" }
+                // A confirmation that also works without the script.
+                details.confirm open[wrong.is_some()] {
+                    summary { "Decline…" }
+                    p {
+                        "Declining closes this document for all parties, and cannot be undone. The sender "
+                        "is told your reason."
+                    }
+                    button.danger type="submit" name="action" value="decline" { "Decline for all parties" }
+                }
             }
         }
     }
@@ -353,7 +381,7 @@ impl Control<'_> {
             input.script id=(id) name=(field.name) value=(self.value) type="text"
                 autocomplete=[(!initials).then_some("name")]
                 placeholder=(if initials { "Type your initials" } else { "Type your name" })
-                required[field.required] readonly[field.is_locked()] maxlength="200"
+                enterkeyhint="next" required[field.required] readonly[field.is_locked()] maxlength="200"
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];
         }
     }
@@ -381,7 +409,7 @@ impl Control<'_> {
             label for=(id) { (self.label) }
             input id=(id) name=(field.name) value=(self.value)
                 type=(if kind == "date" && is_date { "date" } else { "text" })
-                inputmode=[(kind == "number").then_some("decimal")]
+                inputmode=[(kind == "number").then_some("decimal")] enterkeyhint="next"
                 required[field.required] readonly[field.is_locked()]
                 maxlength=[(kind != "date").then_some("4000")]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described.as_deref()];

@@ -184,7 +184,10 @@ impl Visit {
                 p { "All parties have signed. Download your copy; we also send it by e-mail." }
                 p { a.button href={ (self.path) "/copy.pdf" } download { "Download your copy" } }
             }
-            p { "You can close this page." }
+            // A signer who still has to pay must not leave.
+            @if self.owes.is_none() || self.expired {
+                p { "You can close this page." }
+            }
         };
         self.notice(StatusCode::OK, title, Happening::Completed, body)
     }

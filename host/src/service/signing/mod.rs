@@ -489,7 +489,9 @@ fn note_origin(details: &mut Value, seen: &seen::Submitter, status: SignerStatus
         for (name, value) in &seen.attributes {
             let kept = match name.as_str() {
                 "ip" | "user_agent" => true,
-                "completion_method" | "consented_at" => status == SignerStatus::Completed,
+                "completion_method" | "consented_at" | "shown_text_sha256" => {
+                    status == SignerStatus::Completed
+                }
                 _ => false,
             };
             if kept {

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use moka::future::Cache;
+use sha2::{Digest as _, Sha256};
 
-use crate::components::rules::placement::{PageFacts, TextLine};
+use crate::components::rules::placement::{self, PageFacts, TextLine};
 use crate::domain::envelope::StoredFile;
 use crate::fair_queue::Owner;
 use crate::files::Key;
+use crate::room::shown::ShownDocument;
 use crate::service::envelopes::uploads::admit;
 use crate::service::{Core, ServiceError};
 
@@ -23,6 +25,8 @@ pub const WIDTH: u32 = 1_100;
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
 /// Capacity of the text cache, in bytes.
 const TEXT_BYTES: u64 = 16 * 1024 * 1024;
+/// Capacity of the cache of documents with entries, in bytes.
+const FILLED_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes counted for a line beside its text.
 const LINE_BYTES: usize = 64;
 /// Time for which a document that exceeded the limits is not tried again.
@@ -41,6 +45,8 @@ pub struct Pages {
     facts: Cache<String, Arc<[PageFacts]>>,
     pictures: Cache<PageKey, Bytes>,
     texts: Cache<PageKey, Arc<[TextLine]>>,
+    /// Documents with the entries of earlier signers, by [`ShownDocument::version`].
+    filled: Cache<String, Bytes>,
     /// Documents that exceeded the limits of a call and are not tried again for a while.
     too_heavy: Cache<String, Arc<ServiceError>>,
 }
@@ -53,6 +59,10 @@ impl Default for Pages {
             texts: weighed(TEXT_BYTES, |lines: &Arc<[TextLine]>| {
                 lines.iter().map(|line| LINE_BYTES + line.text.len()).sum()
             }),
+            filled: Cache::builder()
+                .weigher(|_: &String, pdf: &Bytes| u32::try_from(pdf.len()).unwrap_or(u32::MAX))
+                .max_capacity(FILLED_BYTES)
+                .build(),
             too_heavy: Cache::builder()
                 .max_capacity(DOCUMENTS)
                 .time_to_live(TOO_HEAVY)
@@ -89,22 +99,24 @@ pub async fn facts(
         .map_err(ServiceError::shared)
 }
 
-/// Returns a page as a PNG, [`WIDTH`] pixels wide. Concurrent callers share one computation.
+/// Returns a page as a PNG, [`WIDTH`] pixels wide, with the entries of earlier signers. Concurrent
+/// callers share one computation.
 pub async fn picture(
     core: &Core,
     pages: &Pages,
-    document: &StoredFile,
+    document: &ShownDocument,
     page: u32,
 ) -> Result<Bytes, ServiceError> {
     // Every document has a first page, so it does not wait for the page count.
     if page != 1 {
-        check_page(core, pages, document, page).await?;
+        check_page(core, pages, &document.file, page).await?;
     }
-    let draw = made_of(core, pages, document, async |pdf, owner| {
+    let draw = made_of(core, pages, &document.file, async |pdf, owner| {
+        let pdf = with_entries(core, pages, document, pdf, &owner).await?;
         let rules = core.documents(None).for_owner(owner);
         Ok(rules.page_image(pdf, page, WIDTH).await??.png.into())
     });
-    let key = (document.sha256.clone(), page);
+    let key = (document.version(), page);
     pages
         .pictures
         .try_get_with(key, draw)
@@ -113,7 +125,7 @@ pub async fn picture(
 }
 
 /// Draws the first page in the background, for a client that is about to request it.
-pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: StoredFile) {
+pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: ShownDocument) {
     let (core, pages) = (core.clone(), pages.clone());
     tokio::spawn(async move {
         if let Err(error) = picture(&core, &pages, &document, 1).await {
@@ -122,22 +134,84 @@ pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: StoredFile) {
     });
 }
 
-/// Returns the lines of a page's text layer. A scan has none.
+/// Returns the lines of a page's text layer; a scan has none. The entries of earlier signers are
+/// part of it, and a line for each says who entered it.
 pub async fn text(
     core: &Core,
     pages: &Pages,
-    document: &StoredFile,
+    document: &ShownDocument,
     page: u32,
 ) -> Result<Arc<[TextLine]>, ServiceError> {
-    check_page(core, pages, document, page).await?;
-    let read = made_of(core, pages, document, async |pdf, owner| {
+    check_page(core, pages, &document.file, page).await?;
+    let read = made_of(core, pages, &document.file, async |pdf, owner| {
+        let pdf = with_entries(core, pages, document, pdf, &owner).await?;
         let reader = core.placement(None).for_owner(owner);
-        Ok(reader.text(pdf, page).await??.into())
+        let mut lines = reader.text(pdf, page).await??;
+        for entry in document.entries() {
+            let here = entry.areas.iter().filter(|area| area.page == page);
+            lines.extend(here.map(|area| TextLine {
+                text: entry.text(),
+                area: placement::Area {
+                    page: area.page,
+                    x: area.x,
+                    y: area.y,
+                    w: area.w,
+                    h: area.h,
+                },
+            }));
+        }
+        Ok(lines.into())
     });
-    let key = (document.sha256.clone(), page);
+    let key = (document.version(), page);
     pages
         .texts
         .try_get_with(key, read)
+        .await
+        .map_err(ServiceError::shared)
+}
+
+/// Returns the SHA-256 of the text of all pages, in hexadecimal: lines end with a line feed, pages
+/// with a form feed. None for a document whose text exceeds the limits of the sandbox.
+pub async fn text_sha256(
+    core: &Core,
+    pages: &Pages,
+    document: &ShownDocument,
+) -> Result<Option<String>, ServiceError> {
+    let mut hash = Sha256::new();
+    let count = facts(core, pages, &document.file).await?.len();
+    for page in (1..).take(count) {
+        match text(core, pages, document, page).await {
+            Ok(lines) => lines.iter().for_each(|line| {
+                hash.update(&line.text);
+                hash.update(b"\n");
+            }),
+            Err(ServiceError::Component(error)) if error.by_document => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        hash.update(b"\x0c");
+    }
+    Ok(Some(hex::encode(hash.finalize())))
+}
+
+/// Writes the entries of earlier signers into a document.
+async fn with_entries(
+    core: &Core,
+    pages: &Pages,
+    document: &ShownDocument,
+    pdf: Bytes,
+    owner: &Owner,
+) -> Result<Bytes, ServiceError> {
+    if !document.has_entries() {
+        return Ok(pdf);
+    }
+    let fill = async {
+        let entries = document.filled()?;
+        let rules = core.documents(None).for_owner(owner.clone());
+        Ok::<_, ServiceError>(rules.fill(pdf, entries).await??.into())
+    };
+    pages
+        .filled
+        .try_get_with(document.version(), fill)
         .await
         .map_err(ServiceError::shared)
 }

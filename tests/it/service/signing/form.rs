@@ -6,7 +6,9 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 
-use crate::support::{TestApp, envelope_body, form, pdf};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::{TestApp, buyer_and_seller, envelope_body, form, pdf};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_form_shows_a_labelled_control_for_each_field() {
@@ -21,7 +23,7 @@ async fn the_form_shows_a_labelled_control_for_each_field() {
         assert!(text.contains(&format!("name=\"{name}\"")), "{name}");
     }
     assert!(
-        text.contains("<label for=\"field-0\">Buyer signature"),
+        text.contains("<label for=\"field-1\">Buyer signature"),
         "{text}"
     );
     let image = form::open(&app, &format!("{url}/pages/1.png")).await;
@@ -523,4 +525,139 @@ async fn fresh_link_mails_to_a_signer_are_rate_limited() {
     assert!(soon.text().contains("Check your inbox"), "{}", soon.text());
     let after = later.as_of(Duration::from_secs(2 * 3600 + 301)).await;
     assert_eq!(renew(&after).await.status, 200);
+}
+
+/// Digests recorded with the completed signers, in signing order.
+async fn text_digests(app: &TestApp, id: &str) -> Vec<String> {
+    let custody = app.custody(id).await;
+    let entries = custody["entries"].as_array().unwrap();
+    entries
+        .iter()
+        .filter(|entry| entry["action"] == "signer.completed")
+        .map(|entry| {
+            let digest = entry["details"]["shown_text_sha256"].as_str();
+            digest.expect("a completed signer has a digest").to_owned()
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_signer_sees_and_signs_the_entries_of_earlier_ones() {
+    let app = TestApp::start().await;
+    let (id, [first, second]) = app.sent_to_two().await;
+    let blank = form::open(&app, &format!("{first}/pages/1.png")).await;
+    let page = form::open(&app, &first).await;
+    let mut values = form::filled(&page.text());
+    for (name, value) in &mut values {
+        if name == "First" {
+            *value = "Ann B. Buyer".into();
+        }
+    }
+    let signed = form::press(&app, &first, "finish", &values).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+
+    let page = form::open(&app, &second).await;
+    assert!(page.text().contains("class=\"earlier\""), "{}", page.text());
+    let picture = form::open(&app, &format!("{second}/pages/1.png")).await;
+    assert_eq!(picture.status, 200);
+    assert_ne!(picture.bytes, blank.bytes);
+    let text = form::open(&app, &format!("{second}/pages/1.txt"))
+        .await
+        .text();
+    assert!(
+        text.contains("First: Ann B. Buyer (Ann Buyer, Buyer)"),
+        "{text}"
+    );
+    form::sign(&app, &second).await;
+    app.wait_for(&id, "vaulted").await;
+
+    let digests = text_digests(&app, &id).await;
+    let expected = hex::encode(Sha256::digest(format!("{text}\n\x0c")));
+    assert_eq!(digests.len(), 2);
+    assert_ne!(digests[0], digests[1]);
+    assert_eq!(
+        digests[1], expected,
+        "the digest of the text that was shown"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_changed_since_it_was_shown_is_not_signed() {
+    let app = TestApp::start().await;
+    let document = pdf::with_lines(&[
+        "{{First;type=signature;role=Buyer;required=true}}",
+        "{{Second;type=signature;role=Seller;required=true}}",
+    ]);
+    let texts = [("name", "Two")];
+    let template = app
+        .upload("/partner/templates", "application/pdf", &document, &texts)
+        .await
+        .data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = buyer_and_seller();
+    body["preserve_signing_order"] = false.into();
+    let envelope = app.post("/partner/envelopes", body).await.data(201);
+    let id = envelope["envelope_id"].as_str().unwrap();
+    let links = app
+        .get(&format!("/partner/envelopes/{id}/signing-links"))
+        .await
+        .data(200);
+    let link = |index: usize| links["signers"][index]["embed_url"].as_str().unwrap();
+
+    // Both open the document, then one signs.
+    let page = form::open(&app, link(1)).await.text();
+    let shown = page
+        .split_once("name=\"document-version\" value=\"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map(|(version, _)| version.to_owned())
+        .unwrap();
+    form::sign(&app, link(0)).await;
+    let mut values = form::filled(&page);
+    values.push(("document-version".to_owned(), shown));
+    let refused = form::press(&app, link(1), "finish", &values).await;
+    assert_eq!(refused.status, 422);
+    assert!(
+        refused.text().contains("Another signer has signed"),
+        "{}",
+        refused.text()
+    );
+    let types = app.event_types(id).await;
+    assert!(
+        !types.contains(&"envelope.completed".to_owned()),
+        "{types:?}"
+    );
+    form::sign(&app, link(1)).await;
+    app.wait_for(id, "vaulted").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_get_pages_and_programs_get_json() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let url = envelope["sign_url"].as_str().unwrap();
+    let token = url.rsplit('/').next().unwrap();
+    let ask = async |path: &str, accept: &str| {
+        let request = Request::get(path).header("accept", accept);
+        app.send(request.body(Body::empty()).unwrap()).await
+    };
+    let missing = [
+        "/".to_owned(),
+        "/sign/".to_owned(),
+        "/sign/unknown".to_owned(),
+        format!("/sign/{token}/unknown"),
+        "/files/unknown".to_owned(),
+    ];
+    for path in &missing {
+        let page = ask(path, "text/html,application/xhtml+xml,*/*;q=0.8").await;
+        assert_eq!(page.status, 404, "{path}");
+        let kind = &page.headers["content-type"];
+        assert_eq!(kind, "text/html; charset=utf-8", "{path}");
+        assert!(page.text().contains("<h1>This"), "{path}: {}", page.text());
+    }
+    assert_eq!(ask("/", "application/json").await.error(404), "Not found");
+    let api = ask("/api/v2/unknown", "text/html").await;
+    assert_eq!(api.error(404), "Not found");
+    let icon = ask("/favicon.ico", "image/*").await;
+    assert_eq!(icon.status, 200);
+    assert_eq!(icon.headers["content-type"], "image/svg+xml");
 }

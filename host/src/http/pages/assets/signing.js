@@ -1,11 +1,11 @@
-// What the script adds to the signing form: going from field to field, drawing and
-// uploading a signature, saving while one types, and words to an embedding page.
-// Without it the form is complete and works.
+// Enhances the signing form: navigation from field to field, drawing and uploading a
+// signature, saving while the signer types, and messages to an embedding page.
+// The form works without this script.
 
 const body = document.body;
 const form = document.getElementById("form");
 
-/** Tells the page that embeds this one, if the organization knows its origin. */
+/** Sends a message to the embedding page, if the organization allows its origin. */
 function announce(type, details = {}) {
   if (window.parent === window || !type) return;
   for (const origin of (body.dataset.embedders || "").split(" ").filter(Boolean)) {
@@ -14,7 +14,7 @@ function announce(type, details = {}) {
 }
 
 announce(body.dataset.happening);
-// What was kept here in case it could not be sent has been sent.
+// Unsent entries of a finished form are not needed any more.
 if (!form && ["completed", "declined"].includes(body.dataset.happening)) {
   sessionStorage.removeItem(`holdfast ${location.pathname}`);
 }
@@ -28,17 +28,21 @@ function start(form) {
   const panel = document.querySelector(".panel");
   const guide = document.querySelector(".guide");
   const [back, next] = [guide.querySelector(".back"), guide.querySelector(".next")];
+  const collapse = panel.querySelector(".collapse");
+  const finish = form.querySelector("button[value=finish]");
+  const actions = finish.parentElement;
   const review = form.querySelector(".review");
   let current = 0;
+  let started = false;
 
   for (const field of fields) {
     const kind = field.dataset.kind;
-    if ((kind === "signature" || kind === "initials") && !("readonly" in field.dataset)) {
-      offerWays(field, kind);
-    }
+    if ("readonly" in field.dataset) continue;
+    if (kind === "signature" || kind === "initials") offerWays(field, kind);
+    if (kind === "checkbox" && !("required" in field.dataset)) offerElection(field);
   }
 
-  /** What a field holds now, as it would be sent. */
+  /** Value of a field as the form would submit it. */
   function valueOf(field) {
     const controls = [...field.querySelectorAll("[name]")].filter((control) => control.name !== "action");
     const chosen = controls.filter((control) =>
@@ -47,10 +51,11 @@ function start(form) {
     return field.dataset.kind === "checkbox" ? (value === "true" ? "true" : "false") : value.trim();
   }
 
-  const isFilled = (field) => !["", "false"].includes(valueOf(field));
+  const isFilled = (field) => "answered" in field.dataset || !["", "false"].includes(valueOf(field));
   const isMissing = (field) => "required" in field.dataset && !isFilled(field);
+  const isOpen = (step) => step !== last && !("readonly" in step.dataset) && !isFilled(step);
 
-  /** Progress, answers and marks on the pages, as the values are now. */
+  /** Updates progress, answers, buttons and the marks on the pages. */
   function refresh() {
     const required = fields.filter((field) => "required" in field.dataset);
     const done = required.filter(isFilled).length;
@@ -64,9 +69,17 @@ function start(form) {
         write(mark, field.dataset.kind, value);
       }
     }
-    next.textContent = nextStep() === last && current !== steps.indexOf(last) ? "Check and sign" : "Next";
-    next.classList.toggle("away", current === steps.indexOf(last));
+    const isLast = current === steps.indexOf(last);
+    next.textContent = nextLabel();
+    next.classList.toggle("away", isLast && !isCollapsed());
     back.classList.toggle("away", current === 0);
+  }
+
+  function nextLabel() {
+    if (isCollapsed()) return fields.some(isFilled) ? "Continue" : "Start";
+    const step = steps[current];
+    if (isOpen(step) && !isMissing(step)) return "Skip";
+    return nextStep() === last ? "Check and sign" : "Next";
   }
 
   function showAnswer(field, value) {
@@ -75,7 +88,8 @@ function start(form) {
     if (value.startsWith("data:")) {
       answer.replaceChildren(picture(value));
     } else if (field.dataset.kind === "checkbox") {
-      answer.textContent = value === "true" ? "Yes" : "No";
+      const no = isFilled(field) ? "No" : "Not answered: counts as No";
+      answer.textContent = value === "true" ? "Yes" : no;
     } else {
       const text = document.createElement("span");
       text.className = value ? "" : "empty";
@@ -84,7 +98,7 @@ function start(form) {
     }
   }
 
-  /** Puts a value where it will stand on the page. */
+  /** Draws a value at its place on the page. */
   function write(mark, kind, value) {
     mark.querySelectorAll("text, image").forEach((old) => old.remove());
     if (!value || value === "false") return;
@@ -112,77 +126,162 @@ function start(form) {
   }
 
   const narrow = () => !window.matchMedia("(min-width: 60rem)").matches;
+  const isCollapsed = () => narrow() && !body.classList.contains("sheet-open");
 
-  /** The next field that is not filled in, else the end. */
+  /** Next field without a value, optional ones included; then a required one that was passed
+      over; then the end. */
   function nextStep() {
-    const rest = steps.slice(current + 1);
-    return rest.find((step) => step !== last && isMissing(step)) ?? rest.find((step) => step !== last && !isFilled(step) && !("readonly" in step.dataset)) ?? last;
+    return steps.slice(current + 1).find(isOpen) ?? fields.find((field, index) => index < current && isMissing(field)) ?? last;
   }
 
-  /** Makes a step the current one. Nothing moves: somebody may be pressing a button. */
+  /** Makes a step the current one without scrolling: a button may be pressed at this moment. */
   function mark(step) {
     current = steps.indexOf(step);
     for (const other of steps) other.classList.toggle("current", other === step);
     for (const mark of document.querySelectorAll(".sheet a")) {
       mark.classList.toggle("current", mark.dataset.field === step.dataset.index);
     }
+    body.classList.toggle("at-end", step === last);
     refresh();
   }
 
-  /** Goes to a step: its place in the document, and its control. */
+  /** Shows a step: its place in the document, and its control. */
   function go(step, focus = true) {
+    started = true;
+    body.classList.add("sheet-open");
     mark(step);
-    body.classList.toggle("at-end", step === last);
     if (step === last) review.open = true;
+    fit();
     const place = document.querySelector(".sheet a.current");
     if (place) {
       const box = place.getBoundingClientRect();
-      const visible = narrow() ? window.innerHeight * 0.38 : window.innerHeight;
-      window.scrollTo({ top: window.scrollY + box.top - visible / 2 });
+      const visible = window.innerHeight - (narrow() ? panel.offsetHeight : 0);
+      window.scrollTo({ top: window.scrollY + box.top - Math.max(visible, 80) / 2 });
     }
     if (focus) {
       const control = step.querySelector("input:not([type=hidden]), select, textarea, button, summary");
       control?.focus({ preventScroll: true });
     }
-    form.scrollTo({ top: step.offsetTop - form.offsetTop });
+    form.scrollTo({ top: narrow() ? 0 : step.offsetTop - form.offsetTop });
   }
 
-  /** The panel fills what is left of the window below it. */
+  /** Leaves the document alone on the screen, with the bar below it. */
+  function showDocument() {
+    body.classList.remove("sheet-open");
+    refresh();
+    fit();
+    next.focus({ preventScroll: true });
+  }
+
+  /** Fits the panel to the part of the window that a keyboard leaves free. */
   function fit() {
+    const view = window.visualViewport;
+    const zoomed = view && view.scale > 1.01;
+    const height = view && !zoomed ? view.height : window.innerHeight;
+    const below = view && !zoomed ? Math.max(window.innerHeight - view.height - view.offsetTop, 0) : 0;
+    panel.style.setProperty("--room", `${height}px`);
+    panel.style.bottom = narrow() ? `${below}px` : "";
     panel.style.maxHeight = narrow() ? "" : `${window.innerHeight - panel.getBoundingClientRect().top - 16}px`;
+    // On a narrow screen the button that signs stands in the bar, which is always visible.
+    const home = narrow() ? guide : actions;
+    if (finish.parentElement !== home) home === actions ? home.prepend(finish) : home.append(finish);
   }
+  finish.setAttribute("form", form.id);
   window.addEventListener("scroll", fit, { passive: true });
-  window.addEventListener("resize", fit);
+  window.addEventListener("resize", () => { fit(); refresh(); });
+  window.visualViewport?.addEventListener("resize", fit);
 
-  // The first press leads to where one is, and not past it.
-  next.addEventListener("click", () => go(steps[current] !== last && isMissing(steps[current]) ? steps[current] : nextStep()));
+  function advance() {
+    const step = steps[current];
+    if ((!started || isCollapsed()) && (step === last || isOpen(step))) return go(step);
+    if (step !== last && isMissing(step)) {
+      showProblem(step, "This field is required", true);
+      return go(step);
+    }
+    return go(nextStep());
+  }
+  next.addEventListener("click", advance);
   back.addEventListener("click", () => go(steps[Math.max(current - 1, 0)]));
+  collapse.addEventListener("click", showDocument);
+  form.addEventListener("keydown", (event) => {
+    // Enter goes on, as the key's label on a phone says. It never signs by accident.
+    const control = event.target;
+    if (event.key !== "Enter" || event.isComposing || control.tagName !== "INPUT" || control.type === "file") return;
+    event.preventDefault();
+    if (control.closest(".step") !== last) advance();
+  });
   form.addEventListener("focusin", (event) => {
     const step = event.target.closest(".step");
     if (step && steps.indexOf(step) !== current) mark(step);
   });
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href^='#field-']");
+    const link = event.target.closest("a[href^='#field-'], a[href='#consent'], a[href='#reason']");
     if (!link) return;
     event.preventDefault();
-    go(fields[Number(link.getAttribute("href").slice("#field-".length))]);
+    const index = link.getAttribute("href").match(/^#field-(\d+)$/)?.[1];
+    go(index === undefined ? last : fields[Number(index)]);
   });
 
   keepSaved(form, fields, valueOf, refresh);
   showText();
   guide.hidden = false;
-  fit();
-  const wrong = form.querySelector(".step.invalid") ?? (form.querySelector(".last .invalid") && last);
+  collapse.hidden = false;
+  const wrong = form.querySelector(".step.invalid") ?? (form.querySelector(".problems") && last);
   if (wrong) {
-    go(wrong, false);
-    document.querySelector(".problems")?.focus();
+    go(wrong, narrow());
+    if (!narrow()) document.querySelector(".problems")?.focus();
   } else {
-    // The document is read from its beginning.
-    mark(steps.find((step) => step !== last && isMissing(step)) ?? last);
+    // The document is read from its beginning; the form opens when the signer starts.
+    mark(steps.find(isOpen) ?? last);
   }
+  if (review.open && !wrong) go(last, false);
+  fit();
 }
 
-/** Draw, type or upload, for one field. */
+/** Asks Yes or No instead of showing a box that means No when it is passed over. */
+function offerElection(field) {
+  const box = field.querySelector("input[type=checkbox]");
+  const label = box.closest("label");
+  const question = Object.assign(document.createElement("p"), { className: "label", id: `${box.id}-question` });
+  question.textContent = label.textContent.trim();
+  const group = document.createElement("div");
+  group.className = "ways election";
+  group.setAttribute("role", "radiogroup");
+  group.setAttribute("aria-labelledby", question.id);
+  const choices = [["Yes", true], ["No", false]].map(([text, yes]) => {
+    const choice = document.createElement("label");
+    const input = Object.assign(document.createElement("input"), { type: "radio" });
+    // Without a name it is not submitted, so the two are kept exclusive here.
+    input.addEventListener("change", () => answer(yes));
+    choice.append(input, ` ${text}`);
+    group.append(choice);
+    return { input, yes };
+  });
+
+  function show() {
+    const isAnswered = "answered" in field.dataset;
+    for (const { input, yes } of choices) input.checked = isAnswered && box.checked === yes;
+  }
+  function answer(yes) {
+    box.checked = yes;
+    field.dataset.answered = "";
+    show();
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  /** Takes a value from before a reload. */
+  field.give = (value) => {
+    box.checked = value === "true";
+    field.dataset.answered = "";
+    show();
+  };
+  label.hidden = true;
+  label.before(question, group);
+  if (box.checked) field.dataset.answered = "";
+  show();
+}
+
+/** Offers typing, drawing and uploading for a signature field. */
 function offerWays(field, kind) {
   const typed = field.querySelector("input.script");
   const kept = field.querySelector("input[type=hidden]");
@@ -202,14 +301,14 @@ function offerWays(field, kind) {
   }
   again?.remove();
 
-  /** Only one of the two is sent. */
+  /** Takes a typed or a drawn value; only one of the two is submitted. */
   function take(value) {
     const drawn = value.startsWith("data:");
     holder.value = drawn ? value : "";
     if (drawn) holder.setAttribute("name", name); else holder.removeAttribute("name");
     if (drawn) input.removeAttribute("name"); else input.setAttribute("name", name);
     shown.src = drawn ? value : "";
-    // What is on the pad need not be shown twice.
+    // A drawing that is visible on the pad is not shown a second time.
     shown.hidden = !drawn || !pad.element.hidden;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
@@ -230,7 +329,7 @@ function offerWays(field, kind) {
 
   let typed_ = "";
 
-  /** What can be seen is what is sent. */
+  /** Shows one way; its value is the one that is submitted. */
   function choose(way, focus = true) {
     const before = buttons.find((button) => button.getAttribute("aria-pressed") === "true")?.textContent;
     if (before === "Type" && way !== "Type") typed_ = input.value;
@@ -238,13 +337,16 @@ function offerWays(field, kind) {
     for (const [other, part] of Object.entries(parts)) part.hidden = other !== way;
     if (way === before) return;
     input.value = way === "Type" ? typed_ : "";
-    if (way === "Draw") pad.fit();
+    if (way === "Draw") {
+      pad.fit();
+      if (focus) pad.element.scrollIntoView({ block: "nearest" });
+    }
     if (focus) take(way === "Draw" ? pad.drawn() : "");
     if (way === "Type" && focus) input.focus();
     shown.hidden = !holder.value || way === "Draw";
   }
 
-  /** A value from before a reload. */
+  /** Takes a value from before a reload. */
   field.give = (value) => {
     if (value.startsWith("data:")) {
       show(value);
@@ -258,7 +360,7 @@ function offerWays(field, kind) {
     }
   };
 
-  /** A picture that was given before; none of the three ways is chosen. */
+  /** Shows a saved picture; none of the three ways is chosen. */
   function show(value) {
     holder.value = value;
     holder.setAttribute("name", name);
@@ -286,7 +388,7 @@ function picture(url) {
   return Object.assign(document.createElement("img"), { className: "drawn", src: url, alt: "Your signature" });
 }
 
-/** A place to draw on; gives a PNG without a background after each stroke. */
+/** Creates a drawing area; passes a transparent PNG to `take` after each stroke. */
 function drawingPad(take, name) {
   const element = document.createElement("div");
   element.innerHTML = '<div class="pad"><canvas role="img" tabindex="-1"></canvas></div><div class="pad-tools"><span>Draw with your finger, pen or mouse</span><button class="quiet" type="button">Clear</button></div>';
@@ -333,6 +435,7 @@ function drawingPad(take, name) {
     const box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top, at: event.timeStamp };
   };
+  window.addEventListener("resize", () => canvas.offsetParent && fit());
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
     stroke = [point(event)];
@@ -360,7 +463,7 @@ function drawingPad(take, name) {
   return { element, fit, drawn: () => (strokes.length ? trimmed(canvas) : "") };
 }
 
-/** What was drawn without the empty space around it. */
+/** Returns the drawing as a PNG without the empty space around it. */
 function trimmed(canvas) {
   const { width, height } = canvas;
   const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
@@ -382,7 +485,7 @@ function trimmed(canvas) {
   return made.toDataURL("image/png");
 }
 
-/** A picture of a signature, made small enough to be sent. */
+/** Creates an upload control that scales a picture of a signature down. */
 function uploadControl(take, name) {
   const element = document.createElement("label");
   element.className = "drop";
@@ -415,9 +518,9 @@ function say(text, wrong = false) {
   place.classList.toggle("offline", wrong);
 }
 
-/** Saves what changes, now and after a lost connection or a reload. */
+/** Saves changed values, also after a lost connection or a reload. */
 function keepSaved(form, fields, valueOf, refresh) {
-  // The buttons are called `action`, which hides the property of that name.
+  // The buttons are named `action`, which hides the form's property of that name.
   const address = form.getAttribute("action");
   const key = `holdfast ${address}`;
   const pending = new Map(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
@@ -438,7 +541,7 @@ function keepSaved(form, fields, valueOf, refresh) {
       if (pending.size) sessionStorage.setItem(key, JSON.stringify([...pending]));
       else sessionStorage.removeItem(key);
     } catch {
-      // A full or forbidden store: the server has what was sent so far.
+      // The storage is full or disabled: only saved values survive a reload.
     }
   }
 
@@ -454,14 +557,14 @@ function keepSaved(form, fields, valueOf, refresh) {
     });
     try {
       const answer = await sending;
-      const said = answer.headers.get("content-type") ?? "";
-      if (said.includes("html") && [200, 404, 409, 410].includes(answer.status)) {
-        // Signed, closed or expired meanwhile: there is nothing left to save.
+      const contentType = answer.headers.get("content-type") ?? "";
+      if (contentType.includes("html") && [200, 404, 409, 410].includes(answer.status)) {
+        // The form was signed, closed or expired in the meantime.
         sessionStorage.removeItem(key);
         location.reload();
         return;
       }
-      if (!answer.ok || !said.includes("json")) throw new Error(`answered ${answer.status}`);
+      if (!answer.ok || !contentType.includes("json")) throw new Error(`answered ${answer.status}`);
       const { problems } = await answer.json();
       wait = FIRST_WAIT;
       for (const [name, value] of sent) if (pending.get(name) === value) pending.delete(name);
@@ -498,10 +601,10 @@ function keepSaved(form, fields, valueOf, refresh) {
     }
     leaving = true;
     clearTimeout(timer);
-    const buttons = (disabled) => form.querySelectorAll("button[type=submit]").forEach((button) => { button.disabled = disabled; });
-    // The pressed button has to be sent before it is switched off.
+    const buttons = (disabled) => [...form.elements].filter((control) => control.type === "submit").forEach((button) => { button.disabled = disabled; });
+    // A disabled button would not be submitted, so disabling waits for the submission.
     setTimeout(() => buttons(true));
-    // Whoever is still here then has no connection, or came back.
+    // The page is still open: the connection failed, or the signer came back.
     const stay = () => {
       leaving = false;
       buttons(false);
@@ -537,7 +640,7 @@ function showProblem(field, why, wasSent) {
   control?.setAttribute("aria-describedby", id);
 }
 
-/** Lays a page's text over its picture once it comes near, for screen readers and for selecting. */
+/** Adds the text layer of a page when it comes near, for screen readers and selection. */
 function showText() {
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
@@ -551,7 +654,7 @@ function showText() {
   }
 
   async function lay(figure) {
-    const answer = await fetch(figure.querySelector("img").getAttribute("src").replace(/png$/, "json")).catch(() => null);
+    const answer = await fetch(figure.querySelector("img").getAttribute("src").replace(".png", ".json")).catch(() => null);
     if (!answer?.ok) return;
     const sheet = figure.querySelector(".sheet");
     const layer = Object.assign(document.createElement("div"), { className: "layer" });

@@ -1,0 +1,115 @@
+//! The document as a signer sees it: with the entries of those who signed before.
+
+use hex::ToHex as _;
+use sha2::{Digest as _, Sha256};
+
+use super::execute::filled;
+use super::signature::is_picture;
+use crate::components::rules::documents::{DocumentError, FilledField};
+use crate::domain::envelope::StoredFile;
+use crate::domain::field::Area;
+use crate::store::room::{RoomField, RoomSubmitter};
+
+/// A document with the entries of the submitters who have completed it.
+#[derive(Clone)]
+pub struct ShownDocument {
+    pub file: StoredFile,
+    fields: Vec<RoomField>,
+    /// Submitters who have completed, in signing order.
+    signed: Vec<RoomSubmitter>,
+}
+
+/// What an earlier signer entered in one field.
+pub struct EarlierEntry<'a> {
+    pub signer: &'a str,
+    pub role: &'a str,
+    pub areas: &'a [Area],
+    field: &'a RoomField,
+    value: &'a str,
+}
+
+impl EarlierEntry<'_> {
+    /// Returns field, value and signer for people, for example `Waiver: Yes (Ana Diaz, Buyer)`.
+    pub fn text(&self) -> String {
+        let value = match self.field.field_type.as_str() {
+            "checkbox" if self.value == "true" => "Yes",
+            "checkbox" => "No",
+            "signature" | "initials" if is_picture(self.value) => "signed by hand",
+            _ => self.value,
+        };
+        format!(
+            "{}: {value} ({}, {})",
+            self.field.name, self.signer, self.role
+        )
+    }
+}
+
+impl From<StoredFile> for ShownDocument {
+    /// A document without entries.
+    fn from(file: StoredFile) -> Self {
+        Self {
+            file,
+            fields: Vec::new(),
+            signed: Vec::new(),
+        }
+    }
+}
+
+impl ShownDocument {
+    pub(super) fn new(
+        file: StoredFile,
+        fields: Vec<RoomField>,
+        signed: Vec<RoomSubmitter>,
+    ) -> Self {
+        Self {
+            file,
+            fields,
+            signed,
+        }
+    }
+
+    /// Returns whether the document has entries of earlier signers.
+    pub fn has_entries(&self) -> bool {
+        !self.signed.is_empty()
+    }
+
+    /// Returns what identifies the content: the file's SHA-256 while nobody has signed, else a
+    /// SHA-256 over the file's and the entries.
+    pub fn version(&self) -> String {
+        if self.signed.is_empty() {
+            return self.file.sha256.clone();
+        }
+        let mut hash = Sha256::new_with_prefix(&self.file.sha256);
+        for submitter in &self.signed {
+            let values = serde_json::json!([submitter.id, submitter.name, submitter.values]);
+            hash.update(values.to_string());
+        }
+        hash.finalize().encode_hex()
+    }
+
+    /// Returns the entries of earlier signers.
+    pub fn entries(&self) -> impl Iterator<Item = EarlierEntry<'_>> {
+        self.signed.iter().flat_map(|submitter| {
+            let own = self.fields.iter();
+            let own = own.filter(|field| field.submitter_uuid == submitter.role);
+            own.filter_map(|field| {
+                let value = submitter.values.get(&field.name)?;
+                (!value.is_empty()).then_some(EarlierEntry {
+                    signer: &submitter.name,
+                    role: &submitter.role,
+                    areas: &field.areas,
+                    field,
+                    value,
+                })
+            })
+        })
+    }
+
+    /// Returns the entries with their places, to be written into the document.
+    pub fn filled(&self) -> Result<Vec<FilledField>, DocumentError> {
+        let signed = self.signed.iter();
+        signed
+            .flat_map(|submitter| filled(&self.fields, submitter))
+            .collect()
+    }
+}
