@@ -47,7 +47,7 @@ pub struct Origin {
 pub struct SeenDocument {
     /// [`ShownDocument::version`] of the pages.
     pub version: String,
-    /// SHA-256 of their text, in hexadecimal; none for a document whose text cannot be read.
+    /// SHA-256 of their text, in hexadecimal; none if the text cannot be read.
     pub text_sha256: Option<String>,
 }
 

@@ -73,8 +73,8 @@ impl ShownDocument {
         !self.signed.is_empty()
     }
 
-    /// Returns what identifies the content: the file's SHA-256 while nobody has signed, else a
-    /// SHA-256 over the file's and the entries.
+    /// Identifies the content: the SHA-256 of the file before the first signer has signed, then a
+    /// SHA-256 over it and the entries.
     pub fn version(&self) -> String {
         if self.signed.is_empty() {
             return self.file.sha256.clone();

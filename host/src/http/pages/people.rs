@@ -10,7 +10,7 @@ use super::look::{Happening, Look};
 use crate::domain::token::LinkToken;
 use crate::service::App;
 
-/// Path of the API, whose errors stay JSON for every client.
+/// Path of the API. Its errors stay JSON for every client.
 const API: &str = "/api/";
 
 /// Replaces JSON errors with a page where a browser displays the response: below a signing link, and

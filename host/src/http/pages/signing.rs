@@ -237,7 +237,7 @@ async fn act(
             let document = &form.document;
             let seen = SeenDocument {
                 text_sha256: pages::text_sha256(app, &app.pages, document).await?,
-                // A client that does not say what it saw gets the current document.
+                // A client without the hidden control signs the current document.
                 version: sent.document.clone().unwrap_or_else(|| document.version()),
             };
             let (values, origin) = (&sent.values, &sent.origin);

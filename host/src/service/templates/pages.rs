@@ -135,7 +135,7 @@ pub fn draw_first(core: &Core, pages: &Arc<Pages>, document: ShownDocument) {
 }
 
 /// Returns the lines of a page's text layer; a scan has none. The entries of earlier signers are
-/// part of it, and a line for each says who entered it.
+/// part of it, with a line that names the signer for each.
 pub async fn text(
     core: &Core,
     pages: &Pages,
@@ -171,7 +171,7 @@ pub async fn text(
 }
 
 /// Returns the SHA-256 of the text of all pages, in hexadecimal: lines end with a line feed, pages
-/// with a form feed. None for a document whose text exceeds the limits of the sandbox.
+/// with a form feed. None if the text exceeds the limits of the sandbox.
 pub async fn text_sha256(
     core: &Core,
     pages: &Pages,
