@@ -1,6 +1,7 @@
 //! Writing field values into documents.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use krilla::color::rgb;
 use krilla::geom::PathBuilder;
@@ -8,15 +9,15 @@ use krilla::num::NormalizedF32;
 use krilla::paint::{Fill, LineCap, LineJoin, Stroke};
 use krilla::surface::Surface;
 
-use crate::error::{Result, other};
+use crate::error::{Result, other, unreadable};
 use crate::fit::{self, Fitted};
-use crate::flatten;
+use crate::flatten::{self, Flattened};
 use crate::geometry::DisplayedBox;
 use crate::overlay::Overlay;
 use crate::painting::{Placement, Role};
 use crate::picture::Drawable;
-use crate::source::{Source, SourcePage, confirm};
-use crate::target::Target;
+use crate::source::{Source, SourcePage, confirm, is_signed};
+use crate::target::{Target, appended};
 use crate::text::{Fonts, Style};
 use crate::{FieldValue, FilledField};
 
@@ -33,21 +34,46 @@ const LINE_UNDER_SIGNATURE: (u8, u8, u8) = (120, 126, 150);
 ///
 /// The document is rewritten as a whole and loses its form (AcroForm): appearances of widgets are
 /// painted into the pages first, and text fields with a value but no appearance are drawn from the
-/// value. Existing signatures cannot survive a rewrite; other annotations are kept. The output is
-/// read back before it is returned.
+/// value. Other annotations are kept. A signed document is updated incrementally instead and keeps
+/// its form, so that its signatures stay valid for the revisions that they cover. The output is read
+/// back before it is returned.
 ///
 /// # Errors
 ///
-/// `encrypted` and `unreadable` for the document, `over-limit` for a value that does not fit its
+/// `encrypted` and `unreadable` for the document, `unreadable` also for a signed one that permits no
+/// changes or has to be repaired, `over-limit` for a value that does not fit its
 /// box at any size or a picture with too many pixels, `other` for an area outside of its page.
 pub fn fill(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
-    let Source { document, pages } = Source::open(pdf)?;
+    if is_signed(pdf) {
+        return fill_signed(pdf, fields);
+    }
+    let Source { document, pages } = Source::open_for_rewrite(pdf)?;
     let mut target = Target::Rewrite(Box::new(document));
     write_values(&mut target, &pages, fields)?;
     // The flattened form and its fields are unreachable now; pruning keeps their values out of the
     // file.
     target.document_mut().prune_objects();
     let filled = target.save(pdf, "filled")?;
+    confirm(&filled, pages.len())?;
+    Ok(filled)
+}
+
+fn fill_signed(pdf: &[u8], fields: &[FilledField]) -> Result<Vec<u8>> {
+    let original = Arc::new(pdf.to_vec());
+    let source = Source::open_for_update(&original)?;
+    if source.needs_rewrite() {
+        return Err(unreadable(
+            "it is signed, and its structure is damaged: repairing it would break the signatures",
+        ));
+    }
+    if source.certification_level() == Some(1) {
+        return Err(unreadable("its author certified it against any change"));
+    }
+    let Source { document, pages } = source;
+    let tail = appended(original, document, "filled", |target| {
+        paint_values(target, &pages, fields, Flattened::default())
+    })?;
+    let filled = [pdf, &tail].concat();
     confirm(&filled, pages.len())?;
     Ok(filled)
 }
@@ -59,7 +85,15 @@ pub(crate) fn write_values(
     fields: &[FilledField],
 ) -> Result<()> {
     let flattened = flatten::form(target, pages)?;
+    paint_values(target, pages, fields, flattened)
+}
 
+fn paint_values(
+    target: &mut Target,
+    pages: &[SourcePage],
+    fields: &[FilledField],
+    flattened: Flattened,
+) -> Result<()> {
     let fonts = Fonts::load()?;
     let mut drawings: BTreeMap<usize, Vec<Drawing>> = BTreeMap::new();
     for field in fields {

@@ -40,7 +40,7 @@ const MAX_CHARACTERS: usize = 300;
 /// and all other objects stay unchanged.
 ///
 /// The update leaves the original bytes unchanged, so an existing signature stays valid. A document
-/// with a broken cross-reference table is rewritten instead. A document certified with "no changes
+/// with a broken cross-reference table is rewritten instead, or refused if it is signed. A document certified with "no changes
 /// allowed" (DocMDP level 1) stays **unchanged** as the authoritative copy, because any mark would
 /// break the certification; its non-authoritative copies are marked like all others.
 ///
@@ -80,11 +80,11 @@ pub fn mark(pdf: Vec<u8>, request: &MarkRequest) -> Result<Marked> {
 }
 
 fn mark_rewritten(pdf: &[u8], request: &MarkRequest) -> Result<Vec<u8>> {
-    let Source { document, pages } = Source::open(pdf)?;
+    let Source { document, pages } = Source::open_for_rewrite(pdf)?;
     // Rewrite first, then mark with an incremental update, so that the unmarked document stays a
     // byte prefix of the marked one.
     let rewritten = Target::Rewrite(Box::new(document)).save(pdf, "rewritten")?;
-    let source = Source::open(&rewritten)?;
+    let source = Source::open_for_rewrite(&rewritten)?;
     // Repairing a damaged page tree can lose pages; a copy without them must not exist.
     if source.pages.len() != pages.len() {
         return Err(crate::error::unreadable(

@@ -115,7 +115,7 @@ fn append(
 
 /// Returns the document without its form, and its pages in order.
 fn flattened(pdf: &[u8]) -> Result<(Document, Vec<ObjectId>)> {
-    let source = Source::open(pdf)?;
+    let source = Source::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = Target::Rewrite(Box::new(source.document));
     write_values(&mut target, &source.pages, &[])?;

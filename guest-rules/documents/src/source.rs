@@ -31,11 +31,17 @@ pub(crate) struct SourcePage {
 }
 
 impl Source {
-    /// Loads a document for writing.
+    /// Loads a document that will be written anew as a whole.
     ///
     /// Refuses encrypted input even if the user password is empty: a writer would have to keep or
-    /// break restrictions of the owner, and this component must not decide that.
-    pub(crate) fn open(pdf: &[u8]) -> Result<Self> {
+    /// break restrictions of the owner, and this component must not decide that. Refuses signed
+    /// input, because its signatures cover the original bytes.
+    pub(crate) fn open_for_rewrite(pdf: &[u8]) -> Result<Self> {
+        if is_signed(pdf) {
+            return Err(unreadable(
+                "it is signed, and would lose its signatures by being written anew",
+            ));
+        }
         Self::read(&Arc::new(pdf.to_vec()), None)
     }
 
@@ -50,6 +56,10 @@ impl Source {
     }
 
     fn read(pdf: &Arc<Vec<u8>>, filter: Option<FilterFunc>) -> Result<Self> {
+        // Decrypting takes a large document longer than a call may take, and it is refused anyway.
+        if contains_name(pdf, b"/Encrypt") && holdfast_reader::is_encrypted(pdf) {
+            return Err(DocumentError::Encrypted);
+        }
         let geometries = page_geometries(pdf)?;
         let options = LoadOptions {
             filter,
@@ -117,6 +127,25 @@ impl Source {
     fn dictionary<'a>(&'a self, object: &'a Object) -> Option<&'a Dictionary> {
         self.resolve(object).as_dict().ok()
     }
+}
+
+/// Returns whether the bytes contain a signature. Its `/ByteRange` has to be found at a fixed place
+/// in the file, so it is never compressed (ISO 32000-2, 12.8.1).
+pub(crate) fn is_signed(pdf: &[u8]) -> bool {
+    contains_name(pdf, b"/ByteRange")
+}
+
+/// Returns whether a name, with its slash, stands in the bytes outside of compressed streams.
+fn contains_name(pdf: &[u8], name: &[u8]) -> bool {
+    let mut rest = pdf;
+    while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
+        rest = &rest[slash..];
+        if rest.starts_with(name) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
 }
 
 /// Key that marks a stream as loaded without its data.

@@ -28,14 +28,15 @@ use crate::target::Target;
 ///
 /// # Errors
 ///
-/// `encrypted`, `unreadable` and `over-limit` for the document; `other` if a tag is still readable
+/// `encrypted`, `unreadable` and `over-limit` for the document, `unreadable` also for a signed
+/// document with tags; `other` if a tag is still readable
 /// on a page afterwards.
 pub fn strip_tags(pdf: &[u8]) -> Result<Vec<u8>> {
-    let source = Source::open(pdf)?;
     let survey = Survey::of(pdf)?;
     if survey.pages.is_empty() {
         return Ok(pdf.to_vec());
     }
+    let source = Source::open_for_rewrite(pdf)?;
     let ids: Vec<ObjectId> = source.pages.iter().map(|page| page.id).collect();
     let mut target = Target::Rewrite(Box::new(source.document));
     for (id, content) in survey.edited_everywhere_alike() {

@@ -51,3 +51,4 @@ pub use page_text::{
     ContentStream, Element, Glyph, PageText, ReplacedText, ShowKind, ShowOperator, Source,
 };
 pub use tag::{FoundTag, find_tags};
+pub use xref::is_encrypted;

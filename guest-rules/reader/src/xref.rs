@@ -36,6 +36,13 @@ pub(crate) fn survey(data: &[u8]) -> Survey {
     }
 }
 
+/// Returns whether a trailer names an encryption dictionary, also if the empty password opens the
+/// file.
+#[must_use]
+pub fn is_encrypted(data: &[u8]) -> bool {
+    survey(data).is_encrypted
+}
+
 struct Walk<'a> {
     data: &'a [u8],
     /// Objects that a newer section has already listed.

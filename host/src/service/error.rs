@@ -224,7 +224,9 @@ impl From<crate::components::rules::placement::ReadError> for ServiceError {
         use crate::components::rules::placement::ReadError;
         match error {
             ReadError::Unreadable(why) => Self::unreadable(why),
-            ReadError::Encrypted => Self::unreadable("it needs a password"),
+            ReadError::Encrypted => {
+                Self::unreadable("it is encrypted: remove its protection and send it again")
+            }
             ReadError::OverLimit(why) => Self::unreadable(why),
         }
     }
@@ -237,7 +239,9 @@ impl From<crate::components::rules::documents::DocumentError> for ServiceError {
             DocumentError::Unreadable(why)
             | DocumentError::OverLimit(why)
             | DocumentError::Other(why) => Self::unreadable(why),
-            DocumentError::Encrypted => Self::unreadable("it needs a password"),
+            DocumentError::Encrypted => {
+                Self::unreadable("it is encrypted: remove its protection and send it again")
+            }
         }
     }
 }

@@ -242,17 +242,21 @@ async fn every_document_can_be_sealed() {
                 continue;
             }
             answer.data(201);
+            // A document that is accepted can be vaulted.
             let vault_in = format!("/partner/envelopes/{id}/vault-in-upload");
             let answer = app.post(&vault_in, json!({})).await;
-            if answer.status == 422 {
-                continue;
-            }
-            answer.data(200);
+            assert_eq!(answer.status, 200, "{name}: {}", answer.text());
             let vault = app.objects("vault");
             let ours = vault
                 .iter()
                 .find(|path| path.to_string_lossy().contains(id));
             let bytes = std::fs::read(ours.unwrap()).unwrap();
+            // Earlier signatures cover these bytes.
+            let is_signed = file.windows(10).any(|bytes| bytes == b"/ByteRange");
+            assert!(
+                !is_signed || bytes.starts_with(&file),
+                "{name} was rewritten"
+            );
             sealing::verify(&bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
             let said = pdf::signatures(&bytes);
             assert!(said.contains("Signature is Valid."), "{name}: {said}");

@@ -11,6 +11,7 @@ use crate::files::{Area, FilesError, Spooled};
 use crate::service::envelopes::lifecycle;
 use crate::service::events;
 use crate::service::idempotency::Answering;
+use crate::service::vault::copies;
 use crate::service::{Caller, Core, ServiceError, envelopes as envelope_service};
 use crate::store::{Tx, envelopes, jobs, vault};
 use bytes::Bytes;
@@ -162,7 +163,10 @@ pub async fn check_readable(
     let (bytes, _room) = admitted(core, owner, upload).await?;
     match picture(kind, &bytes) {
         None => {
-            core.placement(Some(org)).inspect(bytes).await??;
+            let documents = core.documents(Some(org)).for_owner(owner.clone());
+            let reader = core.placement(Some(org)).for_owner(owner.clone());
+            reader.inspect(bytes.clone()).await??;
+            copies::check_vaultable(&documents, &reader, bytes, core.clock.now()).await?;
         }
         Some(picture) => {
             // The picture holds its own copy.
@@ -170,6 +174,13 @@ pub async fn check_readable(
             core.documents(Some(org)).picture_to_pdf(picture).await??;
         }
     }
+    Ok(())
+}
+
+/// Rejects a document of a template in which values could not be written after signing, such as an
+/// encrypted one, or a signed one whose author permits no changes.
+pub async fn check_fillable(core: &Core, org: &OrgId, pdf: Bytes) -> Result<(), ServiceError> {
+    core.documents(Some(org)).fill(pdf, Vec::new()).await??;
     Ok(())
 }
 

@@ -26,7 +26,7 @@ use crate::domain::warning::Warning;
 use crate::fair_queue::{Owner, Turn};
 use crate::files::Area as FileArea;
 use crate::service::components::shadow;
-use crate::service::envelopes::uploads::{Upload, admit, read_whole};
+use crate::service::envelopes::uploads::{Upload, admit, check_fillable, read_whole};
 use crate::service::envelopes::warnings;
 use crate::service::idempotency::Answering;
 use crate::service::signing::provider::provider;
@@ -175,6 +175,7 @@ pub async fn create(
 ) -> Result<CreatedTemplate, ServiceError> {
     let (pdf, room) = read_whole(core, &Owner::new(&caller.org, ""), &request.file).await?;
     let placement = core.placement(Some(&caller.org));
+    check_fillable(core, &caller.org, pdf.clone()).await?;
     let Tagged {
         fields,
         pdf,

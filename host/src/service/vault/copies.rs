@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt as _;
 use moka::future::Cache;
 
-use crate::components::rules::documents::{CopyKind, MarkRequest, Marked};
+use crate::components::rules::documents::{CopyKind, MarkRequest, Marked, SealRequest};
 use crate::components::{Documents, Placement};
 use crate::domain::clock::Timestamp;
 use crate::domain::component::ComponentIdentity;
@@ -16,6 +16,7 @@ use crate::domain::envelope::{Envelope, EnvelopeStatus};
 use crate::domain::id::EnvelopeId;
 use crate::fair_queue::Owner;
 use crate::files::{FilesError, Pieces, Spool, Spooled};
+use crate::sealing::SIGNATURE_BYTES;
 use crate::service::signing::provider::provider;
 use crate::service::vault::Vault;
 use crate::service::vault::downloads::untouched;
@@ -143,7 +144,8 @@ pub async fn non_authoritative(
     at: Timestamp,
 ) -> Result<Bytes, ServiceError> {
     let kind = CopyKind::NonAuthoritative;
-    match mark(documents, reader, envelope, executed, kind, at).await? {
+    let request = mark_request(envelope, kind, at);
+    match mark(documents, reader, executed, request).await? {
         MarkedCopy::Appended(copy) | MarkedCopy::Rewritten(copy) => Ok(copy),
         MarkedCopy::Unchanged => Err(ServiceError::Internal(
             "a copy came back without a mark".into(),
@@ -166,13 +168,10 @@ pub enum MarkedCopy {
 pub async fn mark(
     documents: &Documents,
     reader: &Placement,
-    envelope: &Envelope,
     pdf: Bytes,
-    kind: CopyKind,
-    at: Timestamp,
+    request: MarkRequest,
 ) -> Result<MarkedCopy, ServiceError> {
     let length = pdf.len();
-    let request = mark_request(envelope, kind, at);
     let (pdf, refused) = match documents.mark(pdf.clone(), request.clone()).await? {
         Ok(Marked::Unchanged) => return Ok(MarkedCopy::Unchanged),
         Ok(Marked::Rewritten(whole)) => return Ok(MarkedCopy::Rewritten(whole.into())),
@@ -198,7 +197,8 @@ pub async fn mark(
     }
 }
 
-fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkRequest {
+/// Returns the request that marks a copy of the envelope's document.
+pub fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkRequest {
     MarkRequest {
         kind,
         envelope_id: envelope.id.to_string(),
@@ -210,6 +210,37 @@ fn mark_request(envelope: &Envelope, kind: CopyKind, at: Timestamp) -> MarkReque
         marked_at: at.to_string(),
         rewrite: false,
     }
+}
+
+/// Marks a PDF and prepares its seal as vault-in will, and drops the result: what is accepted now
+/// can be vaulted later.
+pub async fn check_vaultable(
+    documents: &Documents,
+    reader: &Placement,
+    pdf: Bytes,
+    at: Timestamp,
+) -> Result<(), ServiceError> {
+    let request = MarkRequest {
+        kind: CopyKind::Authoritative,
+        envelope_id: "check".into(),
+        secured_party: None,
+        marked_at: at.to_string(),
+        rewrite: false,
+    };
+    match mark(documents, reader, pdf, request).await? {
+        // A document certified against any change is vaulted without mark and seal.
+        MarkedCopy::Unchanged => {}
+        MarkedCopy::Appended(pdf) | MarkedCopy::Rewritten(pdf) => {
+            let request = SealRequest {
+                name: String::new(),
+                reason: String::new(),
+                signed_at: at.to_string(),
+                signature_bytes: SIGNATURE_BYTES,
+            };
+            documents.prepare_seal(pdf, request).await??;
+        }
+    }
+    Ok(())
 }
 
 /// Appends `tail` to `head`, without copying `head` when it has no other owner.

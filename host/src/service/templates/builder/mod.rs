@@ -19,7 +19,7 @@ use crate::fair_queue::Owner;
 use crate::files::Area as FileArea;
 use crate::service::access::Access;
 use crate::service::access::jwt::{self, Expiring};
-use crate::service::envelopes::uploads::{Upload, read_whole};
+use crate::service::envelopes::uploads::{Upload, check_fillable, read_whole};
 use crate::service::templates::pages::Pages;
 use crate::service::templates::{pages, reserved_names};
 use crate::service::{Core, Issue, ServiceError, templates as template_service};
@@ -200,6 +200,7 @@ pub async fn attach(
         .await??
         .pages
         .len();
+    check_fillable(core, &template.org, pdf.clone()).await?;
     let document = core
         .files
         .put(

@@ -207,7 +207,8 @@ impl Pipeline<'_> {
     ) -> Result<MarkedCopy, ServiceError> {
         let kind = documents::CopyKind::Authoritative;
         let at = self.intent.frozen_at;
-        copies::mark(documents, reader, self.envelope, pdf, kind, at).await
+        let request = copies::mark_request(self.envelope, kind, at);
+        copies::mark(documents, reader, pdf, request).await
     }
 
     /// Reserves space for the signature and signs a marked document.
